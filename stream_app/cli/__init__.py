@@ -1,0 +1,53 @@
+"""The command line: one file a command, chosen by name.
+
+Each command module offers ``HELP`` (one line), ``add_arguments(parser)`` and ``run(arguments) -> int`` (the exit code:
+0 done or holds, 1 findings, 2 unusable input or configuration). Modules are imported only when their command is named.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from stream_app import __version__
+
+COMMANDS = {
+    "demo": "run the whole system on a local Kafka with real data",
+    "kafka": "start, stop or show a local single-node Kafka broker without Docker",
+    "topics": "create and check the topics",
+    "worker": "run a worker: events in, releases and ledger out",
+    "policy": "send policies to the events topic",
+    "send": "send events from a file to the events topic",
+    "read": "read releases, ledger or rejects",
+    "replay": "decide a file of events without Kafka",
+    "audit": "check a ledger: chain, arithmetic, theorem",
+    "recover": "rebuild lost state rows from ledger and releases",
+    "keys": "make, list and erase noise keys",
+    "check": "check the configuration or a policy file",
+    "bench": "measure the worker against bare clients, as ratios of one run",
+}
+
+
+class UsageError(Exception):
+    """Input that the user can mend: the message names the field and the remedy; exit code 2."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if words[:1] == [name]:
+            importlib.import_module(f"stream_app.cli.{name}").add_arguments(command)
+    arguments = parser.parse_args(words)
+    module = importlib.import_module(f"stream_app.cli.{arguments.command}")
+    try:
+        return int(module.run(arguments))
+    except UsageError as error:
+        print(f"landmark-stream {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
