@@ -32,7 +32,7 @@ _LOG4J = Path(__file__).parent / "local" / "log4j2.properties"
 _JVM_FLAGS = ("-Xms256m", "-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
 _TOOL_FLAGS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
-# Single node: nothing can be replicated. Few partitions of the inner topics, and no waiting for more members of a group.
+# Single node: nothing can be replicated. Few partitions of the inner topics, no waiting for more members of a group.
 _DEFAULTS = {
     "auto.create.topics.enable": "false",  # a topic made by accident has none of the settings that `topics` gives
     "offsets.topic.num.partitions": "4",
@@ -44,6 +44,9 @@ _DEFAULTS = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
+    # A broker that was killed can not register again before its last session ended.
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
     "message.max.bytes": str(16 * 1024 * 1024),
 }
 
@@ -146,7 +149,8 @@ class LocalBroker:
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
             if not self.state.process.alive():
-                raise LocalBrokerError(f"a broker in {self.folder}", f"it ended: {_last_words(self.folder)}", "Mend that")
+                found = f"it ended: {_last_words(self.folder)}"
+                raise LocalBrokerError(f"a broker in {self.folder}", found, f"See {self.folder / 'broker.log'}")
             if time.monotonic() > deadline:
                 self.stop()
                 found = f"no answer at {self.bootstrap_servers} in {START_SECONDS:.0f} seconds"

@@ -1,1 +1,1 @@
-"""What a local Kafka broker runs from and as: its jars, its process, its errors. ``stream_app.kafka.broker`` runs it."""
+"""What a local Kafka broker runs from: its jars, its process, its errors. ``stream_app.kafka.broker`` runs it."""

@@ -90,7 +90,7 @@ def _copy(maven: str, work: Path, progress: Progress) -> None:
                 progress(f"fetched {jar[1]}")
     if run.returncode != 0:
         reason = next((line.strip() for line in said if "ERROR" in line), f"it ended with code {run.returncode}")
-        raise LocalBrokerError("Maven fetching Apache Kafka", reason, "Check the network or Maven's settings, try again")
+        raise LocalBrokerError("Maven fetching Apache Kafka", reason, "Check the network, try again")
 
 
 def _verify(folder: Path) -> None:

@@ -1,0 +1,197 @@
+"""The local broker: real Kafka, started, found, killed, started again, stopped, and nothing else stopped."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import orjson
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from stream_app.cli import main
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.local import jars
+from stream_app.kafka.local.errors import LocalBrokerError
+from stream_app.kafka.local.process import Process
+
+FIVE_MEGABYTES = 5 * 1024 * 1024
+
+
+async def send_and_read(bootstrap: str, topic: str, value: bytes) -> bytes | None:
+    """Append one record to a topic and read the topic's last record."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_request_size=2 * FIVE_MEGABYTES)
+    await producer.start()
+    try:
+        await producer.send_and_wait(topic, value)
+    finally:
+        await producer.stop()
+    return await read_last(bootstrap, topic)
+
+
+async def read_last(bootstrap: str, topic: str) -> bytes | None:
+    """Read the last record of a topic with one partition."""
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", group_id=None)
+    await consumer.start()
+    try:
+        (partition,) = consumer.assignment()
+        consumer.seek(partition, (await consumer.end_offsets([partition]))[partition] - 1)
+        record = await consumer.getone()
+    finally:
+        await consumer.stop()
+    value: bytes | None = record.value
+    return value
+
+
+async def make_topic(bootstrap: str, name: str) -> None:
+    """Make a topic with one partition."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+    finally:
+        await admin.close()
+
+
+async def test_carries_five_megabytes(broker: LocalBroker) -> None:
+    """A record far above our own limit can be appended, so that rejecting it can be tested."""
+    await make_topic(broker.bootstrap_servers, "broker-large")
+    value = os.urandom(FIVE_MEGABYTES)
+    assert await send_and_read(broker.bootstrap_servers, "broker-large", value) == value
+
+
+async def test_keeps_port_and_data_when_killed(tmp_path: Path) -> None:
+    """Killed without warning and started again in its folder, it has the same address and the same records."""
+    broker = LocalBroker.start(tmp_path / "kafka")
+    await make_topic(broker.bootstrap_servers, "kept")
+    assert await send_and_read(broker.bootstrap_servers, "kept", b"one") == b"one"
+    os.kill(broker.pid, signal.SIGKILL)
+    assert broker.state.process.wait(10)
+    assert LocalBroker.find(tmp_path / "kafka") is None
+
+    with LocalBroker.start(tmp_path / "kafka") as again:
+        assert again.bootstrap_servers == broker.bootstrap_servers
+        assert await read_last(again.bootstrap_servers, "kept") == b"one"
+    assert not again.state.process.alive()
+
+
+def test_refuses_a_second_one_in_the_same_folder(broker: LocalBroker) -> None:
+    """A folder has one broker: the refusal names the one that runs."""
+    with pytest.raises(LocalBrokerError, match="runs there already") as caught:
+        LocalBroker.start(broker.folder)
+    assert broker.bootstrap_servers in caught.value.found
+    assert broker.answers()
+
+
+def test_refuses_a_taken_port(broker: LocalBroker, tmp_path: Path) -> None:
+    """A port that another program has is named, with the remedy."""
+    with pytest.raises(LocalBrokerError, match=f"port {broker.state.port}: another program") as caught:
+        LocalBroker.start(tmp_path, broker.state.port)
+    assert "--port" in caught.value.remedy
+
+
+def test_says_why_kafka_refuses_a_setting(tmp_path: Path) -> None:
+    """The reason that Kafka gives for a bad setting reaches the user."""
+    with pytest.raises(LocalBrokerError, match=r"num\.io\.threads"):
+        LocalBroker.start(tmp_path, overrides={"num.io.threads": "none"})
+
+
+def test_a_reused_pid_is_another_process(broker: LocalBroker) -> None:
+    """A pid file that outlived its process names nobody, even when the pid lives again."""
+    impostor = Process(broker.pid, started="long ago")
+    assert not impostor.alive()
+    assert impostor.stop(patience_seconds=0)
+    assert broker.answers()
+
+
+def test_status_of_the_command_line(broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``kafka status --json`` tells programs where the broker is, and its exit code whether it answers."""
+    assert main(["kafka", "status", "--json", "--folder", str(broker.folder)]) == 0
+    facts = orjson.loads(capsys.readouterr().out)
+    assert facts["running"]
+    assert facts["answers"]
+    assert facts["bootstrap_servers"] == broker.bootstrap_servers
+    assert facts["pid"] == broker.pid
+
+    assert main(["kafka", "status", "--json", "--folder", str(tmp_path)]) == 1
+    assert orjson.loads(capsys.readouterr().out)["running"] is False
+
+
+def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
+    """The broker outlives the command that starts it, until another command stops it."""
+    words = [sys.executable, "-m", "stream_app", "kafka"]
+    subprocess.run([*words, "start", "--folder", str(tmp_path)], check=True, capture_output=True)
+    broker = LocalBroker.find(tmp_path)
+    assert broker is not None
+    assert broker.answers()
+    subprocess.run([*words, "stop", "--folder", str(tmp_path)], check=True, capture_output=True)
+    assert not broker.state.process.alive()
+
+
+@pytest.mark.parametrize(("missing", "said"), [("java", "Java 17"), ("mvn", "Maven on the PATH")])
+def test_says_how_to_install_what_is_missing(
+    missing: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without Java or Maven the message holds the command that installs them, and the way of Docker."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in {"java", "mvn"} - {missing}:
+        (programs / name).symlink_to(shutil.which(name) or "/nowhere")
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(LocalBrokerError, match=said) as caught:
+        LocalBroker.start(tmp_path / "kafka", jars=tmp_path / "jars")
+    assert "apt-get install" in caught.value.remedy
+    assert "docker compose up" in caught.value.remedy
+
+
+def test_refuses_old_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java 11 can not run Kafka 4: the message says which was found."""
+    old = tmp_path / "java"
+    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(LocalBrokerError, match="is version 11"):
+        jars.find_java()
+
+
+def test_fetches_once_for_all_that_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several that ask at once one fetches; the folder appears whole, and nothing is left beside it."""
+    calls = tmp_path / "calls"
+    fake_maven(tmp_path, monkeypatch, f'echo call >> {calls}\ncp "{jars.fetch_jars()}"/* "$lib"')
+    target = tmp_path / "cache" / "kafka"
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: jars.fetch_jars(target), range(4))) == {target}
+    assert calls.read_text().split() == ["call"]
+    assert sorted(path.name for path in target.parent.iterdir()) == ["kafka", "kafka.lock"]
+
+
+def test_refuses_jars_that_are_not_the_pinned_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A jar with other contents, or one missing, is refused by name and nothing is kept."""
+    spoil = f'cp "{jars.fetch_jars()}"/* "$lib"; echo x >> "$lib"/re2j-1.8.jar; rm "$lib"/snakeyaml-*'
+    fake_maven(tmp_path, monkeypatch, spoil)
+    target = tmp_path / "cache" / "kafka"
+    with pytest.raises(LocalBrokerError, match=r"other contents in re2j-1\.8\.jar, snakeyaml"):
+        jars.fetch_jars(target)
+    assert not target.exists()
+
+
+def test_says_why_maven_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Maven's first error reaches the user, and nothing is kept."""
+    fake_maven(tmp_path, monkeypatch, "echo '[ERROR] no route to host'; exit 1")
+    with pytest.raises(LocalBrokerError, match="no route to host"):
+        jars.fetch_jars(tmp_path / "cache" / "kafka")
+    assert not (tmp_path / "cache" / "kafka").exists()
+
+
+def fake_maven(folder: Path, monkeypatch: pytest.MonkeyPatch, commands: str) -> None:
+    """Put a program named mvn first on the PATH that runs shell commands with ``$lib`` as the folder to fill."""
+    programs = folder / "programs"
+    programs.mkdir()
+    script = programs / "mvn"
+    script.write_text(f'#!/bin/sh\nfor word; do lib=${{word#-DoutputDirectory=}}; done\nmkdir "$lib"\n{commands}\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/bin:/usr/bin")
