@@ -1,7 +1,21 @@
-"""One record in, its decision out: the pure path that the worker and ``replay`` share."""
+"""One record in, its decision out: the pure path that the worker and ``replay`` share.
+
+Order of checks: envelope and routing, time, then state, the value last; a rejected record changes nothing.
+"""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
+
+from stream_app import wire
+from stream_app.context import Context
+from stream_app.privacy import fold
+from stream_app.privacy.entry import Entry
+from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.release import Decision
+from stream_app.privacy.state import NEVER, State
+from stream_app.rows import SeriesRow
+from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, ObservationRecord, PolicyRecord
 
 
 class InputRecord(NamedTuple):
@@ -33,30 +47,159 @@ class LedgerMessage(NamedTuple):
     hash: str
 
 
-# SeriesRow (series: str, sequence: int, previous: str, policy: Policy, state: State, ...) comes from stream_app.rows
-
-
 class Decided(NamedTuple):
     """A record that changed its series: the new row, ledger entries in order, and its release if it has one."""
 
-    row: "SeriesRow"
+    row: SeriesRow
     entries: tuple[LedgerMessage, ...]
     release: Message | None
-    decision: str | None  # perturbed | approximated | withheld; None for policy, landmarks, close
+    decision: Decision | None  # None for policy, landmarks, close
     spent_nano: int
 
 
 class Rejected(NamedTuple):
     """A record that changed nothing, and the reject that says why."""
 
-    reason: str
+    reason: Reason
     message: Message
 
 
-# class Context: keys: KeyRing; defaults; limits (lifetime, max epsilon, accept_policies, max_future_ms);
-#                partition_of: Callable[[bytes], int] | None   (None: no routing check, as in replay)
+def decide(context: Context, lookup: Callable[[str], SeriesRow | None], record: InputRecord) -> Decided | Rejected:
+    """Decide one record; ``lookup`` finds a series' row. Never raises for anything the record holds."""
+    found = wire.decode(record.value)
+    if isinstance(found, Malformed):
+        return _reject(found.series, found.timestamp_ms, found.reason, record)
+    timestamp_ms = found.timestamp_ms if isinstance(found, ObservationRecord) else None
+    row = lookup(found.series)
+    refused = _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record)
+    outcome = Refused(refused) if refused else _apply(context, row, found, record)
+    if isinstance(outcome, Refused):
+        return _reject(found.series, timestamp_ms, outcome.reason, record)
+    return outcome
 
 
-def decide(context: "Context", lookup: Callable[[str], "SeriesRow | None"], record: InputRecord) -> Decided | Rejected:
-    """Decide one record; never raises for anything the record holds."""
-    raise NotImplementedError
+def _misplaced(context: Context, row: SeriesRow | None, series: str, record: InputRecord) -> Reason | None:
+    """Return why the record may not be on this partition; a series with a row has been routed before."""
+    if context.partition_of is None:
+        return None
+    key = row.key if row else series.encode()
+    if record.key != key or (row is None and context.partition_of(key) != record.partition):
+        return "misrouted"
+    return None
+
+
+def _early(context: Context, timestamp_ms: int | None, record: InputRecord) -> Reason | None:
+    """Return whether the event lies too far ahead of the broker's clock."""
+    most = context.limits.max_future_ms
+    if most is None or timestamp_ms is None or timestamp_ms <= record.timestamp_ms + most:
+        return None
+    return "future"
+
+
+def _reject(series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord) -> Rejected:
+    value = wire.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
+    return Rejected(reason, Message(series.encode() if series else None, value, record.timestamp_ms))
+
+
+def _apply(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Decided | Refused:
+    if isinstance(found, PolicyRecord):
+        return _adopt_own(context, row, found, record)
+    adopted: tuple[LedgerMessage, ...] = ()
+    if row is None:
+        first = _adopt_default(context, found.series, record)
+        if isinstance(first, Refused):
+            return first
+        row, adopted = first.row, first.entries
+    match found:
+        case ObservationRecord():
+            return _observe(context, row, adopted, found)
+        case LandmarksRecord():
+            registered = fold.register(row.policy, row.state, found.add)
+            if isinstance(registered, Refused):
+                return registered
+            return _changed(context, row, adopted, registered.state, registered.entry, record)
+        case CloseRecord():
+            closed = fold.close(row.policy, row.state)
+            if isinstance(closed, Refused):
+                return closed
+            return _changed(context, row, adopted, closed.state, closed.entry, record)
+        case _:
+            assert_never(found)
+
+
+def _observe(
+    context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...], found: ObservationRecord
+) -> Decided | Refused:
+    stepped = fold.step(
+        context.keys, row.policy, row.state, fold.Observation(row.key, found.timestamp_ms, found.value)
+    )
+    if isinstance(stepped, Refused):
+        return stepped
+    state, release, entry = stepped
+    value = wire.encode_release(row.series, row.policy.kind, row.policy.version, release)
+    step_ms = release.timestamp_ms
+    keys = context.keys
+    link = wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
+    sealed = wire.encode_entry(link, entry, wire.digest(value))
+    message = LedgerMessage(row.key, sealed.value, step_ms, link.sequence, sealed.hash)
+    return Decided(
+        SeriesRow(row.series, row.key, link.sequence, sealed.hash, row.policy, row.default, state),
+        (*adopted, message),
+        Message(row.key, value, step_ms),
+        release.decision,
+        entry.spend_nano or 0,
+    )
+
+
+def _adopt_own(context: Context, row: SeriesRow | None, found: PolicyRecord, record: InputRecord) -> Decided | Refused:
+    if row is not None and row.state.closed:
+        return Refused("closed")
+    if not context.limits.accept_policies:
+        return Refused("invalid-policy")
+    try:
+        policy = policy_of(found.parameters, found.version)
+    except PolicyError:
+        return Refused("invalid-policy")
+    return _adopt(context, row, found.series, policy, "", record)
+
+
+def _adopt_default(context: Context, series: str, record: InputRecord) -> Decided | Refused:
+    default = context.default_for(series)
+    if default is None:
+        return Refused("no-policy")
+    return _adopt(context, None, series, default.policy, default.digest, record)
+
+
+def _adopt(
+    context: Context, row: SeriesRow | None, series: str, policy: Policy, default: str, record: InputRecord
+) -> Decided | Refused:
+    most = context.limits.max_epsilon_nano
+    if most is not None and policy.epsilon_nano > most:
+        return Refused("budget-cap")
+    before, state = (row.policy, row.state) if row else (None, None)
+    adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano)
+    if isinstance(adopted, Refused):
+        return adopted
+    sequence, previous = (row.sequence, row.previous) if row else (0, wire.NO_HASH)
+    base = SeriesRow(series, series.encode(), sequence, previous, policy, default, adopted.state)
+    return _changed(context, base, (), adopted.state, adopted.entry, record)
+
+
+def _changed(
+    context: Context,
+    row: SeriesRow,
+    earlier: tuple[LedgerMessage, ...],
+    state: State,
+    entry: Entry,
+    record: InputRecord,
+) -> Decided:
+    """Return the outcome of a record without a release: one more entry, and the state after it."""
+    keys = context.keys
+    # Such records carry no event time: their epoch is that of the last decided step.
+    epoch = keys.epoch_of(state.decided_ms) if state.decided_ms != NEVER else 0
+    sealed = wire.encode_entry(wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch), entry)
+    message = LedgerMessage(row.key, sealed.value, record.timestamp_ms, row.sequence + 1, sealed.hash)
+    # A landmark registered under a default policy makes the policy the series' own.
+    default = row.default if state.landmarks is row.policy.landmarks else ""
+    moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed.hash, row.policy, default, state)
+    return Decided(moved, (*earlier, message), None, None, 0)

@@ -1,0 +1,41 @@
+"""Noise keys: a one-way ratchet over epochs of event time.
+
+``k[e+1] = KDF(k[e])``: who seizes a later key cannot go back, so the noise of erased epochs cannot be drawn again.
+Source of the shape: forward-secret key evolution (Bellare and Yee, Forward-security in private-key cryptography, 2003).
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+
+SECRET_BYTES = 32
+MINIMUM_EPOCH_MS = 86_400_000
+"""One day: shorter epochs would make an event of the year 9999 ratchet for minutes."""
+
+
+@lru_cache(maxsize=256)
+def _ratchet(secret: bytes, steps: int) -> bytes:
+    """Return ``secret`` moved ``steps`` epochs on."""
+    for _ in range(steps):
+        secret = blake2b(key=secret, digest_size=SECRET_BYTES, person=b"landmark-ratchet").digest()
+    return secret
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """The key of ``first_epoch`` and by it of all later ones; ``epoch_ms`` None is one epoch for all time."""
+
+    fingerprint: str
+    first_epoch: int
+    secret: bytes = field(repr=False)
+    epoch_ms: int | None = None
+
+    def epoch_of(self, timestamp_ms: int) -> int:
+        """Return the epoch of an event at ``timestamp_ms``."""
+        return timestamp_ms // self.epoch_ms if self.epoch_ms else 0
+
+    def secret_of(self, epoch: int) -> bytes | None:
+        """Return the epoch's key, or None when it was erased."""
+        if epoch < self.first_epoch:
+            return None
+        return _ratchet(self.secret, epoch - self.first_epoch) if epoch > self.first_epoch else self.secret

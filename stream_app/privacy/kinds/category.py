@@ -1,0 +1,60 @@
+"""One of a few categories under k-ary randomized response (Kairouz et al., JMLR 2016)."""
+
+from dataclasses import dataclass
+
+from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.rational import NANO
+from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.response import randomized_response
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One of ``categories`` (strings or booleans, at least two); cells hold its index."""
+
+    categories: tuple[str | bool, ...]
+    clamped: bool = True
+    substitute: RawCells | None = None
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the index of a category; the substitute or None when it is not one."""
+        if isinstance(raw, str | bool) and raw in self.categories:
+            return RawCells((self.categories.index(raw),))
+        return self.substitute
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return the truth with probability ``exp(e) / (exp(e) + k - 1)``; loss at most ``spend_nano``."""
+        # PRIVACY: every answer has at least probability 1/(exp(e) + k - 1) and at most exp(e) times that.
+        return ReleasedCells((randomized_response(stream, cells[0], len(self.categories), spend_nano),))
+
+    def scale(self, spend_nano: int) -> float:
+        """Return ``1 / e``, what a change of 0 or 1 is compared with."""
+        return NANO / spend_nano
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether ``1 / e`` exceeds the change, 0 or 1."""
+        return previous == current or spend_nano < NANO
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return the estimate: every answer is a category."""
+        return cells
+
+    def publish(self, cells: ReleasedCells) -> str | bool:
+        """Return the category of an index."""
+        return self.categories[cells[0]]
+
+    def read(self, published: object) -> ReleasedCells:
+        """Return the index of a category from a release."""
+        if not isinstance(published, str | bool):
+            raise TypeError(f"a category release holds a string or boolean, found {type(published).__name__}")
+        return ReleasedCells((self.categories.index(published),))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        return ("category", *(f"{type(category).__name__}:{category}" for category in self.categories))
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return 1

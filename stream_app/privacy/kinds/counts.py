@@ -1,0 +1,69 @@
+"""Counts by key under discrete Laplace noise per cell (Dwork et al., Calibrating noise, TCC 2006, histograms)."""
+
+from dataclasses import dataclass
+
+from stream_app.privacy.laplace import discrete_laplace
+from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.rational import NANO
+from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+
+LARGEST_COUNT = 2**53 - 1
+"""The largest integer that every JSON reader keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Non-negative integers under fixed, public keys; ``sensitivity`` is the L1 distance of neighbours."""
+
+    keys: tuple[str, ...]
+    sensitivity: int
+    clamped: bool = True
+    substitute: RawCells | None = None
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the counts in the order of the keys, missing ones 0; the substitute or None for anything else."""
+        if isinstance(raw, dict) and len(raw) <= len(self.keys):
+            counts = tuple(raw.get(key, 0) for key in self.keys)
+            known = sum(key in raw for key in self.keys)
+            if known == len(raw) and all(type(count) is int and 0 <= count <= LARGEST_COUNT for count in counts):
+                return RawCells(counts)
+        return self.substitute
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return every count plus discrete Laplace noise of rate ``e / sensitivity``; loss at most ``spend_nano``."""
+        denominator = self.sensitivity * NANO
+        # PRIVACY: noise of rate e/sensitivity a cell; neighbours differ by at most `sensitivity` summed over the cells.
+        return ReleasedCells(tuple(cell + discrete_laplace(stream, spend_nano, denominator) for cell in cells))
+
+    def scale(self, spend_nano: int) -> float:
+        """Return the noise scale of one cell, ``sensitivity / e``."""
+        return self.sensitivity * NANO / spend_nano
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether ``keys * sensitivity / e`` exceeds the L1 distance of two measurements."""
+        change = sum(abs(new - old) for new, old in zip(current, previous, strict=True))
+        return len(self.keys) * self.sensitivity * NANO > change * spend_nano
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return an estimate without negative counts (unless ``clamp`` is false)."""
+        return ReleasedCells(tuple(max(0, cell) for cell in cells)) if self.clamped else cells
+
+    def publish(self, cells: ReleasedCells) -> dict[str, int]:
+        """Return the counts by key."""
+        return dict(zip(self.keys, cells, strict=True))
+
+    def read(self, published: object) -> ReleasedCells:
+        """Return the cells of counts from a release."""
+        if not isinstance(published, dict):
+            raise TypeError(f"a counts release holds an object, found {type(published).__name__}")
+        return ReleasedCells(tuple(int(published[key]) for key in self.keys))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        return ("counts", str(self.sensitivity), *self.keys)
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return len(self.keys)

@@ -1,0 +1,106 @@
+"""A location under planar Laplace noise on a lattice (Andres et al., Geo-indistinguishability, CCS 2013)."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+
+from stream_app.privacy.axis import Axis
+from stream_app.privacy.planar import planar_laplace
+from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.rational import NANO
+from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+
+EARTH_RADIUS_METRES = Fraction(63_710_088, 10)
+"""Mean radius R1 of the Earth (IUGG); distances of the promise are on this sphere."""
+DEGREE_DECIMALS = 10**7
+"""Degrees are published with 7 decimals, about 1 cm."""
+DEGREES = 180
+ROOT_TWO = Fraction(141421356237309504881, 10**20)
+"""sqrt(2) rounded up, so that the rate is rounded down."""
+PROJECTION = Fraction(1005, 1000)
+"""The plane stretches distances at most so much within the bounds, which the policy checks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Positions on a square lattice over declared bounds; cells are ``(x, y)``.
+
+    ``longitude`` and ``latitude`` read degrees, ``plane`` reads metres. Neighbours are positions up to
+    ``radius_metres`` apart: the promise covers where within that radius, not in which town.
+    """
+
+    longitude: Axis
+    latitude: Axis
+    plane: Axis
+    east: tuple[float, float]  # bounds west, east in degrees
+    north: tuple[float, float]  # bounds south, north in degrees
+    radius: Fraction
+    rate_per_nano: Fraction  # rate of the noise per lattice step and nano-epsilon
+    clamped: bool = True
+    substitute: RawCells | None = None
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the lattice point of a position, clamped to the bounds; the substitute or None for anything else."""
+        if isinstance(raw, dict) and len(raw) == 2:  # noqa: PLR2004 - latitude and longitude
+            latitude, longitude = raw.get("latitude"), raw.get("longitude")
+            if type(latitude) in {int, float} and type(longitude) in {int, float}:
+                north, east = float(latitude), float(longitude)
+                if isfinite(north) and isfinite(east):
+                    x = self.longitude.nearest(min(max(east, self.east[0]), self.east[1]))
+                    y = self.latitude.nearest(min(max(north, self.north[0]), self.north[1]))
+                    return RawCells((self.longitude.clamp(x), self.latitude.clamp(y)))
+        return self.substitute
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return the lattice point plus planar Laplace noise; loss at most ``spend_nano`` within the radius."""
+        # PRIVACY: points up to `radius` apart are at most 1.005*radius + sqrt(2)*resolution apart on the lattice, over
+        # which noise of this rate loses at most e.
+        x, y = planar_laplace(stream, self.rate_per_nano * spend_nano)
+        return ReleasedCells((cells[0] + x, cells[1] + y))
+
+    def scale(self, spend_nano: int) -> float:
+        """Return the noise scale ``radius / e`` in metres."""
+        return self.radius.numerator * NANO / (self.radius.denominator * spend_nano)
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether ``radius / e`` exceeds the distance of two measurements; squares are compared exactly."""
+        per_metre = self.plane.cells_per_unit
+        square = (current[0] - previous[0]) ** 2 + (current[1] - previous[1]) ** 2
+        reach = self.radius.numerator * NANO * per_metre.numerator
+        return reach**2 > square * (spend_nano * self.radius.denominator * per_metre.denominator) ** 2
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return an estimate within the bounds (unless ``clamp`` is false)."""
+        if not self.clamped:
+            return cells
+        return ReleasedCells((self.longitude.clamp(cells[0]), self.latitude.clamp(cells[1])))
+
+    def publish(self, cells: ReleasedCells) -> dict[str, float]:
+        """Return the position of a lattice point in degrees."""
+        return {"latitude": _degrees(self.latitude, cells[1]), "longitude": _degrees(self.longitude, cells[0])}
+
+    def read(self, published: object) -> ReleasedCells:
+        """Return the lattice point of a position from a release (a lattice step is wider than the last decimal)."""
+        if not isinstance(published, dict):
+            raise TypeError(f"a location release holds an object, found {type(published).__name__}")
+        east, north = float(published["longitude"]), float(published["latitude"])
+        return ReleasedCells((self.longitude.nearest(east), self.latitude.nearest(north)))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        axes = (self.longitude, self.latitude)
+        grid = tuple(str(part) for axis in axes for part in (axis.cells_per_unit, axis.low, axis.high))
+        return ("location", *grid, str(self.radius), str(self.rate_per_nano))
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return 2
+
+
+def _degrees(axis: Axis, cell: int) -> float:
+    """Return a cell's degrees, rounded half up to 7 decimals."""
+    per_degree = axis.cells_per_unit
+    twice = 2 * cell * per_degree.denominator * DEGREE_DECIMALS + per_degree.numerator
+    return (twice // (2 * per_degree.numerator)) / DEGREE_DECIMALS

@@ -1,0 +1,73 @@
+"""A set of landmark steps, kept as disjoint intervals of step indices."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+Interval = tuple[int, int]
+"""Steps ``[first, end)`` by index: a step's start is its index times the step's length."""
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkSet:
+    """Disjoint, sorted, non-touching intervals of step indices; look-ups take O(log n)."""
+
+    intervals: tuple[Interval, ...] = ()
+    _firsts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _before: tuple[int, ...] = field(init=False, repr=False, compare=False)  # steps in all intervals before the nth
+
+    def __post_init__(self) -> None:
+        """Derive the look-up tables."""
+        object.__setattr__(self, "_firsts", tuple(first for first, _ in self.intervals))
+        counts = accumulate((end - first for first, end in self.intervals), initial=0)
+        object.__setattr__(self, "_before", tuple(counts))
+
+    @classmethod
+    def of(cls, intervals: Iterable[Interval]) -> "LandmarkSet":
+        """Return the set of all steps in ``intervals``, which may overlap and come in any order."""
+        merged: list[Interval] = []
+        for first, end in sorted(intervals):
+            if merged and first <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+            else:
+                merged.append((first, end))
+        return cls(tuple(merged))
+
+    def __len__(self) -> int:
+        """Return how many steps are landmarks."""
+        return self._before[-1]
+
+    def __contains__(self, step: int) -> bool:
+        """Return whether ``step`` is a landmark."""
+        nth = bisect_right(self._firsts, step) - 1
+        return nth >= 0 and step < self.intervals[nth][1]
+
+    def count_before(self, step: int) -> int:
+        """Return how many landmarks lie before ``step``."""
+        nth = bisect_right(self._firsts, step) - 1
+        if nth < 0:
+            return 0
+        first, end = self.intervals[nth]
+        return self._before[nth] + min(step, end) - first
+
+    def count_from(self, step: int) -> int:
+        """Return how many landmarks lie at or after ``step``."""
+        return self._before[-1] - self.count_before(step)
+
+    def union(self, other: "LandmarkSet") -> "LandmarkSet":
+        """Return the set of all steps in either."""
+        return LandmarkSet.of(self.intervals + other.intervals)
+
+
+def aligned(spans_ms: Iterable[int | Interval], step_ms: int) -> LandmarkSet:
+    """Return the landmark steps of timestamps and ``[start, end)`` intervals in milliseconds.
+
+    An interval is every step it intersects; a single timestamp is floored to its step; duplicates change nothing.
+    """
+    return LandmarkSet.of(
+        (span // step_ms, span // step_ms + 1)
+        if isinstance(span, int)
+        else (span[0] // step_ms, -(-span[1] // step_ms))
+        for span in spans_ms
+    )

@@ -1,0 +1,32 @@
+"""Which bits an event draws: noise and coins as functions of key, policy, series and step.
+
+Noise message: every parameter of the mechanism and the policy version (``Policy.identity``), spend, series, step and the
+clamped value in a fixed width, under the epoch's key: the same noise at another scale or on another value would reveal
+the value exactly. Coin message: the same without value and spend, so that which events are approximated, which anyone
+sees, depends on nothing raw. No offset, batch position or clock is in either, so a replay draws the same.
+"""
+
+from struct import pack
+
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.raw import RawCells
+
+NOISE = b"landmark-noise-1"
+COIN = b"landmark-coin-01"
+
+
+def noise_stream(
+    secret: bytes, epoch: int, policy: Policy, series: bytes, step_ms: int, spend_nano: int, cells: RawCells
+) -> BitStream:
+    """Return the bits of one event's noise; ``step_ms`` is the start of its step."""
+    # PRIVACY: the raw cells enter a keyed hash whose bits cannot be told from uniform ones without the key.
+    head = pack(">QQQH", epoch, step_ms, spend_nano, len(series))
+    value = pack(f">{len(cells)}q", *cells)
+    return BitStream(secret, NOISE, b"".join((policy.identity, head, series, value)))
+
+
+def coin_stream(secret: bytes, epoch: int, policy: Policy, series: bytes, step_ms: int) -> BitStream:
+    """Return the bits of one event's coin."""
+    head = pack(">QQH", epoch, step_ms, len(series))
+    return BitStream(secret, COIN, b"".join((policy.identity, head, series)))

@@ -1,0 +1,141 @@
+"""The form of a policy record's parameters: types, domains and names, every error found at once.
+
+Unknown members are errors: a misspelt `spare` must not silently protect less. What belongs together across members is
+checked where the policy is made (policy.py).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
+
+LAST_TIMESTAMP_MS = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z."""
+LARGEST_EPSILON = 1_000_000.0
+"""Beyond it nothing is protected, and exact sampling would only get slower."""
+MOST_KEYS = 4096
+MOST_CATEGORIES = 4096
+
+Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
+Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+
+
+class Form(BaseModel):
+    """A closed, frozen object."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ProtectionForm(Form):
+    """The level and the steps it protects."""
+
+    level: Literal["landmark", "event", "user"]
+    landmarks: tuple[Timestamp | tuple[Timestamp, Timestamp], ...] = ()
+    step: Annotated[StrictInt, Field(ge=1, le=LAST_TIMESTAMP_MS)] = 1
+    spare: Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)] = 0
+    length: Annotated[StrictInt, Field(ge=1, le=LAST_TIMESTAMP_MS)] | None = None
+
+    @field_validator("landmarks")
+    @classmethod
+    def _ordered(cls, landmarks: tuple[int | tuple[int, int], ...]) -> tuple[int | tuple[int, int], ...]:
+        for span in landmarks:
+            if not isinstance(span, int) and span[0] >= span[1]:
+                raise ValueError(f"an interval [start, end) needs start < end, found {list(span)}")
+        return landmarks
+
+
+class UniformForm(Form):
+    """Scheme Uniform."""
+
+    name: Literal["uniform"]
+
+
+class AdaptiveForm(Form):
+    """Scheme Adaptive."""
+
+    name: Literal["adaptive"]
+    increase: Share = 0.5
+    decrease: Share = 0.5
+    minimum: Share = 0.1
+
+
+class SkipForm(Form):
+    """Scheme Skip."""
+
+    name: Literal["skip"]
+    accept_risk: StrictBool = False
+
+
+class BalancedForm(Form):
+    """Scheme Balanced."""
+
+    name: Literal["balanced"]
+    regular_share: Share = 0.5
+
+
+class NumberForm(Form):
+    """Value kind number."""
+
+    kind: Literal["number"]
+    lower: Double
+    upper: Double
+    resolution: Annotated[Double, Field(gt=0)]
+    sensitivity: Annotated[Double, Field(gt=0)] | None = None
+    clamp: StrictBool = True
+    invalid: Double | Literal["reject"] = "reject"
+
+
+class CountsForm(Form):
+    """Value kind counts."""
+
+    kind: Literal["counts"]
+    keys: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_KEYS)]
+    sensitivity: Annotated[StrictInt, Field(ge=1, le=2**53 - 1)] = 1
+    clamp: StrictBool = True
+    invalid: dict[str, StrictInt] | Literal["reject"] = "reject"
+
+
+class BoundsForm(Form):
+    """A box in degrees."""
+
+    south: Annotated[Double, Field(ge=-85, le=85)]
+    west: Annotated[Double, Field(ge=-180, le=180)]
+    north: Annotated[Double, Field(ge=-85, le=85)]
+    east: Annotated[Double, Field(ge=-180, le=180)]
+
+
+class LocationForm(Form):
+    """Value kind location."""
+
+    kind: Literal["location"]
+    radius: Annotated[Double, Field(gt=0, le=20_100_000)]
+    # Below 0.1 m the 7 decimals of a published degree could not name the lattice point.
+    resolution: Annotated[Double, Field(ge=0.1, le=20_100_000)]
+    bounds: BoundsForm
+    clamp: StrictBool = True
+    invalid: dict[str, Double] | Literal["reject"] = "reject"
+
+
+class CategoryForm(Form):
+    """Value kind category."""
+
+    kind: Literal["category"]
+    categories: Annotated[tuple[StrictBool | Text, ...], Field(min_length=2, max_length=MOST_CATEGORIES)]
+    clamp: StrictBool = True
+    invalid: StrictBool | StrictStr = "reject"
+
+
+SchemeForm = Annotated[UniformForm | AdaptiveForm | SkipForm | BalancedForm, Field(discriminator="name")]
+ValueForm = Annotated[NumberForm | CountsForm | LocationForm | CategoryForm, Field(discriminator="kind")]
+
+
+class ParametersForm(Form):
+    """A policy record without type, series and version."""
+
+    epsilon: Annotated[float, Field(strict=True, gt=0, le=LARGEST_EPSILON)]
+    protection: ProtectionForm
+    scheme: SchemeForm
+    value: ValueForm
+    filter: Literal["none", "level"] | None = None
+    correlation: Text | None = None

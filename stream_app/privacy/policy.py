@@ -1,0 +1,197 @@
+"""A policy: what a publisher promises for a series, compiled from the parameters of a policy record.
+
+Refused parameters raise `PolicyError`, which lists every fault with its member, so that `check` shows them all at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from math import floor
+from typing import Literal, assert_never
+
+from pydantic import ValidationError
+
+from stream_app.privacy.kind_form import KindFault, kind_of
+from stream_app.privacy.kinds import Kind
+from stream_app.privacy.landmarks import LandmarkSet, aligned
+from stream_app.privacy.parameters import (
+    AdaptiveForm,
+    BalancedForm,
+    ParametersForm,
+    ProtectionForm,
+    SkipForm,
+    UniformForm,
+)
+from stream_app.privacy.rational import exact, nano
+from stream_app.privacy.scheme import MILLION, Adaptive, Balanced, Scheme, Skip, Uniform
+
+LATER = {
+    "dummies": "dummy landmarks are not offered by this version",
+    "collect": "collected counts are not offered by this version",
+    "w-event": "level w-event is not offered by this version; use landmark, event or user",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkLevel:
+    """Landmarks together with any one other step; ``spare`` landmarks may be added without new shares."""
+
+    landmarks: LandmarkSet
+    spare: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventLevel:
+    """Any one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserLevel:
+    """All ``length`` steps from the first decided one."""
+
+    length: int
+
+
+Protection = LandmarkLevel | EventLevel | UserLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a policy: the member, what was found, and the remedy."""
+
+    member: str
+    message: str
+
+
+class PolicyError(ValueError):
+    """Parameters that make no policy; ``faults`` names every one."""
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        """Keep the faults as a field."""
+        self.faults = faults
+        super().__init__("; ".join(f"{fault.member}: {fault.message}" for fault in faults))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One version of a promise; ``parameters`` are the record's own, for the ledger."""
+
+    version: int
+    epsilon_nano: int
+    step_ms: int
+    protection: Protection
+    scheme: Scheme
+    filter: Literal["none", "level"]
+    kind: Kind
+    correlation: str | None
+    parameters: Mapping[str, object] = field(compare=False, repr=False)
+    identity: bytes = field(repr=False)  # digest of every parameter of the mechanism and the version
+
+    @property
+    def landmarks(self) -> LandmarkSet:
+        """Return the landmarks the policy begins with."""
+        return self.protection.landmarks if isinstance(self.protection, LandmarkLevel) else LandmarkSet()
+
+    @property
+    def spare(self) -> int:
+        """Return how many landmarks may be added without new shares."""
+        return self.protection.spare if isinstance(self.protection, LandmarkLevel) else 0
+
+
+def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
+    """Return the policy of a record's parameters; raises `PolicyError` with every fault."""
+    later = [Fault(member, LATER[member]) for member in ("dummies", "collect") if member in parameters]
+    protection = parameters.get("protection")
+    if isinstance(protection, Mapping) and protection.get("level") == "w-event":
+        later.append(Fault("protection.level", LATER["w-event"]))
+    if later:
+        raise PolicyError(tuple(later))
+    try:
+        form = ParametersForm.model_validate(parameters)
+    except ValidationError as error:
+        raise PolicyError(_faults(error)) from None
+    faults = [*_protection_faults(form.protection), *_scheme_faults(form)]
+    kind = kind_of(form.value)
+    if isinstance(kind, KindFault):
+        faults.append(Fault(f"value.{kind.member}", kind.message))
+    epsilon_nano = nano(form.epsilon)
+    if epsilon_nano < 1:
+        faults.append(Fault("epsilon", f"found {form.epsilon}, less than one nano-epsilon; use at least 1e-9"))
+    if faults or isinstance(kind, KindFault):
+        raise PolicyError(tuple(faults))
+    return Policy(
+        version=version,
+        epsilon_nano=epsilon_nano,
+        step_ms=form.protection.step,
+        protection=_protection(form.protection),
+        scheme=_scheme(form.scheme),
+        filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
+        kind=kind,
+        correlation=form.correlation,
+        parameters=parameters,
+        identity=_identity((str(version), str(form.protection.step), *kind.identity)),
+    )
+
+
+def _identity(parts: tuple[str, ...]) -> bytes:
+    digest = blake2b(digest_size=32, person=b"landmark-policy1")
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(4, "big") + encoded)
+    return digest.digest()
+
+
+def _faults(error: ValidationError) -> tuple[Fault, ...]:
+    return tuple(
+        Fault(".".join(str(part) for part in fault["loc"]) or "policy", fault["msg"])
+        for fault in error.errors(include_input=False, include_url=False, include_context=False)
+    )
+
+
+def _protection_faults(form: ProtectionForm) -> list[Fault]:
+    faults = []
+    if form.level != "landmark" and (form.landmarks or form.spare):
+        faults.append(Fault("protection", f"level {form.level} takes no landmarks and no spare; remove them"))
+    if form.level == "user" and form.length is None:
+        faults.append(Fault("protection.length", "level user needs the number of steps it protects"))
+    if form.level != "user" and form.length is not None:
+        faults.append(Fault("protection.length", f"level {form.level} takes no length; remove it"))
+    return faults
+
+
+def _scheme_faults(form: ParametersForm) -> list[Fault]:
+    scheme, level = form.scheme, form.protection.level
+    faults = []
+    if isinstance(scheme, SkipForm) and not scheme.accept_risk:
+        message = 'skip reveals where the landmarks are; say "accept_risk": true or choose another scheme'
+        faults.append(Fault("scheme.accept_risk", message))
+    if level == "user" and isinstance(scheme, SkipForm | BalancedForm):
+        faults.append(Fault("scheme.name", f"{scheme.name} needs regular steps; at level user use uniform or adaptive"))
+    return faults
+
+
+def _protection(form: ProtectionForm) -> Protection:
+    match form.level:
+        case "landmark":
+            return LandmarkLevel(aligned(form.landmarks, form.step), form.spare)
+        case "event":
+            return EventLevel()
+        case "user":
+            return UserLevel(form.length or 0)
+        case _:
+            assert_never(form.level)
+
+
+def _scheme(form: UniformForm | AdaptiveForm | SkipForm | BalancedForm) -> Scheme:
+    match form:
+        case UniformForm():
+            return Uniform()
+        case AdaptiveForm():
+            rates = (form.increase, form.decrease, form.minimum)
+            return Adaptive(*map(nano, rates))
+        case SkipForm():
+            return Skip()
+        case BalancedForm():
+            return Balanced(floor(exact(form.regular_share) * MILLION))
+        case _:
+            assert_never(form)

@@ -1,0 +1,106 @@
+"""Replay-safe randomness: a stream of bits that is a function of a secret key and a message.
+
+The same (key, message) gives the same bits on any machine, so a replayed event never draws fresh noise. Guarantee: the
+bits are indistinguishable from uniform ones without the key, as keyed BLAKE2b is a pseudo-random function (RFC 7693).
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from hashlib import blake2b
+from math import floor
+
+BLOCK_BYTES = 64
+FAST_BITS = 53
+"""Bits that decide in double precision; every integer below 2^53 is a double."""
+MORE_BITS = 64
+DIGITS_PER_BIT = 0.30103  # log10(2), rounded up
+
+
+class BitStream:
+    """A stream of bits; taking some moves it on. Lives for one draw, never stored."""
+
+    __slots__ = ("_block", "_key", "_left", "_message", "_person", "_pool")
+
+    def __init__(self, key: bytes, person: bytes, message: bytes) -> None:
+        """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes."""
+        self._key = key
+        self._person = person
+        self._message = message
+        self._block = 0
+        self._pool = 0
+        self._left = 0
+
+    def take(self, bits: int) -> int:
+        """Return the next ``bits`` bits (1 to 512) as an integer."""
+        if self._left < bits:
+            digest = blake2b(
+                self._message + self._block.to_bytes(8, "big"),
+                key=self._key,
+                person=self._person,
+                digest_size=BLOCK_BYTES,
+            ).digest()
+            self._pool |= int.from_bytes(digest, "big") << self._left
+            self._left += 8 * BLOCK_BYTES
+            self._block += 1
+        taken = self._pool & ((1 << bits) - 1)
+        self._pool >>= bits
+        self._left -= bits
+        return taken
+
+    def below(self, bound: int) -> int:
+        """Return a uniform integer in ``0 .. bound - 1`` (bound at least 1), by rejection."""
+        bits = (bound - 1).bit_length()
+        if bits == 0:
+            return 0
+        while (drawn := self.take(bits)) >= bound:
+            pass
+        return drawn
+
+
+def happens_rational(stream: BitStream, numerator: int, denominator: int) -> bool:
+    """Return True with probability exactly ``numerator / denominator`` (0 <= numerator <= denominator)."""
+    top, bits = stream.take(MORE_BITS), MORE_BITS
+    while True:
+        if (top + 1) * denominator <= numerator << bits:
+            return True
+        if top * denominator >= numerator << bits:
+            return False
+        top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
+
+
+def happens(stream: BitStream, chance: float, tolerance: float, precise: Callable[[int], Decimal]) -> bool:
+    """Return True with probability exactly p, a real number.
+
+    ``chance`` is p within relative ``tolerance``; ``precise(digits)`` is p within relative ``10**-digits``. A lazily
+    extended uniform is compared with p: 53 bits and double precision decide when they can, else more bits and digits.
+    """
+    top = stream.take(FAST_BITS)
+    decided = happens_fast(top, chance, tolerance)
+    return happens_precise(stream, top, precise) if decided is None else decided
+
+
+def happens_fast(top: int, chance: float, tolerance: float) -> bool | None:
+    """Decide by the first 53 bits in double precision, or return None: too close to tell."""
+    if (top + 1) * 2.0**-FAST_BITS <= chance * (1.0 - tolerance):
+        return True
+    # top 0 says nothing against a chance too small for a double.
+    if top > 0 and top * 2.0**-FAST_BITS >= chance * (1.0 + tolerance):
+        return False
+    return None
+
+
+def happens_precise(stream: BitStream, top: int, precise: Callable[[int], Decimal]) -> bool:
+    """Decide by as many bits and digits as it takes; ``top`` holds the first 53 bits."""
+    bits = FAST_BITS
+    while True:
+        digits = int(bits * DIGITS_PER_BIT) + 20
+        chance = Fraction(precise(digits)) * 2**bits
+        margin = chance / 10**digits
+        low, high = floor(chance - margin), floor(chance + margin) + 1
+        if top + 1 <= low:
+            return True
+        if top >= high:
+            return False
+        top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
+

@@ -1,0 +1,76 @@
+"""Schemes: how budget is proposed to the guard. Utility only: a wrong proposal is refused, never spent.
+
+E = budget, S = spent on landmarks, M = largest regular spend, R = landmarks at or after the present step, spare
+included; all integers, ``//`` rounds down. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022
+(Uniform, Adaptive, Skip); Balanced is this project's.
+"""
+
+from typing import Literal, NamedTuple, assert_never
+
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.rational import NANO
+
+SchemeName = Literal["uniform", "adaptive", "skip", "balanced"]
+MILLION = 10**6
+
+
+class Uniform(NamedTuple):
+    """An equal share for every landmark left and for the present regular step; publishes always."""
+
+    name: Literal["uniform"] = "uniform"
+
+
+class Adaptive(NamedTuple):
+    """The shares of Uniform, published at a rate that follows the changes between releases (units of 1e-9)."""
+
+    increase_nano: int = NANO // 2
+    decrease_nano: int = NANO // 2
+    minimum_nano: int = NANO // 10
+    name: Literal["adaptive"] = "adaptive"
+
+    def next_rate(self, rate_nano: int, *, still: bool) -> int:
+        """Return the rate after a publication; ``still`` when the noise scale exceeded the change."""
+        if still:
+            rate_nano = rate_nano * (NANO - self.decrease_nano) // NANO
+        else:
+            rate_nano += (NANO - rate_nano) * self.increase_nano // NANO
+        return max(rate_nano, self.minimum_nano)
+
+
+class Skip(NamedTuple):
+    """Nothing for landmarks, everything for regular steps; it reveals where the landmarks are."""
+
+    name: Literal["skip"] = "skip"
+
+
+class Balanced(NamedTuple):
+    """A fixed share of the budget for regular steps (units of 1e-6), the rest split over landmarks."""
+
+    regular_millionth: int = MILLION // 2
+    name: Literal["balanced"] = "balanced"
+
+
+Scheme = Uniform | Adaptive | Skip | Balanced
+
+
+def propose(scheme: Scheme, guard: Guard, landmarks_left: int, *, landmark: bool) -> int:
+    """Return the proposed spend in nano-epsilon for the present step; 0 proposes to publish nothing new."""
+    budget, spent, peak = guard
+    left = budget - spent
+    match scheme:
+        case Uniform() | Adaptive():
+            # Without the min, rounding alone breaks the theorem: R landmarks must fit beside M as well.
+            share = min(left // (landmarks_left + 1), (left - peak) // landmarks_left) if landmarks_left else 0
+        case Balanced():
+            regular = budget * scheme.regular_millionth // MILLION
+            share = max(0, left - max(regular, peak)) // landmarks_left if landmarks_left else 0
+        case Skip():
+            share = 0
+        case _:
+            assert_never(scheme)
+    return share if landmark else left - landmarks_left * share
+
+
+def propose_user(guard: Guard, steps_left: int) -> int:
+    """Return the proposed spend at user level: an equal share of what is left for every step left, then nothing."""
+    return (guard.budget_nano - guard.landmark_spent_nano) // steps_left if steps_left > 0 else 0

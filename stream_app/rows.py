@@ -1,0 +1,145 @@
+"""A series' row: its place in the hash chain, its policy and its state; and the bytes of it in the state table.
+
+Table keys: ``s`` + series holds chain and state, written at every change; ``p`` + series its own policy and landmarks,
+written when those change; ``d`` + digest a default policy, shared by all series under it. Rows hold released values,
+counts and budgets only.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from stream_app import wire
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.raw import ReleasedCells
+from stream_app.privacy.state import State
+
+DIGEST_BYTES = 16
+
+
+class SeriesRow(NamedTuple):
+    """One series between two records."""
+
+    series: str
+    key: bytes  # the series in UTF-8: the record key
+    sequence: int  # of the last ledger entry; 0 before the first
+    previous: str  # hash of that entry
+    policy: Policy
+    default: str  # digest of the default policy that rules; empty when the series has its own
+    state: State
+
+
+def dump(row: SeriesRow, before: SeriesRow | None) -> list[tuple[bytes, bytes]]:
+    """Return the table rows to write so that ``row`` replaces ``before`` (None: nothing stored)."""
+    pairs = [(b"s" + row.key, _dump_state(row))]
+    if before is None or before.policy is not row.policy or before.state.landmarks is not row.state.landmarks:
+        if row.default:
+            pairs.append((b"d" + row.default.encode(), policy_bytes(row.policy)))
+        else:
+            policy = {"policy": _policy_document(row.policy), "landmarks": row.state.landmarks.intervals}
+            pairs.append((b"p" + row.key, wire.dump(policy)))
+    return pairs
+
+
+def load(get: Callable[[bytes], bytes | None], series: str) -> SeriesRow | None:
+    """Return the stored row of ``series``, or None; ``get`` reads the state table."""
+    key = series.encode()
+    stored = get(b"s" + key)
+    if stored is None:
+        return None
+    fields: Any = wire.load(stored)
+    default = fields[2]
+    if default:
+        shared = get(b"d" + default.encode())
+        if shared is None:
+            raise LookupError(f"state table: the default policy {default} of a stored series is missing; run `recover`")
+        policy = _default_policy(shared)
+        landmarks = policy.landmarks
+    else:
+        own = get(b"p" + key)
+        if own is None:
+            raise LookupError("state table: the policy of a stored series is missing; run `recover`")
+        policy, landmarks = _own_policy(own)
+    return SeriesRow(series, key, fields[0], fields[1], policy, default, _load_state(fields, landmarks))
+
+
+def policy_bytes(policy: Policy) -> bytes:
+    """Return the bytes of a policy without its landmarks' later additions."""
+    return wire.dump(_policy_document(policy))
+
+
+def policy_digest(policy: Policy) -> str:
+    """Return the digest that names a default policy in the table."""
+    return blake2b(policy_bytes(policy), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _policy_document(policy: Policy) -> dict[str, object]:
+    return {"version": policy.version, "parameters": policy.parameters}
+
+
+@lru_cache(maxsize=1024)
+def _default_policy(stored: bytes) -> Policy:
+    document: Any = wire.load(stored)
+    return policy_of(document["parameters"], document["version"])
+
+
+@lru_cache(maxsize=4096)
+def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
+    document: Any = wire.load(stored)
+    policy = policy_of(document["policy"]["parameters"], document["policy"]["version"])
+    return policy, LandmarkSet(tuple((first, end) for first, end in document["landmarks"]))
+
+
+def _dump_state(row: SeriesRow) -> bytes:
+    state = row.state
+    guard = state.guard
+    return wire.dump(
+        (
+            row.sequence,
+            row.previous,
+            row.default,
+            guard.budget_nano,
+            guard.landmark_spent_nano,
+            guard.regular_peak_nano,
+            state.spare_left,
+            state.prior_nano,
+            state.first_budget_nano,
+            state.period_start_ms,
+            state.decided_ms,
+            state.decided_end_ms,
+            state.first_step,
+            state.last_step,
+            state.rate_nano,
+            state.source_ms,
+            state.measurement,
+            state.estimate,
+            state.level,
+            state.closed,
+        )
+    )
+
+
+def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
+    budget, spent, peak, spare_left, prior, first_budget, period_start, decided, decided_end = fields[3:12]
+    first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
+    return State(
+        guard=Guard(budget, spent, peak),
+        landmarks=landmarks,
+        spare_left=spare_left,
+        prior_nano=prior,
+        first_budget_nano=first_budget,
+        period_start_ms=period_start,
+        decided_ms=decided,
+        decided_end_ms=decided_end,
+        first_step=first_step,
+        last_step=last_step,
+        rate_nano=rate,
+        source_ms=source,
+        measurement=ReleasedCells(tuple(measurement)),
+        estimate=ReleasedCells(tuple(estimate)),
+        level=tuple(level),
+        closed=closed,
+    )
