@@ -1,0 +1,146 @@
+"""The books of one period: what its entries claim, checked entry by entry against what must follow.
+
+After a difference the books take over what the entry claims, so that one fault is one finding and not one an entry from
+there on; the guarantee itself is checked from the spends alone (guarantee.py) and never takes over anything.
+"""
+
+from dataclasses import dataclass
+
+from stream_app.audit.entry import APPROXIMATED, PERTURBED, WITHHELD, LandmarksEntry, ReleaseEntry
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.landmarks import Interval, LandmarkSet
+from stream_app.audit.share import must_publish, share
+from stream_app.audit.terms import Terms
+
+Findings = list[Finding]
+
+
+@dataclass(slots=True)
+class Books:
+    """The figures of a period so far; replaced in place, because a million series are followed at once."""
+
+    terms: Terms
+    landmarks: LandmarkSet
+    spare: int  # not yet used
+    floor_ms: int  # steps of this period start at or after it
+    spent_nano: int = 0
+    peak_nano: int = 0
+    first_step: int | None = None  # number of the first decided step
+    last_step: int | None = None  # number of the last decided step
+    source_ms: int | None = None  # the step perturbed last
+    sure: bool = True  # False after missing or unknown entries, until the figures fit again
+
+    @property
+    def end_ms(self) -> int:
+        """The end of the last decided step, before which nothing may be decided any more."""
+        return self.floor_ms if self.last_step is None else (self.last_step + 1) * self.terms.step_ms
+
+    def standing(self, step: int) -> tuple[bool, int]:
+        """Tell whether `step` is a landmark, and R before it: landmarks at or after it with the unused spare."""
+        if self.terms.level == "landmark":
+            landmark, left = self.landmarks.at(step)
+            return landmark, left + self.spare
+        if self.terms.level == "user":
+            first = step if self.first_step is None else self.first_step
+            return True, max(0, self.terms.length - (step - first))
+        return False, 0
+
+    @property
+    def next_step(self) -> int:
+        """The first step that is not decided, as a number; 0 before the first."""
+        return 0 if self.last_step is None else self.last_step + 1
+
+
+def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
+    """Check a release entry and move the books past it; return whether its step is a landmark, and the findings."""
+    terms = books.terms
+    findings: Findings = []
+    step, rest = divmod(entry.timestamp, terms.step_ms)
+    if rest:
+        _add(findings, "step-alignment", entry, f"{entry.timestamp} is not the start of a step of {terms.step_ms} ms")
+    if entry.timestamp < books.end_ms:
+        _add(findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, all decided already")
+    landmark, left = books.standing(step)
+    if entry.landmark is not landmark:
+        _add(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'no'} landmark")
+    left_after = left - landmark if left > 0 else 0
+    if entry.budget_nano != terms.budget_nano:
+        _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
+    if books.sure:
+        _decision(findings, books, entry, share(terms, books.spent_nano, books.peak_nano, left, landmark=landmark))
+        spent = books.spent_nano + entry.epsilon_nano if landmark else books.spent_nano
+        peak = books.peak_nano if landmark else max(books.peak_nano, entry.epsilon_nano)
+        _figures(findings, entry, spent, peak, left_after)
+    else:
+        books.sure = entry.landmarks_left == left_after
+    books.spent_nano = entry.landmark_spent_nano
+    books.peak_nano = entry.regular_peak_nano
+    if books.first_step is None:
+        books.first_step = step
+    if books.last_step is None or step > books.last_step:
+        books.last_step = step
+    if entry.epsilon_nano:
+        books.source_ms = entry.timestamp
+    return landmark, findings
+
+
+def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]) -> tuple[int, Findings]:
+    """Check a registration of steps [start, end) and move the books past it.
+
+    Returns how many decided steps became landmarks, and the findings.
+    """
+    terms = books.terms
+    findings: Findings = []
+    if terms.level != "landmark":
+        _add(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
+        return 0, findings
+    if any(start * terms.step_ms < books.floor_ms for start, _ in added):
+        _add(findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins")
+    joined = books.landmarks.joined(added)
+    present = books.next_step
+    passed = joined.count_before(present) - books.landmarks.count_before(present)
+    coming = joined.total - books.landmarks.total - passed
+    books.landmarks = joined
+    books.spare = max(0, books.spare - coming)
+    if books.sure:
+        charge = passed * books.peak_nano
+        if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
+            message = f"{passed} decided steps at up to {books.peak_nano} each no longer fit into {terms.budget_nano}"
+            _add(findings, "refused-landmark", entry, message)
+        if entry.charged_nano != charge:
+            message = f"charges {entry.charged_nano} for {passed} decided steps, due are {charge}"
+            _add(findings, "charge", entry, message)
+        if entry.budget_nano != terms.budget_nano:
+            _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
+        _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(present)[1])
+    books.spent_nano = entry.landmark_spent_nano
+    books.peak_nano = entry.regular_peak_nano
+    return passed, findings
+
+
+def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -> None:
+    if entry.decision == PERTURBED:
+        if entry.epsilon_nano != due:
+            message = f"spends {entry.epsilon_nano}, {books.terms.scheme} proposes {due}"
+            _add(findings, "share", entry, message)
+        return
+    released_before = books.source_ms is not None
+    if due > 0 and must_publish(books.terms, released_before=released_before):
+        _add(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
+    elif entry.decision == APPROXIMATED and not released_before:
+        _add(findings, "decision", entry, "approximated, though this period has released nothing to repeat")
+    elif entry.decision == WITHHELD and released_before:
+        _add(findings, "decision", entry, "withheld, though there is an earlier release to repeat")
+
+
+def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: int, peak: int, left: int) -> None:
+    if entry.landmark_spent_nano != spent:
+        _add(findings, "landmark-spent", entry, f"`landmark_spent_nano` {entry.landmark_spent_nano}, due is {spent}")
+    if entry.regular_peak_nano != peak:
+        _add(findings, "regular-peak", entry, f"`regular_peak_nano` {entry.regular_peak_nano}, due is {peak}")
+    if entry.landmarks_left != left:
+        _add(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, due is {left}")
+
+
+def _add(findings: Findings, code: Code, entry: ReleaseEntry | LandmarksEntry, message: str) -> None:
+    findings.append(Finding(code, entry.series, entry.sequence, message))

@@ -1,0 +1,124 @@
+"""The hash chain of one series: every entry names the hash of the one before, and its own.
+
+A repeated entry is told from a conflicting one by the digests of the latest entries. In a longer run of repeats (a
+batch that was written twice) the links tell: an entry whose hash a known entry names is a known one too.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from hashlib import blake2b
+from typing import Final
+
+from stream_app.audit.entry import ZEROS, Entry
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.recent import DIGEST_BYTES, Recent
+
+HASH_MEMBER: Final = b',"hash":"'
+TAIL_BYTES: Final = len(HASH_MEMBER) + 64 + len(b'"}')
+NO_FINDINGS: Final[tuple[Finding, ...]] = ()
+
+
+class Place(Enum):
+    """Where an entry stands in its chain."""
+
+    NEXT = "the one after the last"
+    JUMP = "later than the one after the last"
+    REPEAT = "a copy of an entry seen before"
+    STRAY = "none of these: it cannot be counted"
+
+
+@dataclass(slots=True)
+class Chain:
+    """The end of a series' chain so far; replaced in place, because a million series are followed at once."""
+
+    sequence: int = 0
+    hash: str = ZEROS
+    key: str = ""
+    epoch: int = 0
+    recent: Recent = field(default_factory=Recent)
+    old_repeat: tuple[int, str] | None = None  # sequence and hash of a repeat that is not proven yet
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return the BLAKE2b-256 digest of an entry's bytes before its `hash` member, which is its last."""
+    return blake2b(data[:-TAIL_BYTES], digest_size=DIGEST_BYTES).digest()
+
+
+def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
+    """Place an entry in its chain, move the chain's end, and return what is wrong with the link."""
+    expected = chain.sequence + 1
+    if (
+        entry.sequence == expected
+        and entry.previous == chain.hash
+        and entry.key == chain.key
+        and entry.epoch >= chain.epoch
+        and chain.old_repeat is None
+        and digest.hex() == entry.hash
+    ):
+        _advance(chain, entry, digest)
+        return Place.NEXT, NO_FINDINGS
+    findings: list[Finding] = []
+    if digest.hex() != entry.hash:
+        message = f"its bytes hash to {digest.hex()[:16]}.., it says {entry.hash[:16]}.."
+        findings.append(_finding("bad-hash", entry, message))
+    if entry.sequence <= chain.sequence:
+        place, more = _repeat(chain, entry, digest)
+        return place, (*findings, *more)
+    findings += unproven(chain, entry.series)
+    place = Place.NEXT
+    if entry.sequence > expected:
+        place = Place.JUMP
+        missing = f"{expected}..{entry.sequence - 1}" if entry.sequence - 1 > expected else f"{expected}"
+        if chain.sequence:
+            findings.append(_finding("gap", entry, f"sequence {missing} missing before it"))
+        else:
+            findings.append(_finding("truncated", entry, f"the series begins here; sequence {missing} missing"))
+    elif entry.previous != chain.hash:
+        message = f"names {entry.previous[:16]}.. as the entry before, which is {chain.hash[:16]}.."
+        findings.append(_finding("broken-chain", entry, message))
+    if entry.key == chain.key and entry.epoch < chain.epoch:
+        findings.append(_finding("epoch-backwards", entry, f"key epoch {entry.epoch} after {chain.epoch}"))
+    _advance(chain, entry, digest)
+    return place, tuple(findings)
+
+
+def unproven(chain: Chain, series: str) -> tuple[Finding, ...]:
+    """Return a finding if a run of old repeats ended without reaching an entry it could be compared with."""
+    if chain.old_repeat is None:
+        return NO_FINDINGS
+    sequence, _ = chain.old_repeat
+    chain.old_repeat = None
+    message = f"stands again after sequence {chain.sequence}, too late to be compared with its first copy"
+    return (Finding("stale-duplicate", series, sequence, message),)
+
+
+def _advance(chain: Chain, entry: Entry, digest: bytes) -> None:
+    chain.sequence = entry.sequence
+    # The hash it claims, not the computed one: a changed entry is reported once, not at its successor again.
+    chain.hash = entry.hash
+    chain.key = entry.key
+    chain.epoch = entry.epoch
+    chain.recent.add(entry.sequence, digest)
+
+
+def _repeat(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
+    linked = chain.old_repeat == (entry.sequence - 1, entry.previous)
+    if linked:
+        chain.old_repeat = None
+    findings = unproven(chain, entry.series)
+    known = chain.recent.get(entry.sequence)
+    if known == digest:
+        return Place.REPEAT, findings
+    if known is not None:
+        parent = chain.recent.get(entry.sequence - 1) if entry.sequence > 1 else bytes.fromhex(ZEROS)
+        code: Code = "fork" if parent is not None and parent.hex() == entry.previous else "conflicting-duplicate"
+        return Place.STRAY, (*findings, _finding(code, entry, "stands twice, with different bytes"))
+    if chain.recent.covers(entry.sequence):
+        message = f"stands after sequence {chain.sequence}, where it was missing"
+        return Place.STRAY, (*findings, _finding("out-of-order", entry, message))
+    chain.old_repeat = (entry.sequence, entry.hash)
+    return Place.REPEAT, findings
+
+
+def _finding(code: Code, entry: Entry, message: str) -> Finding:
+    return Finding(code, entry.series, entry.sequence, message)

@@ -1,0 +1,100 @@
+"""What an audit reports: one value a fault, with the code, the series and the sequence where it shows."""
+
+from typing import Final, Literal, NamedTuple
+
+Code = Literal[
+    "malformed-entry",
+    "unknown-entry",
+    "unknown-terms",
+    "bad-hash",
+    "broken-chain",
+    "truncated",
+    "gap",
+    "out-of-order",
+    "conflicting-duplicate",
+    "fork",
+    "stale-duplicate",
+    "epoch-backwards",
+    "no-policy",
+    "policy-version",
+    "policy-landmarks",
+    "after-close",
+    "budget",
+    "charge",
+    "share",
+    "decision",
+    "landmark-flag",
+    "landmark-spent",
+    "landmarks-left",
+    "regular-peak",
+    "refused-landmark",
+    "step-order",
+    "step-alignment",
+    "theorem",
+    "lifetime",
+    "malformed-release",
+    "release-without-entry",
+    "entry-without-release",
+    "changed-release",
+    "release-mismatch",
+    "unlisted",
+]
+
+CODES: Final[dict[Code, str]] = {
+    # The record itself.
+    "malformed-entry": "not an entry in the ledger's exact form (bytes, members, types or ranges)",
+    "unknown-entry": "a kind of entry that this audit does not know, so nothing after it is vouched for",
+    "unknown-terms": "policy parameters that this audit does not know, so the period is not vouched for",
+    # The chain of a series.
+    "bad-hash": "the entry's hash is not the hash of its bytes: it was changed",
+    "broken-chain": "`previous` is not the hash of the entry before",
+    "truncated": "the series does not begin at sequence 1: its start was cut off",
+    "gap": "sequence numbers are missing between two entries",
+    "out-of-order": "an entry stands after a later one of its series",
+    "conflicting-duplicate": "two entries of different bytes carry the same sequence",
+    "fork": "two different entries follow the same entry",
+    "stale-duplicate": "a repeated record too old to be compared with its first copy",
+    "epoch-backwards": "the key epoch falls under one and the same key",
+    # The policy in force.
+    "no-policy": "an entry before any policy of its series",
+    "policy-version": "the version named is not the one in force, or a new version does not rise",
+    "policy-landmarks": "a policy's landmarks reach back to steps already decided",
+    "after-close": "an entry after the series was closed",
+    "budget": "`budget_nano` is not the epsilon of the policy in force",
+    # The arithmetic.
+    "charge": "`charged_nano` is not what the registration costs",
+    "share": "a perturbed release spends another amount than its scheme proposes",
+    "decision": "perturbed, approximated or withheld where the scheme decides otherwise",
+    "landmark-flag": "`landmark` differs from the landmark set",
+    "landmark-spent": "`landmark_spent_nano` does not follow from the entries before",
+    "landmarks-left": "`landmarks_left` does not follow from the landmark set",
+    "regular-peak": "`regular_peak_nano` does not follow from the entries before",
+    "refused-landmark": "a registration that had to be refused",
+    "step-order": "a release for a step that is not after the last decided one",
+    "step-alignment": "a time that is not the start of a step",
+    # The guarantee.
+    "theorem": "the spends on the landmarks and one other step exceed epsilon",
+    "lifetime": "the total over policy versions exceeds the lifetime bound",
+    # The releases, when given.
+    "malformed-release": "not a release in its exact form",
+    "release-without-entry": "a release that no entry covers",
+    "entry-without-release": "a release entry whose release is missing",
+    "changed-release": "a release whose bytes differ from those its entry covers",
+    "release-mismatch": "a release that contradicts its entry or its policy",
+    # The report itself.
+    "unlisted": "further findings were counted but not listed",
+}
+"""Every code with its meaning."""
+
+
+class Finding(NamedTuple):
+    """A fault that the audit found.
+
+    `series` is "" and `sequence` 0 where the record does not tell them; the sequence of a finding about a release
+    without entry is 0 too.
+    """
+
+    code: Code
+    series: str
+    sequence: int
+    message: str

@@ -1,0 +1,137 @@
+"""The exact form of each record: its members in order, their types, and the ranges that no later check sees."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from stream_app.audit.entry import (
+    APPROXIMATED,
+    MAX_SEQUENCE,
+    MAX_TIMESTAMP,
+    PERTURBED,
+    WITHHELD,
+    CloseEntry,
+    Entry,
+    LandmarksEntry,
+    PolicyEntry,
+    ReleaseEntry,
+    ReleaseRecord,
+)
+
+Values = list[Any]
+"""The members' values in order; their types were compared with the form's."""
+
+_HASH: Final = re.compile("[0-9a-f]{64}")
+_KEY: Final = re.compile("[0-9a-f]{16}")
+
+
+class EntryForm(NamedTuple):
+    """The form of one kind of entry; `make` returns the entry, or the sentence that says why it is none."""
+
+    kind: str
+    types: tuple[type, ...]
+    make: Callable[[Values], Entry | str]
+
+
+def _perturbed(values: Values) -> Entry | str:
+    return _release(values) if values[4] == PERTURBED and values[8] > 0 else "`epsilon_nano` is above 0 where perturbed"
+
+
+def _unperturbed(values: Values) -> Entry | str:
+    if values[4] not in (APPROXIMATED, WITHHELD):
+        return "`decision` is approximated or withheld where no epsilon is spent"
+    values.insert(8, 0)
+    return _release(values)
+
+
+def _release(values: Values) -> Entry | str:
+    del values[2]
+    entry = ReleaseEntry._make(values)
+    if _HASH.fullmatch(entry.release) is None:
+        return "`release` is not 64 hexadecimal digits"
+    if not 0 <= entry.timestamp <= MAX_TIMESTAMP:
+        return "`timestamp` is out of range"
+    return _linked(entry)
+
+
+def _policy(values: Values) -> Entry | str:
+    del values[2]
+    return _linked(PolicyEntry._make(values))
+
+
+def _landmarks(values: Values) -> Entry | str:
+    del values[2]
+    entry = LandmarksEntry._make(values)
+    last = -1
+    for pair in entry.add:
+        if type(pair) is not list or list(map(type, pair)) != [int, int] or not last < pair[0] < pair[1]:
+            return "`add` is not a list of disjoint [start, end) pairs, ascending"
+        last = pair[1]
+    return _linked(entry)
+
+
+def _close(values: Values) -> Entry | str:
+    del values[2]
+    return _linked(CloseEntry._make(values))
+
+
+def _linked(entry: Entry) -> Entry | str:
+    if not 1 <= entry.sequence <= MAX_SEQUENCE or entry.epoch < 0:
+        return "`sequence` or `epoch` is out of range"
+    if _KEY.fullmatch(entry.key) is None:
+        return "`key` is not 16 hexadecimal digits"
+    return entry
+
+
+_HEAD: Final[dict[str, type]] = {"series": str, "sequence": int, "entry": str}
+_STEP: Final[dict[str, type]] = {"timestamp": int, "decision": str, "landmark": bool, "policy": int, "budget_nano": int}
+_SPENT: Final[dict[str, type]] = {"epsilon_nano": int}
+_FIGURES: Final[dict[str, type]] = {"landmark_spent_nano": int, "landmarks_left": int, "regular_peak_nano": int}
+_COVER: Final[dict[str, type]] = {"release": str}
+_POLICY: Final[dict[str, type]] = {"policy": int, "budget_nano": int, "charged_nano": int, "parameters": dict}
+_ADD: Final[dict[str, type]] = {"policy": int, "add": list, "charged_nano": int, "budget_nano": int}
+_LINK: Final[dict[str, type]] = {"key": str, "epoch": int, "previous": str, "hash": str}
+
+
+_KINDS: Final[tuple[tuple[str, Callable[[Values], Entry | str], dict[str, type]], ...]] = (
+    ("release", _perturbed, _HEAD | _STEP | _SPENT | _FIGURES | _COVER | _LINK),
+    ("release", _unperturbed, _HEAD | _STEP | _FIGURES | _COVER | _LINK),
+    ("policy", _policy, _HEAD | _POLICY | _LINK),
+    ("landmarks", _landmarks, _HEAD | _ADD | _FIGURES | _LINK),
+    ("close", _close, _HEAD | {"policy": int} | _LINK),
+)
+
+ENTRY_FORMS: Final[dict[tuple[str, ...], EntryForm]] = {
+    tuple(members): EntryForm(kind, tuple(members.values()), make) for kind, make, members in _KINDS
+}
+"""The form of an entry by the names of its members, in order."""
+
+ENTRY_KINDS: Final = frozenset(form.kind for form in ENTRY_FORMS.values())
+
+RELEASE_FORMS: Final[dict[tuple[str, ...], str]] = {
+    ("series", "timestamp", "value", "decision", "measurement", "epsilon_nano", "scale", "policy"): PERTURBED,
+    ("series", "timestamp", "value", "decision", "source", "policy"): APPROXIMATED,
+    ("series", "timestamp", "decision", "policy"): WITHHELD,
+}
+"""The decision of a release by the names of its members, in order."""
+
+_RELEASE_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "series": (str,),
+    "timestamp": (int,),
+    "policy": (int,),
+    "epsilon_nano": (int,),
+    "scale": (int, float),
+    "source": (int,),
+}
+
+
+def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
+    """Return the release of a record's members, or the sentence that says why it is none."""
+    decision = RELEASE_FORMS.get(tuple(members))
+    if decision is None or decision != members["decision"]:
+        return "its members are not those of a release of its decision, in their order"
+    for name, types in _RELEASE_TYPES.items():
+        if name in members and type(members[name]) not in types:
+            return f"`{name}` is {type(members[name]).__name__}"
+    release = ReleaseRecord(**members)
+    return release if 0 <= release.timestamp <= MAX_TIMESTAMP else "`timestamp` is out of range"

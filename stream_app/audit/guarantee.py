@@ -1,0 +1,65 @@
+"""The guarantee of one series, from its spends alone: no figure of the ledger enters here.
+
+Within a period, for every step t the spends on the landmarks and t together are at most epsilon. Over all periods,
+their totals are at most the lifetime bound. A step that becomes a landmark after it was decided is counted at the
+largest spend of any regular step so far, which is at least its own and needs no memory of every step. So the sums are
+upper bounds, equal to the exact ones where no landmark was registered late, and what holds for them holds.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Guarantee:
+    """The loss so far; replaced in place, because a million series are followed at once."""
+
+    budget_nano: int = 0  # of the present period
+    landmark_nano: int = 0  # spent on landmarks of the present period
+    peak_nano: int = 0  # largest spend on one other step of the present period
+    closed_nano: int = 0  # loss of all earlier periods
+    first_budget_nano: int | None = None
+    broken: bool = False  # the present period's bound was exceeded, and that was reported
+
+    @property
+    def period_nano(self) -> int:
+        """The loss of the present period: landmarks and the worst other step."""
+        return self.landmark_nano + self.peak_nano
+
+    @property
+    def total_nano(self) -> int:
+        """The loss over all periods."""
+        return self.closed_nano + self.period_nano
+
+    def spend(self, epsilon_nano: int, *, landmark: bool) -> str:
+        """Count a release; return the sentence of a broken theorem, or ""."""
+        if landmark:
+            self.landmark_nano += epsilon_nano
+        elif epsilon_nano > self.peak_nano:
+            self.peak_nano = epsilon_nano
+        return self._theorem()
+
+    def register(self, passed: int) -> str:
+        """Count `passed` decided steps as landmarks from now on; return the sentence of a broken theorem, or ""."""
+        self.landmark_nano += passed * self.peak_nano
+        return self._theorem()
+
+    def begin(self, budget_nano: int, lifetime_nano: int | None) -> str:
+        """Begin a period; return the sentence of a broken lifetime bound, or "".
+
+        Without a lifetime bound the first policy's epsilon is the bound, so that later versions share what is left.
+        """
+        self.closed_nano += self.period_nano
+        self.budget_nano, self.landmark_nano, self.peak_nano, self.broken = budget_nano, 0, 0, False
+        if self.first_budget_nano is None:
+            self.first_budget_nano = budget_nano
+        bound = self.first_budget_nano if lifetime_nano is None else lifetime_nano
+        if self.closed_nano + budget_nano <= bound:
+            return ""
+        return f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}: more than {bound} in all"
+
+    def _theorem(self) -> str:
+        if self.broken or self.period_nano <= self.budget_nano:
+            return ""
+        self.broken = True
+        parts = f"landmarks {self.landmark_nano} and another step {self.peak_nano}"
+        return f"{parts}: more than epsilon, which is {self.budget_nano}"

@@ -1,0 +1,95 @@
+"""Bytes to entries and releases, in their exact form or not at all; the only file of this room that knows JSON.
+
+Both formats are closed and canonical: the members of a kind, in their order, without spaces or doubled members.
+Anything else is a finding, so that no two readers can read one record differently.
+"""
+
+from typing import Any
+
+import orjson
+
+from stream_app.audit.entry import MAX_SEQUENCE, Entry, OpaqueEntry, ReleaseRecord
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form import ENTRY_FORMS, ENTRY_KINDS, release_of
+
+SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
+
+
+def read_entry(data: bytes) -> Entry | Finding:
+    """Return the entry that one line of the ledger holds, or the finding that it holds none.
+
+    An entry that cannot be understood but has a place in its chain comes back as an `OpaqueEntry`.
+    """
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return Finding("malformed-entry", "", 0, f"not JSON: {error}")
+    if type(members) is not dict:
+        return Finding("malformed-entry", "", 0, "not a JSON object")
+    form = ENTRY_FORMS.get(tuple(members))
+    if form is None or form.kind != members["entry"]:
+        return _unknown(members)
+    values = list(members.values())
+    types = tuple(map(type, values))
+    if types != form.types:
+        wrong = next(name for name, found, due in zip(members, types, form.types, strict=True) if found is not due)
+        return _opaque(members, "malformed-entry", f"`{wrong}` is {type(members[wrong]).__name__}")
+    if not _is_canonical(members, data):
+        return _opaque(members, "malformed-entry", SPELLING)
+    entry = form.make(values)
+    return _opaque(members, "malformed-entry", entry) if isinstance(entry, str) else entry
+
+
+def read_release(data: bytes) -> ReleaseRecord | Finding:
+    """Return the release that one line holds, or the finding that it holds none."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return Finding("malformed-release", "", 0, f"not JSON: {error}")
+    if type(members) is not dict:
+        return Finding("malformed-release", "", 0, "not a JSON object")
+    release = release_of(members)
+    if not isinstance(release, str):
+        if _is_canonical(members, data):
+            return release
+        release = SPELLING
+    series = members.get("series")
+    return Finding("malformed-release", series if isinstance(series, str) else "", 0, release)
+
+
+def dump(document: object) -> str:
+    """Return the JSON text of a report's document."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
+    try:
+        return orjson.dumps(members) == data
+    except orjson.JSONEncodeError:  # nested deeper than any record is
+        return False
+
+
+def _unknown(members: dict[str, Any]) -> Entry | Finding:
+    kind = members.get("entry")
+    if isinstance(kind, str) and kind in ENTRY_KINDS:
+        return _opaque(members, "malformed-entry", f"its members are not those of a {kind} entry, in their order")
+    return _opaque(members, "unknown-entry", f"entries of kind {str(kind)[:40]!r} are not known")
+
+
+def _opaque(members: dict[str, Any], code: Code, message: str) -> Entry | Finding:
+    series, sequence = members.get("series"), members.get("sequence")
+    finding = Finding(
+        code, series if isinstance(series, str) else "", sequence if type(sequence) is int else 0, message
+    )
+    key, epoch, previous, entry_hash = (members.get(name) for name in ("key", "epoch", "previous", "hash"))
+    if (
+        not isinstance(series, str)
+        or type(sequence) is not int
+        or not isinstance(key, str)
+        or type(epoch) is not int
+        or not isinstance(previous, str)
+        or not isinstance(entry_hash, str)
+        or not 1 <= sequence <= MAX_SEQUENCE
+    ):
+        return finding
+    return OpaqueEntry(series, sequence, key, epoch, previous, entry_hash, finding)

@@ -1,0 +1,181 @@
+"""Releases against the entries that cover them, joined while both stream by.
+
+Per series both come in the order of steps, so whichever has no partner at the head of the other's queue is missing one.
+Memory is what one stream runs ahead of the other.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from stream_app.audit.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.recent import DIGEST_BYTES, Recent
+from stream_app.audit.terms import Terms
+
+
+class Covered(NamedTuple):
+    """A release entry with what its release has to agree with."""
+
+    entry: ReleaseEntry
+    terms: Terms | None  # None when the policy is unknown
+    source_ms: int | None  # the step perturbed last before it
+
+
+@dataclass(slots=True)
+class _Series:
+    entries: deque[Covered] = field(default_factory=deque)
+    releases: deque[tuple[ReleaseRecord, bytes]] = field(default_factory=deque)  # with the digest of its bytes
+    recent: Recent = field(default_factory=Recent)
+    last: int = -1  # timestamp of the latest release, ms
+    value: Any = None  # published last by a perturbed release
+
+
+class Pairing:
+    """Joins releases with their entries; findings come out as soon as they are certain."""
+
+    def __init__(self) -> None:
+        """Begin with nothing on either side."""
+        self._series: dict[str, _Series] = {}
+        self.compared = 0
+        self.repeated = 0
+
+    def entry(self, covered: Covered) -> list[Finding]:
+        """Take in a release entry."""
+        series = self._of(covered.entry.series)
+        series.entries.append(covered)
+        return self._join(series)
+
+    def release(self, release: ReleaseRecord, data: bytes) -> list[Finding]:
+        """Take in a release with its bytes."""
+        series = self._of(release.series)
+        digest = blake2b(data, digest_size=DIGEST_BYTES).digest()
+        if release.timestamp <= series.last:
+            return self._again(series, release, digest)
+        series.last = release.timestamp
+        series.recent.add(release.timestamp, digest)
+        series.releases.append((release, digest))
+        return self._join(series)
+
+    def pending(self) -> set[tuple[str, int]]:
+        """Return (series, timestamp) of everything that has no partner yet."""
+        return {
+            (name, timestamp)
+            for name, series in self._series.items()
+            for timestamp in (
+                *(covered.entry.timestamp for covered in series.entries),
+                *(release.timestamp for release, _ in series.releases),
+            )
+        }
+
+    def finish(self, judged: set[tuple[str, int]] | None = None) -> list[Finding]:
+        """Return a finding for everything that stayed without partner, or for those of it that are in `judged`."""
+        findings = []
+        for name, series in self._series.items():
+            missing = {covered.entry.timestamp: _without_release(covered) for covered in series.entries}
+            missing |= {release.timestamp: _without_entry(release) for release, _ in series.releases}
+            findings += [found for at, found in missing.items() if judged is None or (name, at) in judged]
+        return findings
+
+    def _of(self, name: str) -> _Series:
+        series = self._series.get(name)
+        if series is None:
+            series = self._series[name] = _Series()
+        return series
+
+    def _again(self, series: _Series, release: ReleaseRecord, digest: bytes) -> list[Finding]:
+        known = series.recent.get(release.timestamp)
+        if known == digest:
+            self.repeated += 1
+            return []
+        code: Code = "conflicting-duplicate"
+        message = f"a release of step {release.timestamp} stands twice, with different bytes"
+        if known is None and series.recent.covers(release.timestamp):
+            code, message = "release-without-entry", f"a release of step {release.timestamp} stands after later ones"
+        elif known is None:
+            code, message = "stale-duplicate", f"a release of step {release.timestamp} stands after {series.last}"
+        return [Finding(code, release.series, 0, message)]
+
+    def _join(self, series: _Series) -> list[Finding]:
+        findings: list[Finding] = []
+        while series.entries and series.releases:
+            covered, (release, digest) = series.entries[0], series.releases[0]
+            if covered.entry.timestamp < release.timestamp:
+                findings.append(_without_release(series.entries.popleft()))
+            elif covered.entry.timestamp > release.timestamp:
+                series.releases.popleft()
+                findings.append(_without_entry(release))
+            else:
+                series.entries.popleft()
+                series.releases.popleft()
+                self.compared += 1
+                if digest.hex() != covered.entry.release:
+                    message = f"the release of step {release.timestamp} is not the one its entry covers"
+                    findings.append(_finding("changed-release", covered.entry, message))
+                else:
+                    faults = _faults(covered, release, series.value)
+                    findings += [_finding("release-mismatch", covered.entry, fault) for fault in faults]
+                if release.decision == PERTURBED:
+                    series.value = release.value
+        return findings
+
+
+def _faults(covered: Covered, release: ReleaseRecord, value: object) -> list[str]:
+    """Return where a release contradicts its entry or the policy."""
+    entry, terms, source = covered
+    faults = []
+    if release.decision != entry.decision:
+        faults.append(f"the release is {release.decision}, its entry says {entry.decision}")
+    if release.policy != entry.policy:
+        faults.append(f"the release names policy {release.policy}, its entry {entry.policy}")
+    if release.decision == PERTURBED:
+        if release.epsilon_nano != entry.epsilon_nano:
+            faults.append(f"the release spends {release.epsilon_nano}, its entry {entry.epsilon_nano}")
+        if terms is not None and entry.epsilon_nano > 0:
+            faults += _value_faults(terms, release, entry.epsilon_nano)
+    elif release.decision == APPROXIMATED:
+        if release.source != source and terms is not None:
+            faults.append(f"the release repeats step {release.source}, the last perturbed one is {source}")
+        elif release.value != value and value is not None:
+            faults.append(f"the release does not repeat what step {release.source} published")
+    return faults
+
+
+def _value_faults(terms: Terms, release: ReleaseRecord, epsilon_nano: int) -> list[str]:
+    faults = []
+    # The division of two integers rounds once, as the format asks.
+    due = terms.scale_nano.numerator / (terms.scale_nano.denominator * epsilon_nano)
+    if release.scale != due:
+        faults.append(f"the release names scale {release.scale}, due is {due}")
+    for name, published in (("value", release.value), ("measurement", release.measurement)):
+        if not _is_value(terms.value, published):
+            faults.append(f"`{name}` is no {terms.value['kind']} of this policy")
+    return faults
+
+
+def _is_value(parameters: Mapping[str, Any], published: object) -> bool:
+    match parameters["kind"]:
+        case "number":
+            return type(published) in (int, float)
+        case "counts":
+            return isinstance(published, dict) and list(published) == list(parameters["keys"])
+        case "location":
+            return isinstance(published, dict) and published.keys() == {"latitude", "longitude"}
+        case _:
+            return published in parameters["categories"]
+
+
+def _without_release(covered: Covered) -> Finding:
+    message = f"the {covered.entry.decision} release of step {covered.entry.timestamp} is missing"
+    return _finding("entry-without-release", covered.entry, message)
+
+
+def _without_entry(release: ReleaseRecord) -> Finding:
+    message = f"no entry covers the {release.decision} release of step {release.timestamp}"
+    return Finding("release-without-entry", release.series, 0, message)
+
+
+def _finding(code: Code, entry: ReleaseEntry, message: str) -> Finding:
+    return Finding(code, entry.series, entry.sequence, message)

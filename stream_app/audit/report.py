@@ -1,0 +1,107 @@
+"""The result of an audit: verdict, findings, and what was read."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from stream_app.audit.finding import CODES, Finding
+
+LISTED: Final = 10_000
+"""Findings kept in a report; further ones are counted, so that no ledger can exhaust the auditor's memory."""
+NANO: Final = 10**9
+
+
+class Report(NamedTuple):
+    """What an audit found; `holds` is the verdict."""
+
+    findings: tuple[Finding, ...]
+    found: int  # findings in all, listed or not
+    series: int
+    entries: int  # without repeated ones
+    repeated: int  # byte-identical copies, of entries and of releases
+    decisions: dict[str, int]  # release entries by decision
+    spent_nano: int  # sum of all perturbed releases
+    keys: dict[str, int]  # chains that end under each key fingerprint
+    largest_nano: int  # the largest loss of one series over all its policy versions
+    largest_series: str
+    releases: int | None  # releases compared; None when none were given
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found."""
+        return self.found == 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the report as the `--json` contract has it."""
+        return {
+            "holds": self.holds,
+            "series": self.series,
+            "entries": self.entries,
+            "findings": [finding._asdict() for finding in self.findings],
+        }
+
+    def text(self) -> str:
+        """Return the report for a reader: the verdict first, then the findings, then what was read."""
+        if self.holds:
+            verdict = "HOLDS: no findings"
+        else:
+            verdict = f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
+        lines = [verdict, *map(_line, self.findings)]
+        counts = ", ".join(f"{count} {decision}" for decision, count in sorted(self.decisions.items()))
+        lines.append(f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}")
+        lines.append(f"spent {_epsilon(self.spent_nano)} in all")
+        if self.series:
+            lines.append(f"largest loss of one series {_epsilon(self.largest_nano)} ({_quoted(self.largest_series)})")
+        if self.releases is None:
+            lines.append("releases not compared")
+        else:
+            lines.append(f"releases compared {self.releases}")
+        if len(self.keys) > 1:
+            keys = ", ".join(f"{key} ({count} series)" for key, count in sorted(self.keys.items()))
+            lines.append(f"note: more than one noise key: {keys}")
+        lines.append("what is cut off behind the last entry of a series cannot be seen in a ledger alone")
+        return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Findings and counts while an audit runs."""
+
+    findings: list[Finding] = field(default_factory=list)
+    found: int = 0
+    entries: int = 0
+    repeated: int = 0
+    perturbed: int = 0
+    approximated: int = 0
+    withheld: int = 0
+    spent_nano: int = 0
+    keys: Counter[str] = field(default_factory=Counter)
+
+    def add(self, finding: Finding) -> None:
+        """Take in a finding; beyond `LISTED` it is only counted."""
+        assert finding.code in CODES, finding.code
+        self.found += 1
+        if len(self.findings) < LISTED:
+            self.findings.append(finding)
+
+    def listed(self) -> tuple[Finding, ...]:
+        """Return the findings in the order found, with a last one that says how many are not listed."""
+        unlisted = self.found - len(self.findings)
+        if not unlisted:
+            return tuple(self.findings)
+        return (*self.findings, Finding("unlisted", "", 0, f"{unlisted} further findings"))
+
+
+def _line(finding: Finding) -> str:
+    place = f"{_quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
+    return f"{finding.code}  {place}  {finding.message}"
+
+
+def _quoted(series: str) -> str:
+    """Return a series id so that it can neither break the line nor drive the terminal."""
+    return series if series.isprintable() and " " not in series else ascii(series)
+
+
+def _epsilon(nano: int) -> str:
+    whole, rest = divmod(nano, NANO)
+    return f"epsilon {whole}.{rest:09d}"
