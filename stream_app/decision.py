@@ -110,19 +110,20 @@ def _apply(context: Context, row: SeriesRow | None, found: EventRecord, record: 
         if isinstance(first, Refused):
             return first
         row, adopted = first.row, first.entries
+    if isinstance(found, ObservationRecord):
+        return _observe(context, row, adopted, found)
+    outcome = _control(row, found)
+    if isinstance(outcome, Refused):
+        return outcome
+    return _changed(context, row, adopted, outcome.state, outcome.entry, record)
+
+
+def _control(row: SeriesRow, found: LandmarksRecord | CloseRecord) -> fold.Registered | fold.Closed | Refused:
     match found:
-        case ObservationRecord():
-            return _observe(context, row, adopted, found)
         case LandmarksRecord():
-            registered = fold.register(row.policy, row.state, found.add)
-            if isinstance(registered, Refused):
-                return registered
-            return _changed(context, row, adopted, registered.state, registered.entry, record)
+            return fold.register(row.policy, row.state, found.add)
         case CloseRecord():
-            closed = fold.close(row.policy, row.state)
-            if isinstance(closed, Refused):
-                return closed
-            return _changed(context, row, adopted, closed.state, closed.entry, record)
+            return fold.close(row.policy, row.state)
         case _:
             assert_never(found)
 
@@ -130,9 +131,7 @@ def _apply(context: Context, row: SeriesRow | None, found: EventRecord, record: 
 def _observe(
     context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...], found: ObservationRecord
 ) -> Decided | Refused:
-    stepped = fold.step(
-        context.keys, row.policy, row.state, fold.Observation(row.key, found.timestamp_ms, found.value)
-    )
+    stepped = fold.step(context.keys, row.policy, row.state, fold.Observation(row.key, found.timestamp_ms, found.value))
     if isinstance(stepped, Refused):
         return stepped
     state, release, entry = stepped

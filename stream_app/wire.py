@@ -120,7 +120,7 @@ def _spans(found: object) -> tuple[int | Interval, ...]:
     for span in found:
         if _is_timestamp(span):
             spans.append(span)
-        elif isinstance(span, list) and len(span) == 2 and all(map(_is_timestamp, span)) and span[0] < span[1]:  # noqa: PLR2004 - start, end
+        elif isinstance(span, list) and len(span) == 2 and all(map(_is_timestamp, span)) and span[0] < span[1]:
             spans.append((span[0], span[1]))
         else:
             return ()

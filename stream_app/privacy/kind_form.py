@@ -57,7 +57,9 @@ def _number(form: NumberForm) -> Number | KindFault:
     axis = number_axis(exact(form.lower), exact(form.upper), resolution)
     cells = axis.high - axis.low
     if cells < 1:
-        return KindFault("resolution", "lower .. upper must hold at least two grid points; widen it or refine resolution")
+        return KindFault(
+            "resolution", "lower .. upper must hold at least two grid points; widen it or refine resolution"
+        )
     if max(cells, abs(axis.low), abs(axis.high)) > MOST_CELLS:
         return KindFault("resolution", "the grid has more than 2^53 points; use a coarser resolution")
     sensitivity = cells if form.sensitivity is None else min(cells, ceil(exact(form.sensitivity) / resolution))
@@ -139,6 +141,3 @@ def _series(angle: Decimal, first: int) -> Decimal:
 
 def _decimal(number: Fraction) -> Decimal:
     return DECIMAL.divide(Decimal(number.numerator), Decimal(number.denominator))
-
-
-

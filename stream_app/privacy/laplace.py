@@ -60,4 +60,6 @@ def geometric_precise(stream: BitStream, top: int, numerator: int, denominator: 
 def _quantile(top: int, bits: int, numerator: int, denominator: int, context: Context) -> Decimal:
     """Return ``-ln(top / 2^bits) * denominator / numerator``."""
     uniform = context.divide(Decimal(top), Decimal(1 << bits))
-    return context.divide(context.multiply(context.minus(context.ln(uniform)), Decimal(denominator)), Decimal(numerator))
+    return context.divide(
+        context.multiply(context.minus(context.ln(uniform)), Decimal(denominator)), Decimal(numerator)
+    )

@@ -5,7 +5,7 @@ side by side, which differ in how fast the level may move (``q``); the one with 
 Scalar Kalman updates with a heavy-tailed gain for bounded numbers; a Bayesian belief for categories. Only + - * / and
 sqrt in a fixed order, so all machines agree: do not reorder, factor or vectorise.
 
-The state is one flat tuple of doubles, empty before the first measurement; its layout stands above each pair of functions.
+The state is one flat tuple of doubles, empty before the first measurement; its layout stands above each function.
 """
 
 from fractions import Fraction
@@ -62,7 +62,7 @@ def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
         case Location():
             radius = kind.radius.numerator / kind.radius.denominator
             wide = [state[4 * n + 2] + 256 * radius * radius / 64**j * k for n, j in enumerate(LOCATION_POWERS)]
-            return tuple(wide[n // 4] if n % 4 == 2 else part for n, part in enumerate(state))  # noqa: PLR2004 - p
+            return tuple(wide[n // 4] if n % 4 == 2 else part for n, part in enumerate(state))
         case Counts():
             s = kind.sensitivity
             spread = tuple(state[n] + 2**22 * s**2 / 64**j * k for n, j in enumerate(COUNTS_POWERS))
@@ -89,8 +89,7 @@ def _number_measured(
     for n, j in enumerate(NUMBER_POWERS):
         m, p, c = state[3 * n : 3 * n + 3]
         p = p + w * w / 16 / 64**j * k
-        if p > most:
-            p = most
+        p = min(p, most)
         d = z - m
         v = p + 1.25 * b * sqrt(p)
         gain = p / (b * abs(d)) if b * abs(d) > v else p / v

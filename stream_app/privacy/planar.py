@@ -1,8 +1,8 @@
 """Planar Laplace noise on an integer lattice, exactly: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``.
 
 Rejection from two independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most
-``sqrt(2) * norm``. Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism); the lattice and
-the exact acceptance are this project's, against the precision attacks that the paper leaves open.
+``sqrt(2) * norm``. Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism); the lattice
+and the exact acceptance are this project's, against the precision attacks that the paper leaves open.
 """
 
 from decimal import Context, Decimal

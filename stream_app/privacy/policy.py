@@ -187,8 +187,7 @@ def _scheme(form: UniformForm | AdaptiveForm | SkipForm | BalancedForm) -> Schem
         case UniformForm():
             return Uniform()
         case AdaptiveForm():
-            rates = (form.increase, form.decrease, form.minimum)
-            return Adaptive(*map(nano, rates))
+            return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))
         case SkipForm():
             return Skip()
         case BalancedForm():

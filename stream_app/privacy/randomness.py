@@ -103,4 +103,3 @@ def happens_precise(stream: BitStream, top: int, precise: Callable[[int], Decima
         if top >= high:
             return False
         top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
-

@@ -1,7 +1,7 @@
 """Value kinds: what a value may be, how it lies on a grid, and the mechanism that perturbs it.
 
-A kind offers ``quantise`` (raw value to cells, None when invalid), ``perturb`` (cells to measurement), ``scale`` (of the
-noise, for the release), ``still`` (did the noise scale exceed the change?), ``nearest`` and ``clamp`` (estimates),
+A kind offers ``quantise`` (raw value to cells, None when invalid), ``perturb`` (cells to measurement), ``scale`` (of
+the noise, for the release), ``still`` (did the noise scale exceed the change?), ``nearest`` and ``clamp`` (estimates),
 ``publish`` and ``read`` (cells to and from the value in a release) and ``identity`` (every parameter, for the noise).
 """
 

@@ -8,7 +8,7 @@ from stream_app.privacy.axis import Axis
 from stream_app.privacy.planar import planar_laplace
 from stream_app.privacy.randomness import BitStream
 from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.raw import Raw, RawCells, ReleasedCells, is_number
 
 EARTH_RADIUS_METRES = Fraction(63_710_088, 10)
 """Mean radius R1 of the Earth (IUGG); distances of the promise are on this sphere."""
@@ -41,9 +41,9 @@ class Location:
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the lattice point of a position, clamped to the bounds; the substitute or None for anything else."""
-        if isinstance(raw, dict) and len(raw) == 2:  # noqa: PLR2004 - latitude and longitude
+        if isinstance(raw, dict) and len(raw) == 2:
             latitude, longitude = raw.get("latitude"), raw.get("longitude")
-            if type(latitude) in {int, float} and type(longitude) in {int, float}:
+            if is_number(latitude) and is_number(longitude):
                 north, east = float(latitude), float(longitude)
                 if isfinite(north) and isfinite(east):
                     x = self.longitude.nearest(min(max(east, self.east[0]), self.east[1]))

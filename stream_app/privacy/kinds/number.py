@@ -8,7 +8,7 @@ from stream_app.privacy.axis import Axis
 from stream_app.privacy.laplace import discrete_laplace
 from stream_app.privacy.randomness import BitStream
 from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.raw import Raw, RawCells, ReleasedCells, is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Number:
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of a raw number, clamped to the range; the substitute or None when it is no finite number."""
-        if type(raw) is float or type(raw) is int:
+        if is_number(raw):
             number = float(raw)
             if isfinite(number):
                 return RawCells((self.axis.clamp(self.axis.nearest(number)),))

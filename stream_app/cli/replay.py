@@ -1,0 +1,98 @@
+"""``replay``: decide a file of events without Kafka, byte for byte as the worker would."""
+
+import argparse
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from stream_app import keyfile, wire
+from stream_app.cli import UsageError
+from stream_app.cli.eventfile import add_mapping, events
+from stream_app.configuration import default_policies, limits_of, policies_in
+from stream_app.context import Context
+from stream_app.decision import Decided, InputRecord, decide
+from stream_app.rows import SeriesRow
+from stream_app.settings import InvalidSettingsError, Settings
+
+HELP = "decide a file of events without Kafka"
+KEY_NAME = "replay.key"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    add_mapping(parser)
+    parser.add_argument("--out", type=Path, required=True, help="folder for releases, ledger and rejects (.jsonl)")
+    parser.add_argument("--policies", type=Path, help="JSON Lines of default policies, series a glob")
+    parser.add_argument("--key", type=Path, help=f"key file (default: a new one, OUT/{KEY_NAME})")
+    parser.add_argument("--config", type=Path, help="configuration (default: safe defaults, no file is looked for)")
+    parser.add_argument("--json", action="store_true", help="print the totals as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replay; exit code 0 when every record was answered, rejects included, 2 for unusable input."""
+    try:
+        context = _context(arguments)
+    except (InvalidSettingsError, keyfile.KeyFileError) as error:
+        raise UsageError(str(error)) from None
+    totals = _replay(arguments, context)
+    if arguments.json:
+        print(wire.dump(totals).decode())
+    else:
+        print(", ".join(f"{count} {name}" for name, count in totals.items()))
+    return 0
+
+
+def _context(arguments: argparse.Namespace) -> Context:
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
+    if arguments.key is None:
+        path = arguments.out / KEY_NAME
+        if not path.exists():
+            keyfile.create(path)
+        keys = keyfile.load(path, settings.key_epoch_ms)
+    else:
+        keys = keyfile.load(arguments.key, settings.key_epoch_ms)
+        if arguments.policies:
+            # Two measurements of one value at two scales, or under two policies, cost both their budgets.
+            print(
+                "landmark-stream replay: if this key is in production use, deciding its events under other policies "
+                "spends budget that no ledger of production shows; use a key of its own",
+                file=sys.stderr,
+            )
+    limits = replace(limits_of(settings), max_future_ms=None)  # a file has no append time to compare with
+    defaults = default_policies(settings)
+    if arguments.policies is not None:
+        defaults = (*policies_in(arguments.policies, limits), *defaults)
+    return Context(keys, defaults, limits)
+
+
+def _replay(arguments: argparse.Namespace, context: Context) -> dict[str, int]:
+    rows: dict[str, SeriesRow] = {}
+    totals = dict.fromkeys(("events", "perturbed", "approximated", "withheld", "rejected", "spent_nano"), 0)
+    with ExitStack() as stack:
+        releases, ledger, rejects = (
+            stack.enter_context((arguments.out / f"{name}.jsonl").open("wb"))
+            for name in ("releases", "ledger", "rejects")
+        )
+        stream = events(arguments)
+        console = Console(stderr=True)
+        shown = track(stream, "replay", console=console) if console.is_terminal else stream
+        for offset, event in enumerate(shown):
+            totals["events"] += 1
+            outcome = decide(context, rows.get, InputRecord("landmark.events", 0, offset, 0, None, event))
+            if not isinstance(outcome, Decided):
+                rejects.write(outcome.message.value + b"\n")
+                totals["rejected"] += 1
+                continue
+            rows[outcome.row.series] = outcome.row
+            for entry in outcome.entries:
+                ledger.write(entry.value + b"\n")
+            if outcome.release is not None and outcome.decision is not None:
+                releases.write(outcome.release.value + b"\n")
+                totals[outcome.decision] += 1
+                totals["spent_nano"] += outcome.spent_nano
+    return totals
