@@ -90,6 +90,11 @@ class Auditor:
         """Return (series, timestamp in ms) of entries and releases that wait for each other."""
         return self._pairing.pending() if self._pairing is not None else set()
 
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many entries and how many releases wait for their partner."""
+        return self._pairing.waiting if self._pairing is not None else (0, 0)
+
     def finish(self, judged: set[tuple[str, int]] | None = None) -> Report:
         """Return the report; of releases and entries without partner only those in `judged`, if it is given."""
         tally, pairing = self._tally, self._pairing

@@ -41,11 +41,19 @@ class Pairing:
         self._series: dict[str, _Series] = {}
         self.compared = 0
         self.repeated = 0
+        self._entries = 0
+        self._releases = 0
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many entries and how many releases wait for their partner."""
+        return self._entries, self._releases
 
     def entry(self, covered: Covered) -> list[Finding]:
         """Take in a release entry."""
         series = self._of(covered.entry.series)
         series.entries.append(covered)
+        self._entries += 1
         return self._join(series)
 
     def release(self, release: ReleaseRecord, data: bytes) -> list[Finding]:
@@ -57,6 +65,7 @@ class Pairing:
         series.last = release.timestamp
         series.recent.add(release.timestamp, digest)
         series.releases.append((release, digest))
+        self._releases += 1
         return self._join(series)
 
     def pending(self) -> set[tuple[str, int]]:
@@ -102,14 +111,17 @@ class Pairing:
         findings: list[Finding] = []
         while series.entries and series.releases:
             covered, (release, digest) = series.entries[0], series.releases[0]
-            if covered.entry.timestamp < release.timestamp:
-                findings.append(_without_release(series.entries.popleft()))
-            elif covered.entry.timestamp > release.timestamp:
+            if covered.entry.timestamp <= release.timestamp:
+                series.entries.popleft()
+                self._entries -= 1
+            if covered.entry.timestamp >= release.timestamp:
                 series.releases.popleft()
+                self._releases -= 1
+            if covered.entry.timestamp < release.timestamp:
+                findings.append(_without_release(covered))
+            elif covered.entry.timestamp > release.timestamp:
                 findings.append(_without_entry(release))
             else:
-                series.entries.popleft()
-                series.releases.popleft()
                 self.compared += 1
                 if digest.hex() != covered.entry.release:
                     message = f"the release of step {release.timestamp} is not the one its entry covers"

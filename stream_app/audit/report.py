@@ -51,7 +51,9 @@ class Report(NamedTuple):
         lines.append(f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}")
         lines.append(f"spent {_epsilon(self.spent_nano)} in all")
         if self.series:
-            lines.append(f"largest loss of one series {_epsilon(self.largest_nano)} ({_quoted(self.largest_series)})")
+            lines.append(
+                f"largest loss of one series, all versions: {_epsilon(self.largest_nano)} ({_quoted(self.largest_series)})"
+            )
         if self.releases is None:
             lines.append("releases not compared")
         else:

@@ -1,0 +1,98 @@
+"""Ledger and releases from their Kafka topics, committed records only, up to where they ended when the audit began."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from stream_app.audit.auditor import Auditor
+
+AHEAD: Final = 20_000
+"""Records that one topic may wait for its partners in the other before the other is read alone."""
+SETTLE_SECONDS: Final = 2.0
+"""How long a transaction may take to show in both topics after it showed in one."""
+FETCH_RECORDS: Final = 2_000
+WAIT_MS: Final = 500
+
+Progress = Callable[[int, int], None]
+"""Told of the offsets read and of the offsets there are."""
+
+
+class TopicError(Exception):
+    """A topic that cannot be audited; the message names it and the remedy."""
+
+
+async def read_topics(
+    auditor: Auditor, client: Mapping[str, Any], ledger: str, releases: str | None, progress: Progress | None = None
+) -> set[tuple[str, int]]:
+    """Feed both topics to `auditor`; return the (series, timestamp) that are to be judged for a missing partner.
+
+    `client` holds the arguments that any aiokafka client needs. A live worker writes on: what it committed to one topic
+    shortly before the end may show in the other shortly after, so what then lacks a partner is given time to get it,
+    and what came later is not judged.
+
+    Raises:
+        TopicError: a topic is not there, or its start was deleted.
+        aiokafka.errors.KafkaError: the brokers cannot be reached or refuse.
+    """
+    # No group: an audit commits nothing and disturbs nobody.
+    consumer = AIOKafkaConsumer(
+        **client, isolation_level="read_committed", enable_auto_commit=False, auto_offset_reset="none"
+    )
+    try:
+        await consumer.start()
+        await _assign(consumer, ledger, releases)
+        await _read(consumer, auditor, ledger, progress)
+        judged = auditor.pending()
+        if judged:
+            await asyncio.sleep(SETTLE_SECONDS)
+            await _read(consumer, auditor, ledger, progress)
+        return judged
+    finally:
+        await consumer.stop()
+
+
+async def _assign(consumer: Any, ledger: str, releases: str | None) -> None:  # noqa: ANN401 - aiokafka has no types
+    topics = [topic for topic in (ledger, releases) if topic is not None]
+    known = await consumer.topics()
+    for topic in topics:
+        if topic not in known:
+            raise TopicError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
+    partitions = [TopicPartition(topic, number) for topic in topics for number in consumer.partitions_for_topic(topic)]
+    consumer.assign(partitions)
+    for partition, start in (await consumer.beginning_offsets(partitions)).items():
+        if start > 0:
+            remedy = "" if partition.topic == ledger else "; audit the ledger alone with --no-releases"
+            raise TopicError(
+                f"topic {partition.topic} was deleted up to offset {start} of {partition.partition}{remedy}"
+            )
+        consumer.seek(partition, 0)
+
+
+async def _read(consumer: Any, auditor: Auditor, ledger: str, progress: Progress | None) -> None:  # noqa: ANN401
+    # For a read-committed consumer this is the last stable offset: what open transactions hold lies behind it.
+    ends: dict[TopicPartition, int] = await consumer.end_offsets(list(consumer.assignment()))
+    total = sum(ends.values())
+    reached = {partition: await consumer.position(partition) for partition in ends}
+    while unread := [partition for partition, end in ends.items() if reached[partition] < end]:
+        fetched = await consumer.getmany(
+            *_behind(auditor, unread, ledger), timeout_ms=WAIT_MS, max_records=FETCH_RECORDS
+        )
+        for partition, records in fetched.items():
+            feed = auditor.entry if partition.topic == ledger else auditor.release
+            for record in records:
+                feed(record.value or b"")
+        for partition in unread:  # the position also passes the markers of transactions, which are no records
+            reached[partition] = await consumer.position(partition)
+        if progress is not None:
+            progress(sum(reached.values()), total)
+
+
+def _behind(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> Iterable[TopicPartition]:
+    """Return the partitions to read next: one topic's alone when the other ran too far ahead of it."""
+    waiting_entries, waiting_releases = auditor.waiting
+    if max(waiting_entries, waiting_releases) < AHEAD:
+        return unread
+    wanted = [partition for partition in unread if (partition.topic == ledger) is (waiting_releases > waiting_entries)]
+    return wanted or unread
