@@ -1,0 +1,50 @@
+"""``worker``: events in, releases and ledger out."""
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from stream_app.cli import UsageError
+from stream_app.context import Context
+from stream_app.kafka.cluster import Cluster
+from stream_app.kafka.routing import load_context
+from stream_app.kafka.logs import configure_logs
+from stream_app.kafka.security import client_arguments
+from stream_app.kafka.topics import TopicNames, differences, wanted_topics
+from stream_app.kafka.worker import Worker
+from stream_app.keyfile import KeyFileError
+from stream_app.settings import InvalidSettingsError, Settings
+
+HELP = "run a worker: events in, releases and ledger out"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Work until a signal; 0 after one, 1 when its partitions stopped."""
+    try:
+        settings = Settings.load(arguments.config)
+        context = load_context(settings)
+    except (InvalidSettingsError, KeyFileError) as error:
+        raise UsageError(str(error)) from error
+    configure_logs(settings.log_level)
+    return asyncio.run(_run(settings, context))
+
+
+async def _run(settings: Settings, context: Context) -> int:
+    await _check_topics(settings)
+    return await Worker(settings, context).run()
+
+
+async def _check_topics(settings: Settings) -> None:
+    """Refuse to work on topics whose settings lose data; one look at the start, since they seldom change."""
+    names = TopicNames.of(settings.prefix, settings.application)
+    async with Cluster.connected(client_arguments(settings)) as cluster:
+        found = await cluster.find(names)
+        replication = min((topic.replication for topic in found.values()), default=1)
+        different = differences(wanted_topics(names, settings.partitions, replication), found)
+    if different:
+        raise UsageError("\n".join(str(difference) for difference in different))

@@ -1,0 +1,101 @@
+"""The Faust app: one agent over whole fetches, one table, and everything of Faust's that would leak or lose closed."""
+
+import logging
+from typing import Any
+
+import faust
+from faust.types import StreamT
+
+from stream_app.context import Context
+from stream_app.kafka.consumer import Transport
+from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.partitions import Partitions
+from stream_app.kafka.recovery import Recovery, TableManager
+from stream_app.kafka.security import faust_credentials
+from stream_app.kafka.table import MemoryBudget, StateTable
+from stream_app.kafka.topics import TopicNames
+from stream_app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+TABLE = "state"
+
+
+class WholeFetch(faust.Schema):
+    """Hands a fetch on as it is: decoding is the decision's, record by record."""
+
+    def loads_key(self, app: Any, message: Any, **_: Any) -> None:
+        """Return no key: a fetch has none of its own."""
+
+    def loads_value(self, app: Any, message: Any, **_: Any) -> Any:
+        """Return the fetch."""
+        return message.value
+
+
+class App(faust.App):
+    """Faust's app around our consumer, recovery and partitions."""
+
+    def __init__(self, settings: Settings, context: Context, names: TopicNames, metrics: Metrics) -> None:
+        """Configure; nothing connects before it is started."""
+        settings.data_folder.mkdir(parents=True, exist_ok=True)
+        seconds = settings.session_timeout_ms / 1000
+        super().__init__(
+            settings.application,
+            broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
+            broker_credentials=faust_credentials(settings),
+            broker_session_timeout=seconds,
+            broker_heartbeat_interval=seconds / 10,
+            broker_rebalance_timeout=max(60.0, seconds),
+            broker_request_timeout=max(90.0, 2 * seconds),
+            broker_commit_interval=1.0,
+            consumer_auto_offset_reset="earliest",
+            consumer_max_fetch_size=settings.fetch_bytes,
+            datadir=str(settings.data_folder),
+            store="rocksdb://",
+            TableManager=TableManager,
+            table_standby_replicas=settings.standby_replicas,
+            recovery_consistency_check=False,  # it ends the whole worker; `Restorer` stops the one partition
+            stream_wait_empty=False,  # it would wait for what a stopped partition never acknowledges
+            topic_disable_leader=True,
+            web_enabled=False,  # it serves the table's content to whoever asks
+            web_tables_enabled=False,
+            autodiscover=False,
+        )
+        self.events_topic = names.events
+        self.table_name = TABLE
+        self.partitions = Partitions(settings, context, names, metrics)
+        self.table = self._new_table(settings)
+        events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)
+        self.agent(events, name="landmark")(self._hand_on)
+
+    @property
+    def recovery(self) -> Recovery:
+        """The recovery of the state table."""
+        recovery: Recovery = self.tables.recovery
+        return recovery
+
+    def _new_table(self, settings: Settings) -> StateTable:
+        table = StateTable(
+            self, name=TABLE, key_type=bytes, value_type=bytes, partitions=settings.partitions, help="series rows"
+        )
+        table.budget = MemoryBudget(settings)
+        self.tables.add(table)
+        return table
+
+    def _new_transport(self) -> Transport:
+        return Transport(self.conf.broker_consumer, self)
+
+    async def _hand_on(self, stream: StreamT[Any]) -> None:
+        async for event in stream.noack().events():
+            self.partitions.put(event)
+
+    async def on_start(self) -> None:
+        """Join what Faust made to the partitions."""
+        await super().on_start()
+        self.partitions.attach(self.consumer, self.table.data)
+
+    async def on_stop(self) -> None:
+        """Let running transactions end and acknowledge them before anything else stops."""
+        await self.partitions.close()
+        await self.consumer.commit()
+        await super().on_stop()

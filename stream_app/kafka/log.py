@@ -1,0 +1,60 @@
+"""Reading a stretch of one partition's log, outside of any consumer group."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Literal, Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from stream_app.kafka.security import client_arguments
+from stream_app.settings import Settings
+
+Isolation = Literal["read_committed", "read_uncommitted"]
+
+
+class LogReader:
+    """Reads from given offsets up to the end that the log had when it was asked."""
+
+    def __init__(self, consumer: AIOKafkaConsumer) -> None:
+        """Hold a started consumer; ``opened`` makes these."""
+        self._consumer = consumer
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, settings: Settings, isolation: Isolation) -> AsyncIterator[Self]:
+        """Connect, and close at the end of the ``with`` block."""
+        consumer = AIOKafkaConsumer(
+            **client_arguments(settings),
+            enable_auto_commit=False,
+            isolation_level=isolation,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=settings.fetch_bytes,
+            fetch_max_wait_ms=100,
+        )
+        await consumer.start()
+        try:
+            yield cls(consumer)
+        finally:
+            await consumer.stop()
+
+    async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Return the first offset kept and the one after the last."""
+        tp = TopicPartition(topic, partition)
+        first = await self._consumer.beginning_offsets([tp])
+        end = await self._consumer.end_offsets([tp])
+        return int(first[tp]), int(end[tp])
+
+    async def records(self, topic: str, partition: int, start: int) -> AsyncIterator[list[Any]]:
+        """Yield aiokafka's records from ``start`` on in lists, to the end found at the first call."""
+        tp = TopicPartition(topic, partition)
+        first, end = await self.bounds(topic, partition)
+        position = max(start, first)
+        if position >= end:
+            return
+        self._consumer.assign([tp])
+        self._consumer.seek(tp, position)
+        while position < end:
+            batches = await self._consumer.getmany(tp, timeout_ms=200)
+            if tp in batches:
+                yield batches[tp]
+            position = await self._consumer.position(tp)

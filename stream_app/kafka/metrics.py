@@ -1,0 +1,99 @@
+"""What a worker measures: its own registry, one table of names, no series labels.
+
+# PRIVACY: every figure is a function of released values, decisions and public facts; nothing counts raw values.
+"""
+
+from typing import Literal, NamedTuple
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
+
+
+class Meaning(NamedTuple):
+    """A row of the table: how it is measured and what it says."""
+
+    kind: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    text: str
+    buckets: tuple[float, ...] = ()
+
+
+TABLE: dict[str, Meaning] = {
+    "landmark_events": Meaning("counter", ("partition",), "Input records decided and committed."),
+    "landmark_decisions": Meaning(
+        "counter",
+        ("decision", "scheme"),
+        "Records that changed a series: perturbed, approximated, withheld, or control (policy, landmarks, close).",
+    ),
+    "landmark_rejects": Meaning("counter", ("reason",), "Records refused, by reason code."),
+    "landmark_spend_nano_epsilon": Meaning("counter", (), "Budget spent by releases, in 1e-9 epsilon."),
+    "landmark_budget_left_share": Meaning(
+        "histogram", (), "Share of budget left, of the first 50 series of each batch.", _SHARES
+    ),
+    "landmark_sampling_rate": Meaning(
+        "histogram", (), "Adaptive's rate of publishing, of the first 50 series of each batch.", _SHARES
+    ),
+    "landmark_batch_records": Meaning("histogram", (), "Input records of a batch, which is one transaction.", _RECORDS),
+    "landmark_barrier_seconds": Meaning(
+        "histogram", (), "From a transaction's begin until it is committed and in RocksDB.", _SECONDS
+    ),
+    "landmark_decision_seconds": Meaning(
+        "histogram", (), "Time to decide a batch, other partitions' turns included.", _SECONDS
+    ),
+    "landmark_event_lag_seconds": Meaning(
+        "gauge", ("partition",), "From the append of a batch's last event until its commit."
+    ),
+    "landmark_event_lag_records": Meaning("gauge", ("partition",), "Input records that are not decided yet."),
+    "landmark_recovery_remaining": Meaning("gauge", (), "Changelog offsets still to be read back."),
+    "landmark_recovered_rows": Meaning("gauge", (), "Changelog rows read back since the start."),
+    "landmark_state_bytes": Meaning("gauge", (), "Size of the local state's files."),
+    "landmark_cached_series": Meaning("gauge", ("partition",), "Series kept decoded in memory."),
+    "landmark_partitions_running": Meaning("gauge", (), "Partitions that this worker owns and serves."),
+    "landmark_partitions_stopped": Meaning("gauge", ("reason",), "Partitions that stopped and need an operator."),
+    "landmark_reopened": Meaning("counter", ("partition",), "Times that a partition's producer was opened again."),
+}
+
+
+class Metrics:
+    """The measures of one worker."""
+
+    def __init__(self) -> None:
+        """Start every measure at zero."""
+        self.registry = CollectorRegistry()
+        made = {name: _make(name, meaning, self.registry) for name, meaning in TABLE.items()}
+        self._counters = {name: measure for name, measure in made.items() if isinstance(measure, Counter)}
+        self._gauges = {name: measure for name, measure in made.items() if isinstance(measure, Gauge)}
+        self._histograms = {name: measure for name, measure in made.items() if isinstance(measure, Histogram)}
+
+    def count(self, name: str, amount: float = 1, *labels: str) -> None:
+        """Add to a counter."""
+        counter = self._counters[name]
+        (counter.labels(*labels) if labels else counter).inc(amount)
+
+    def set(self, name: str, value: float, *labels: str) -> None:
+        """Set a gauge."""
+        gauge = self._gauges[name]
+        (gauge.labels(*labels) if labels else gauge).set(value)
+
+    def forget(self, name: str) -> None:
+        """Drop all labelled values of a gauge."""
+        self._gauges[name].clear()
+
+    def observe(self, name: str, value: float) -> None:
+        """Add a value to a histogram."""
+        self._histograms[name].observe(value)
+
+    def text(self) -> bytes:
+        """Return everything in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+def _make(name: str, meaning: Meaning, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+    if meaning.kind == "counter":
+        return Counter(name, meaning.text, meaning.labels, registry=registry)
+    if meaning.kind == "gauge":
+        return Gauge(name, meaning.text, meaning.labels, registry=registry)
+    return Histogram(name, meaning.text, meaning.labels, registry=registry, buckets=meaning.buckets)

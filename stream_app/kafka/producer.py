@@ -1,0 +1,114 @@
+"""The transactional producer of one input partition, and the pages that its batches are made of."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+
+from stream_app.kafka.security import client_arguments
+from stream_app.settings import Settings
+
+_STOP_SECONDS = 10.0
+
+Headers = list[tuple[str, bytes]]
+
+
+class Pages:
+    """Records for one topic, in as many Kafka batches as their size needs; they are bytes from the start."""
+
+    __slots__ = ("_append", "_new", "pages", "records")
+
+    def __init__(self, new: Callable[[], Any]) -> None:
+        """Make pages by ``new``, which is the producer's ``create_batch``."""
+        self._new = new
+        self._append: Callable[..., Any] | None = None
+        self.pages: list[Any] = []
+        self.records = 0
+
+    def append(self, key: bytes | None, value: bytes, timestamp_ms: int | None, headers: Headers) -> None:
+        """Add a record after the others; a timestamp of None is now."""
+        self.records += 1
+        append = self._append
+        if append is None or append(timestamp=timestamp_ms, key=key, value=value, headers=headers) is None:
+            page = self._new()
+            self.pages.append(page)
+            self._append = page.append
+            # The first record of a page always fits; a broker's limit shows when it is sent.
+            page.append(timestamp=timestamp_ms, key=key, value=value, headers=headers)
+
+
+class PartitionProducer:
+    """One transaction at a time, under an id that only the partition's owner may use."""
+
+    def __init__(self, producer: AIOKafkaProducer, partition: int) -> None:
+        """Hold a started producer; ``open`` makes these."""
+        self._producer = producer
+        self._partition = partition
+
+    @classmethod
+    async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
+        """Fence every earlier owner: its open transaction is ended, and nothing more of it will count."""
+        producer = AIOKafkaProducer(
+            **client_arguments(settings),
+            transactional_id=f"{settings.application}-{partition}",
+            transaction_timeout_ms=settings.transaction_timeout_ms,
+            max_batch_size=settings.output_batch_bytes,
+            max_request_size=2 * settings.output_batch_bytes,
+            acks="all",
+        )
+        try:
+            await producer.start()
+        except BaseException:
+            await producer.stop()
+            raise
+        return cls(producer, partition)
+
+    def pages(self) -> Pages:
+        """Return empty pages."""
+        return Pages(self._producer.create_batch)
+
+    async def begin(self) -> None:
+        """Begin a transaction."""
+        await self._producer.begin_transaction()
+
+    async def send(self, topic: str, pages: Pages) -> int | None:
+        """Send and wait until all of it is acknowledged; return the offset after the last record, None if unknown.
+
+        The offset is unknown when a repeated request found its batch written already.
+        """
+        answers = []
+        try:
+            for page in pages.pages:
+                page.close()
+                answers.append(await self._producer.send_batch(page, topic, partition=self._partition))
+        finally:
+            # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.
+            found = await asyncio.gather(*answers, return_exceptions=True)
+        for answer in found:
+            if isinstance(answer, BaseException):
+                raise answer
+        last = found[-1]
+        if isinstance(last, BaseException) or last.offset < 0:
+            return None
+        return int(last.offset) + int(pages.pages[-1].record_count())
+
+    async def commit(self) -> None:
+        """Commit; when this raises, only the log knows whether it was."""
+        await self._producer.commit_transaction()
+
+    async def abort(self) -> None:
+        """Abort, if that is still possible; if not, the next owner's start does it."""
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._producer.abort_transaction()
+        except Exception:  # noqa: BLE001 (any failure leaves the same to the next owner)
+            return
+
+    async def stop(self) -> None:
+        """Disconnect; an open transaction stays open until somebody takes the id over."""
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._producer.stop()
+        except Exception:  # noqa: BLE001 (a lost connection cannot be closed better)
+            return

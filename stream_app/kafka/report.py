@@ -1,0 +1,34 @@
+"""From a committed batch to the measures."""
+
+import time
+from itertools import islice
+
+from stream_app.kafka.batch import Batch
+from stream_app.kafka.metrics import Metrics
+from stream_app.privacy.rational import NANO
+
+_SAMPLED = 50
+"""Series of a batch whose budget and rate are observed: all of them would cost as much as deciding."""
+
+
+def report_batch(metrics: Metrics, partition: int, batch: Batch, barrier_seconds: float, *, waiting: int) -> None:
+    """Count a batch that was committed; ``waiting`` input records are fetched and not decided."""
+    if not batch.records:
+        return
+    name = str(partition)
+    metrics.count("landmark_events", batch.records, name)
+    for (decision, scheme), number in batch.decisions.items():
+        metrics.count("landmark_decisions", number, decision, scheme)
+    for reason, number in batch.rejected.items():
+        metrics.count("landmark_rejects", number, reason)
+    metrics.count("landmark_spend_nano_epsilon", batch.spent_nano)
+    metrics.observe("landmark_batch_records", batch.records)
+    metrics.observe("landmark_barrier_seconds", barrier_seconds)
+    metrics.set("landmark_event_lag_seconds", max(0.0, time.time() - batch.last_append_ms / 1000.0), name)
+    metrics.set("landmark_event_lag_records", waiting, name)
+    for row in islice(batch.changed.values(), _SAMPLED):
+        guard = row.state.guard
+        if guard.budget_nano:
+            metrics.observe("landmark_budget_left_share", 1 - guard.used_nano / guard.budget_nano)
+        if row.policy.scheme.name == "adaptive":
+            metrics.observe("landmark_sampling_rate", row.state.rate_nano / NANO)

@@ -1,0 +1,199 @@
+"""Reading a partition back: catch up with the changelog, check the partition row, read the ledger's tail."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from stream_app import rows
+from stream_app.context import Context
+from stream_app.kafka.log import LogReader
+from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.table import PARTITION_KEY, StateStore
+from stream_app.kafka.tail import Tail
+from stream_app.kafka.topicid import TopicFacts
+from stream_app.kafka.topics import TopicNames
+from stream_app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_RECOVER = "Run `recover` for this partition, which rebuilds its state from ledger and releases"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Where a partition goes on."""
+
+    row: PartitionRow
+    tail: Tail | None
+    fresh: bool
+    """Whether nothing was ever decided here; the row must be written before anything is."""
+
+
+class Restorer:
+    """Reads one partition's state back; its producer must be open, so that nobody else writes any more."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        context: Context,
+        names: TopicNames,
+        facts: Mapping[str, TopicFacts],
+        store: StateStore,
+        partition: int,
+    ) -> None:
+        """Hold what reading needs."""
+        self._settings = settings
+        self._context = context
+        self._names = names
+        self._facts = facts
+        self._store = store
+        self._partition = partition
+
+    def discard_foreign(self) -> None:
+        """Delete a local copy that was made of another changelog than the present one."""
+        value = self._store.read(self._partition, PARTITION_KEY)
+        if value is not None and PartitionRow.decode(value).changelog != self._facts[self._names.changelog].id:
+            logger.warning("partition %d: the local state is of another changelog topic; discarded", self._partition)
+            self._store.discard(self._partition)
+
+    async def restore(self, committed: int | None) -> Restored:
+        """Return where to go on; ``committed`` is the group's offset.
+
+        Raises:
+            PartitionStoppedError: if going on could decide something twice or lose something.
+        """
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            await self._catch_up(reader)
+        value = self._store.read(self._partition, PARTITION_KEY)
+        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            first, _ = await reader.bounds(self._names.events, self._partition)
+            _, ledger_end = await reader.bounds(self._names.ledger, self._partition)
+            if value is None:
+                return self._first_row(committed, first, ledger_end)
+            row = PartitionRow.decode(value)
+            self._check(row, committed, first, ledger_end)
+            tail = await self._read_tail(reader, row)
+        return Restored(self._adopted(row, tail), tail or None, fresh=False)
+
+    async def _catch_up(self, reader: LogReader) -> None:
+        """Apply what was committed after the local copy's offset: Faust's recovery ended before, or was not needed."""
+        done = self._store.offset(self._partition)
+        start = 0 if done is None else done + 1
+        _, end = await reader.bounds(self._names.changelog, self._partition)
+        if start > end:
+            raise self._stopped(
+                "changelog-short",
+                f"changelog offsets up to {start}, which the local state holds",
+                f"that the changelog ends at {end}",
+                _RECOVER,
+            )
+        async for records in reader.records(self._names.changelog, self._partition, start):
+            self._store.write(
+                self._partition, ((record.key, record.value) for record in records), records[-1].offset
+            )
+
+    def _first_row(self, committed: int | None, first: int, ledger_end: int) -> Restored:
+        if committed is not None or ledger_end > 0:
+            raise self._stopped(
+                "row-missing",
+                "the partition's row in the state table, since something was decided before",
+                f"none; the group's offset is {committed}, the ledger ends at {ledger_end}",
+                _RECOVER,
+            )
+        row = PartitionRow(
+            topic=self._facts[self._names.events].id,
+            changelog=self._facts[self._names.changelog].id,
+            partitions=self._facts[self._names.events].partitions,
+            next_offset=first,
+            ledger_offset=0,
+            key=self._context.keys.fingerprint,
+            configuration=self._context.fingerprint,
+        )
+        return Restored(row, None, fresh=True)
+
+    def _check(self, row: PartitionRow, committed: int | None, first: int, ledger_end: int) -> None:
+        events = self._facts[self._names.events]
+        if row.topic != events.id:
+            raise self._stopped(
+                "topic-replaced",
+                f"topic {self._names.events} with id {row.topic}",
+                f"id {events.id}: it was deleted and made again",
+                "Give the new topic a `prefix` and `application` of its own; offsets of the old one mean nothing in it",
+            )
+        if row.partitions != events.partitions or row.partitions != self._settings.partitions:
+            raise self._stopped(
+                "partition-count",
+                f"{row.partitions} partitions, with which series were placed",
+                f"{events.partitions} in the cluster, {self._settings.partitions} in the settings",
+                "Set the old count again; more partitions need topics of their own",
+            )
+        if committed is not None and committed > row.next_offset:
+            raise self._stopped(
+                "row-behind",
+                f"a state as new as the group's offset {committed}",
+                f"one that ends at {row.next_offset}: committed changelog rows are lost",
+                _RECOVER,
+            )
+        if first > row.next_offset:
+            raise self._stopped(
+                "input-lost",
+                f"input from offset {row.next_offset} on",
+                f"that the log starts at {first}: events were deleted before they were decided",
+                "Run `recover --accept-lost-input` to go on behind them, and raise the topic's retention",
+            )
+        if ledger_end < row.ledger_offset:
+            raise self._stopped(
+                "ledger-short",
+                f"a ledger up to offset {row.ledger_offset}",
+                f"that it ends at {ledger_end}: entries are lost",
+                "Restore the ledger topic from a backup; without it nobody can audit what was spent",
+            )
+
+    async def _read_tail(self, reader: LogReader, row: PartitionRow) -> Tail:
+        return await Tail.read(
+            reader, self._names.ledger, self._partition, row.ledger_offset, self._sequence_of(), self._explainer(row)
+        )
+
+    def _sequence_of(self) -> Callable[[str], int]:
+        known: dict[str, int] = {}
+
+        def sequence_of(series: str) -> int:
+            if series not in known:
+                row = rows.load(lambda key: self._store.read(self._partition, key), series)
+                known[series] = 0 if row is None else row.sequence
+            return known[series]
+
+        return sequence_of
+
+    def _explainer(self, row: PartitionRow) -> Callable[[], str]:
+        pairs = (
+            ("noise key", row.key, self._context.keys.fingerprint),
+            ("configuration", row.configuration, self._context.fingerprint),
+        )
+        changed = [f"the {name} has fingerprint {new}, the state was made with {old}" for name, old, new in pairs if old != new]
+        text = " and ".join(changed) or "key and configuration have the fingerprints that the state was made with"
+        return lambda: text
+
+    def _adopted(self, row: PartitionRow, tail: Tail) -> PartitionRow:
+        changed = [
+            f"{name} {old} -> {new}"
+            for name, old, new in (
+                ("key", row.key, self._context.keys.fingerprint),
+                ("configuration", row.configuration, self._context.fingerprint),
+            )
+            if old != new
+        ]
+        if changed and tail:
+            logger.warning(
+                "partition %d: %s, and %d ledger entries bind: each must come out the same",
+                self._partition,
+                ", ".join(changed),
+                len(tail),
+            )
+        elif changed:
+            logger.info("partition %d: adopted %s", self._partition, ", ".join(changed))
+        return row
+
+    def _stopped(self, reason: str, asked: str, found: str, remedy: str) -> PartitionStoppedError:
+        return PartitionStoppedError(self._partition, reason, asked=asked, found=found, remedy=remedy)

@@ -1,0 +1,36 @@
+"""The partition row: how far a partition's state has come, and what it was computed with."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from stream_app import wire
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """Committed in the same transaction as the state it describes."""
+
+    topic: str
+    """Id of the events topic: offsets mean nothing in another one."""
+    changelog: str
+    """Id of the changelog topic: a local copy of another one is worth nothing."""
+    partitions: int
+    """Partition count: with another one, series would lie elsewhere."""
+    next_offset: int
+    """The first input offset that is not decided."""
+    ledger_offset: int
+    """Every ledger record below is either in the state or was found not to bind."""
+    key: str
+    """Fingerprint of the noise key."""
+    configuration: str
+    """Fingerprint of everything in the configuration that changes decisions."""
+
+    def encode(self) -> bytes:
+        """Return the row as it is stored."""
+        return wire.dump(asdict(self))
+
+    @classmethod
+    def decode(cls, value: bytes) -> Self:
+        """Read a stored row; members of later versions are left out."""
+        fields: Any = wire.load(value)
+        return cls(**{name: fields[name] for name in cls.__slots__})

@@ -1,0 +1,113 @@
+"""The tail rule: ledger entries beyond the restored state are binding, aborted ones too.
+
+An aborted record still lies in the log for whoever reads uncommitted. Its release may have been read, so drawing another
+one for the same step would spend twice. The worker writes a batch's ledger entries before its releases: whatever was
+released, its entry is found here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from stream_app import wire
+from stream_app.decision import LedgerMessage
+from stream_app.kafka.log import LogReader
+from stream_app.kafka.stopped import PartitionStoppedError
+
+INPUT_HEADER = "input"
+
+
+class Tail:
+    """Binding entries that have not been recomputed yet."""
+
+    def __init__(self, partition: int) -> None:
+        """Bind nothing."""
+        self._partition = partition
+        self._hashes: dict[tuple[bytes, int], str] = {}
+        self._inputs: dict[tuple[bytes, int], int] = {}
+        self._explain: Callable[[], str] = str
+        self._last_input = -1
+
+    @classmethod
+    async def read(
+        cls,
+        reader: LogReader,
+        topic: str,
+        partition: int,
+        start: int,
+        sequence_of: Callable[[str], int],
+        explain: Callable[[], str],
+    ) -> "Tail":
+        """Read the ledger partition from ``start``, uncommitted records too.
+
+        ``sequence_of`` gives a series' restored sequence, ``explain`` says what differs from the state's making.
+
+        Raises:
+            PartitionStoppedError: if two entries bind the same place of a chain.
+        """
+        tail = cls(partition)
+        tail._explain = explain
+        async for records in reader.records(topic, partition, start):
+            for record in records:
+                tail._bind(record, sequence_of)
+        return tail
+
+    def _bind(self, record: Any, sequence_of: Callable[[str], int]) -> None:
+        entry: Any = wire.load(record.value)
+        place = (record.key, entry["sequence"])
+        if entry["sequence"] <= sequence_of(entry["series"]):
+            return
+        if self._hashes.setdefault(place, entry["hash"]) != entry["hash"]:
+            raise self._stopped("one entry for each place of a chain", f"two different ones, sequence {place[1]}")
+        self._inputs[place] = input_offset(record)
+        self._last_input = max(self._last_input, self._inputs[place])
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    @property
+    def last_input(self) -> int:
+        """The highest input offset that was decided before."""
+        return self._last_input
+
+    def settle(self, entries: tuple[LedgerMessage, ...]) -> None:
+        """Compare recomputed entries with the binding ones.
+
+        Raises:
+            PartitionStoppedError: if one differs.
+        """
+        for entry in entries:
+            place = (entry.key, entry.sequence)
+            bound = self._hashes.pop(place, None)
+            if bound is not None and bound != entry.hash:
+                raise self._stopped(
+                    f"entry {entry.sequence} of a series recomputed with hash {bound}", f"hash {entry.hash}"
+                )
+            self._inputs.pop(place, None)
+
+    def overdue(self, next_offset: int) -> None:
+        """Check that nothing is left to be recomputed from input below ``next_offset``.
+
+        Raises:
+            PartitionStoppedError: if an entry was not recomputed although its input was decided.
+        """
+        left = [place for place, offset in self._inputs.items() if offset < next_offset]
+        if left:
+            raise self._stopped(
+                f"{len(left)} ledger entries recomputed from the same input, the first with sequence {left[0][1]}",
+                "that the input gives none any more",
+            )
+
+    def _stopped(self, asked: str, found: str) -> PartitionStoppedError:
+        return PartitionStoppedError(
+            self._partition,
+            "tail-differs",
+            asked=asked,
+            found=f"{found}; {self._explain()}",
+            remedy="These entries may have been read. Restart with the key file and configuration that wrote them; "
+            "change them once this partition has gone on",
+        )
+
+
+def input_offset(record: Any) -> int:
+    """Return the input offset that an output record's header names."""
+    return next(int(value) for name, value in record.headers if name == INPUT_HEADER)

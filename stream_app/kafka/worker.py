@@ -1,0 +1,101 @@
+"""A worker's life: start, serve, and stop cleanly at a signal or when its partitions stopped."""
+
+import asyncio
+import gc
+import logging
+import signal
+from contextlib import suppress
+
+from stream_app.context import Context
+from stream_app.kafka.app import App
+from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.serve import Server
+from stream_app.kafka.topics import TopicNames
+from stream_app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.25
+
+
+class Worker:
+    """One process that owns some of the partitions."""
+
+    def __init__(self, settings: Settings, context: Context) -> None:
+        """Hold settings and context; ``run`` does the rest."""
+        self._settings = settings
+        self._metrics = Metrics()
+        self._names = TopicNames.of(settings.prefix, settings.application)
+        self._app = App(settings, context, self._names, self._metrics)
+        self._asked_to_stop = asyncio.Event()
+
+    async def run(self) -> int:
+        """Work until a signal; return 0, or 1 when it crashed or its partitions stopped (`exit_when_stopped`)."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._asked_to_stop.set)
+        server = Server(self._metrics, self._healthy, self._ready, self._refresh)
+        await server.start(self._settings.http_host, self._settings.http_port)
+        logger.info("metrics and health at http://%s:%d", self._settings.http_host, server.port)
+        starting = asyncio.create_task(self._app.start())
+        try:
+            failed = await self._watch(starting)
+        finally:
+            logger.info("stopping")
+            if not starting.done():
+                starting.cancel()
+                with suppress(asyncio.CancelledError):
+                    await starting
+            await self._app.stop()
+            await server.stop()
+        logger.info("stopped")
+        return 1 if failed else 0
+
+    async def _watch(self, starting: "asyncio.Task[None]") -> bool:
+        """Wait for a reason to end; return whether it is a failure."""
+        # What lives this long lives to the end: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        while not self._asked_to_stop.is_set():
+            if starting.done() and starting.exception() is not None:
+                logger.error("cannot start: %s", type(starting.exception()).__name__)
+                return True
+            if self._app.crashed:
+                logger.error("crashed: %s", type(self._app.crash_reason).__name__)
+                return True
+            if self._given_up():
+                logger.error("ends: partitions %s stopped", self._app.partitions.stopped)
+                return True
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked_to_stop.wait(), _LOOK_SECONDS)
+        return False
+
+    def _given_up(self) -> bool:
+        partitions = self._app.partitions
+        if not partitions.stopped or not partitions.prepared:
+            return False
+        when = self._settings.exit_when_stopped
+        return when == "any" or (when == "all" and not partitions.running)
+
+    def _healthy(self) -> tuple[bool, str]:
+        return (False, "crashed") if self._app.crashed else (True, "alive")
+
+    def _ready(self) -> tuple[bool, str]:
+        partitions = self._app.partitions
+        if partitions.stopped:
+            return False, f"partitions stopped: {partitions.stopped}"
+        if not partitions.prepared:
+            return False, "reading state back"
+        return True, f"partitions {partitions.running}"
+
+    def _refresh(self) -> None:
+        partitions, metrics = self._app.partitions, self._metrics
+        metrics.set("landmark_partitions_running", len(partitions.running))
+        metrics.forget("landmark_partitions_stopped")
+        for reason in partitions.stopped.values():
+            same = sum(1 for other in partitions.stopped.values() if other == reason)
+            metrics.set("landmark_partitions_stopped", same, reason)
+        recovery = self._app.recovery
+        metrics.set("landmark_recovery_remaining", recovery.active_remaining_total() if recovery.in_recovery else 0)
+        metrics.set("landmark_recovered_rows", recovery.recovered_rows)
+        metrics.set("landmark_state_bytes", self._app.table.data.bytes_on_disk())
