@@ -1,0 +1,36 @@
+"""What most commands share: the ``--config`` option, and Kafka's errors as sentences with a remedy."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from aiokafka.errors import KafkaError
+
+from stream_app.cli import UsageError
+from stream_app.settings import InvalidSettingsError, Settings
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--config``."""
+    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """Return the settings in force; raises `UsageError` with every problem of them."""
+    try:
+        return Settings.load(arguments.config)
+    except InvalidSettingsError as error:
+        raise UsageError(f"configuration:\n{error}") from None
+
+
+@contextmanager
+def reaching(settings: Settings) -> Iterator[None]:
+    """Turn what goes wrong with the brokers into a `UsageError` that names them and the remedy."""
+    try:
+        yield
+    except LookupError as error:
+        raise UsageError(str(error)) from None
+    except (KafkaError, OSError) as error:
+        where = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
+        raise UsageError(f"{where}: {error}. Start one with `kafka start`, or name others") from None

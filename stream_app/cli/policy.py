@@ -1,0 +1,46 @@
+"""``policy FILE``: check policy records, then send them to the events topic."""
+
+import argparse
+from pathlib import Path
+
+from stream_app import wire
+from stream_app.cli import UsageError
+from stream_app.cli.configured import add_config
+from stream_app.cli.send import send_and_tell
+from stream_app.kafka.sending import Event
+from stream_app.privacy.policy import PolicyError, policy_of
+
+HELP = "send policies to the events topic"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("file", type=Path, help="one policy record as JSON, or one a line")
+    add_config(parser)
+    parser.add_argument("--json", action="store_true", help="print the count as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Send all or, when one is no policy, none and exit with 2."""
+    try:
+        content = arguments.file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{arguments.file}: cannot be read ({error.strerror}); give a file of policies") from None
+    lines = [content] if isinstance(wire.decode(content), wire.PolicyRecord) else content.splitlines()
+    found: list[Event] = []
+    faults: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        record = wire.decode(line)
+        if not isinstance(record, wire.PolicyRecord):
+            faults.append(f"{arguments.file}:{number}: no policy record; it needs type, series, version and parameters")
+            continue
+        try:
+            policy_of(record.parameters, record.version)
+        except PolicyError as error:
+            faults += [f"{arguments.file}:{number}: {fault.member}: {fault.message}" for fault in error.faults]
+        found.append(Event(record.series.encode(), line))
+    if faults:
+        raise UsageError("nothing sent\n" + "\n".join(faults))
+    return send_and_tell(arguments, found)

@@ -1,0 +1,32 @@
+"""Reading an output topic: committed records only, from its beginning, in each partition's order."""
+
+from collections.abc import AsyncIterator
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.structs import ConsumerRecord
+
+from stream_app.kafka.security import client_arguments
+from stream_app.settings import Settings
+
+POLL_MS = 200
+
+
+async def committed_records(settings: Settings, topic: str, *, follow: bool = False) -> AsyncIterator[ConsumerRecord]:
+    """Yield the records of ``topic`` up to its end when the call began, or for ever with ``follow``.
+
+    Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
+    """
+    async with AIOKafkaConsumer(
+        **client_arguments(settings), isolation_level="read_committed", enable_auto_commit=False
+    ) as consumer:
+        found = await consumer.topics()
+        if topic not in found:
+            raise LookupError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
+        places = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
+        consumer.assign(places)
+        await consumer.seek_to_beginning(*places)
+        ends = await consumer.end_offsets(places)
+        while follow or [place for place in places if await consumer.position(place) < ends[place]]:
+            for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():
+                for record in records:
+                    yield record
