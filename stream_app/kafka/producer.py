@@ -26,7 +26,7 @@ class Pages:
         self.pages: list[Any] = []
         self.records = 0
 
-    def append(self, key: bytes | None, value: bytes, timestamp_ms: int | None, headers: Headers) -> None:
+    def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int | None, headers: Headers) -> None:
         """Add a record after the others; a timestamp of None is now."""
         self.records += 1
         append = self._append

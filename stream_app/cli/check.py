@@ -1,0 +1,102 @@
+"""``check``: the configuration that is in force, or a policy file; every error at once."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from stream_app import keyfile, wire
+from stream_app.configuration import context_of
+from stream_app.keyfile import KeyFileError
+from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.settings import InvalidSettingsError, Problem, Settings
+
+HELP = "check the configuration or a policy file"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument(
+        "file", type=Path, nargs="?", help="settings (.toml) or policies (JSON or JSON Lines; default: the settings)"
+    )
+    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check; 0 when all is well, 2 with every error otherwise."""
+    file: Path | None = arguments.file
+    shown: dict[str, Any] = {}
+    if file is not None and file.suffix != ".toml":
+        problems, shown = _policies(file)
+    else:
+        problems, shown = _settings(file or arguments.config)
+    if arguments.json:
+        listed = [problem._asdict() for problem in problems]
+        print(json.dumps({"holds": not problems, "problems": listed, "in_force": shown}))
+    else:
+        for name, value in shown.items():
+            print(f"{name} = {json.dumps(value)}")
+        for problem in problems:
+            print(f"error: {problem.field}: {problem.message}")
+    return 2 if problems else 0
+
+
+def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
+    try:
+        settings = Settings.load(file)
+    except InvalidSettingsError as error:
+        return list(error.problems), {}
+    problems: list[Problem] = []
+    try:
+        keys = keyfile.load(settings.key_file, settings.key_epoch_ms)
+    except KeyFileError as error:
+        problems.append(Problem("key_file", str(error)))
+        keys = keyfile.KeyRing("", 0, b"", settings.key_epoch_ms)  # the policies can be checked without a key
+    try:
+        fingerprint = context_of(settings, keys).fingerprint
+    except InvalidSettingsError as error:
+        problems += error.problems
+        return problems, settings.shown()
+    return problems, {**settings.shown(), "key_fingerprint": keys.fingerprint, "configuration_fingerprint": fingerprint}
+
+
+def _policies(file: Path) -> tuple[list[Problem], dict[str, Any]]:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        return [Problem(str(file), f"cannot be read ({error.strerror})")], {}
+    try:
+        documents = [(str(file), wire.load(content))]
+    except ValueError:
+        lines = enumerate(content.splitlines(), start=1)
+        documents = [(f"{file}:{number}", _document(line)) for number, line in lines if line.strip()]
+    problems = [problem for place, document in documents for problem in _policy(place, document)]
+    return problems, {"policies": len(documents)}
+
+
+def _document(line: bytes) -> object:
+    try:
+        return wire.load(line)
+    except ValueError:
+        return None
+
+
+def _policy(place: str, document: object) -> list[Problem]:
+    if not isinstance(document, dict):
+        return [Problem(place, "is no JSON object: write one policy record a line")]
+    problems = []
+    series, version, kind = document.get("series"), document.get("version", 1), document.get("type", "policy")
+    if kind != "policy":
+        problems.append(Problem(f"{place}.type", 'is not "policy"'))
+    if not isinstance(series, str) or not series:
+        problems.append(Problem(f"{place}.series", "names no series (or glob, for a default policy)"))
+    if type(version) is not int or version < 1:
+        problems.append(Problem(f"{place}.version", "is no integer from 1 on"))
+        version = 1
+    parameters = {name: value for name, value in document.items() if name not in ("type", "series", "version")}
+    try:
+        policy_of(parameters, version)
+    except PolicyError as error:
+        problems += [Problem(f"{place}.{fault.member}", fault.message) for fault in error.faults]
+    return problems

@@ -1,0 +1,86 @@
+"""``recover``: rebuild lost state rows from ledger and releases."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from aiokafka.errors import KafkaError
+from rich.console import Console
+from rich.progress import Progress
+
+from stream_app.cli import UsageError
+from stream_app.context import Context
+from stream_app.kafka.recover import Recovered, Recovery, group_members
+from stream_app.kafka.routing import load_context
+from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.topicid import describe
+from stream_app.kafka.topics import TopicNames
+from stream_app.keyfile import KeyFileError
+from stream_app.rebuild import RebuildError
+from stream_app.settings import InvalidSettingsError, Settings
+
+HELP = "rebuild lost state rows from ledger and releases"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    parser.add_argument("--partition", type=int, action="append", help="only this one; may be given several times")
+    parser.add_argument("--accept-lost-input", action="store_true", help="go on behind events that were deleted undecided")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Rebuild; 0 when every partition named is whole again."""
+    try:
+        settings = Settings.load(arguments.config)
+        context = load_context(settings)
+    except (InvalidSettingsError, KeyFileError) as error:
+        raise UsageError(str(error)) from error
+    wanted = arguments.partition or range(settings.partitions)
+    strange = [number for number in wanted if not 0 <= number < settings.partitions]
+    if strange:
+        raise UsageError(f"--partition: {strange} of {settings.partitions} partitions, which count from 0")
+    try:
+        done = asyncio.run(_run(settings, context, wanted, accept_lost_input=arguments.accept_lost_input))
+    except (PartitionStoppedError, RebuildError) as error:
+        raise UsageError(str(error)) from error
+    except (KafkaError, OSError) as error:
+        where = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
+        raise UsageError(f"{where}: {error!r}. Start them, or name others") from error
+    if arguments.json:
+        print(json.dumps({"partitions": [asdict(one) for one in done]}))
+    else:
+        for one in done:
+            print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}")
+    return 0
+
+
+async def _run(
+    settings: Settings, context: Context, wanted: Sequence[int], *, accept_lost_input: bool
+) -> list[Recovered]:
+    members = await group_members(settings)
+    if members:
+        raise UsageError(f"group {settings.application} has {members} workers: stop them first, they write state too")
+    names = TopicNames.of(settings.prefix, settings.application)
+    facts = await describe(settings, names)
+    missing = [name for name in names if name not in facts]
+    if missing:
+        raise UsageError(f"topics {', '.join(missing)} are missing: make them with `topics`")
+    recovery = Recovery(settings, context, names, facts)
+    done = []
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
+        for number in wanted:
+            bar = bars.add_task(f"partition {number}", total=None)
+            done.append(
+                await recovery.recover(
+                    number,
+                    accept_lost_input=accept_lost_input,
+                    progress=lambda read, end, bar=bar: bars.update(bar, completed=read, total=end),
+                )
+            )
+    return done

@@ -1,0 +1,197 @@
+"""Recovery of a partition's state from ledger and releases alone, when the state table is lost.
+
+Every output record names its input offset in a header, so the place to go on is found in the outputs too. Rows are
+written under the partition's transactional id: a worker that still ran could not commit any more.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from stream_app import rows, wire
+from stream_app.context import Context
+from stream_app.kafka.log import LogReader
+from stream_app.kafka.producer import Pages, PartitionProducer
+from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.security import client_arguments
+from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.table import PARTITION_KEY
+from stream_app.kafka.tail import input_offset
+from stream_app.kafka.topicid import TopicFacts
+from stream_app.kafka.topics import TopicNames
+from stream_app.rebuild import restored
+from stream_app.rows import SeriesRow
+from stream_app.settings import Settings
+
+_ROWS = 20_000
+"""Rows of one transaction; far fewer than would reach its timeout."""
+
+Progress = Callable[[int, int], None]
+"""Told the ledger offset that was read and the ledger's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was rebuilt of a partition."""
+
+    partition: int
+    series: int
+    next_offset: int
+    ledger_offset: int
+
+
+async def group_members(settings: Settings) -> int:
+    """Return how many workers the group has now."""
+    admin = AIOKafkaAdminClient(**client_arguments(settings))
+    await admin.start()
+    try:
+        (answer,) = await admin.describe_consumer_groups([settings.application])
+    finally:
+        await admin.close()
+    return sum(len(group[5]) for group in answer.groups)
+
+
+class Recovery:
+    """Rebuilds partitions one after the other."""
+
+    def __init__(
+        self, settings: Settings, context: Context, names: TopicNames, facts: Mapping[str, TopicFacts]
+    ) -> None:
+        """Hold what rebuilding needs."""
+        self._settings, self._context, self._names, self._facts = settings, context, names, facts
+
+    async def recover(self, partition: int, *, accept_lost_input: bool, progress: Progress) -> Recovered:
+        """Rebuild a partition's rows and write them to the changelog.
+
+        Raises:
+            PartitionStoppedError: if input is lost and that was not accepted.
+            RebuildError: if the ledger does not follow from itself.
+        """
+        producer = await PartitionProducer.open(self._settings, partition)
+        try:
+            async with LogReader.opened(self._settings, "read_committed") as ledger:
+                found, last_input = await self._fold(ledger, partition, progress)
+            next_offset = await self._next_offset(partition, last_input, accept_lost_input=accept_lost_input)
+            ledger_offset = await self._covered(partition, found)
+            row = PartitionRow(
+                topic=self._facts[self._names.events].id,
+                changelog=self._facts[self._names.changelog].id,
+                partitions=self._facts[self._names.events].partitions,
+                next_offset=next_offset,
+                ledger_offset=ledger_offset,
+                key=self._context.keys.fingerprint,
+                configuration=self._context.fingerprint,
+            )
+            await self._write(producer, found, row)
+        finally:
+            await producer.stop()
+        return Recovered(partition, len(found), next_offset, ledger_offset)
+
+    async def _fold(
+        self, ledger: LogReader, partition: int, progress: Progress
+    ) -> tuple[dict[str, SeriesRow], int]:
+        """Fold the committed ledger; releases are read beside it, for both lie in the order of their input."""
+        found: dict[str, SeriesRow] = {}
+        last_input = -1
+        _, end = await ledger.bounds(self._names.ledger, partition)
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            releases = _Releases(reader.records(self._names.releases, partition, 0))
+            async for records in ledger.records(self._names.ledger, partition, 0):
+                for record in records:
+                    last_input = max(last_input, input_offset(record))
+                    at_hand = await releases.of(input_offset(record))
+                    entry: Any = wire.load(record.value)
+                    series = entry["series"]
+                    found[series] = restored(self._context, found.get(series), record.value, at_hand)
+                progress(records[-1].offset + 1, end)
+        return found, last_input
+
+    async def _next_offset(self, partition: int, last_input: int, *, accept_lost_input: bool) -> int:
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            async for records in reader.records(self._names.rejects, partition, 0):
+                last_input = max(last_input, *(input_offset(record) for record in records))
+            first, _ = await reader.bounds(self._names.events, partition)
+        admin = AIOKafkaAdminClient(**client_arguments(self._settings))
+        await admin.start()
+        try:
+            offsets = await admin.list_consumer_group_offsets(self._settings.application)
+        finally:
+            await admin.close()
+        committed = offsets.get(TopicPartition(self._names.events, partition))
+        next_offset = max(last_input + 1, committed.offset if committed is not None else 0)
+        if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
+            raise PartitionStoppedError(
+                partition,
+                "input-lost",
+                asked=f"input from offset {next_offset} on",
+                found=f"that the log starts at {first}: events were deleted before they were decided",
+                remedy="Give --accept-lost-input to go on behind them",
+            )
+        return max(next_offset, first)
+
+    async def _covered(self, partition: int, found: Mapping[str, SeriesRow]) -> int:
+        """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""
+        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            async for records in reader.records(self._names.ledger, partition, 0):
+                for record in records:
+                    entry: Any = wire.load(record.value)
+                    row = found.get(entry["series"])
+                    if row is None or entry["sequence"] > row.sequence:
+                        return int(record.offset)
+            return (await reader.bounds(self._names.ledger, partition))[1]
+
+    async def _write(self, producer: PartitionProducer, found: Mapping[str, SeriesRow], row: PartitionRow) -> None:
+        # The old partition row goes first and the new one comes last: half a recovery is no state.
+        pages = producer.pages()
+        pages.append(PARTITION_KEY, None, None, [])
+        written: set[bytes] = set()
+        for series_row in found.values():
+            for key, value in rows.dump(series_row, None):
+                if key[:1] == b"d" and key in written:
+                    continue
+                written.update([key] if key[:1] == b"d" else [])
+                pages.append(key, value, None, [])
+            if pages.records >= _ROWS:
+                await self._commit(producer, pages)
+                pages = producer.pages()
+        await self._commit(producer, pages)
+        pages = producer.pages()
+        pages.append(PARTITION_KEY, row.encode(), None, [])
+        await self._commit(producer, pages)
+
+    async def _commit(self, producer: PartitionProducer, pages: Pages) -> None:
+        if pages.records:
+            await producer.begin()
+            await producer.send(self._names.changelog, pages)
+            await producer.commit()
+
+
+class _Releases:
+    """The releases of one input offset after the other, by their hashes."""
+
+    def __init__(self, batches: AsyncIterator[list[Any]]) -> None:
+        self._batches = batches
+        self._waiting: list[Any] = []
+        self._offset = -1
+        self._at_hand: dict[str, bytes] = {}
+
+    async def of(self, offset: int) -> Mapping[str, bytes]:
+        """Return the releases of an input offset; offsets never go back."""
+        if offset == self._offset:
+            return self._at_hand
+        self._offset, self._at_hand = offset, {}
+        while True:
+            if not self._waiting:
+                try:
+                    self._waiting = list(reversed(await anext(self._batches)))
+                except StopAsyncIteration:
+                    return self._at_hand
+            place = input_offset(self._waiting[-1])
+            if place > offset:
+                return self._at_hand
+            record = self._waiting.pop()
+            if place == offset:
+                self._at_hand[wire.digest(record.value)] = record.value
