@@ -37,8 +37,10 @@ async def read_topics(
         aiokafka.errors.KafkaError: the brokers cannot be reached or refuse.
     """
     # No group: an audit commits nothing and disturbs nobody.
+    # Without a group every partition of its topics is assigned at the start.
+    topics = [topic for topic in (ledger, releases) if topic is not None]
     consumer = AIOKafkaConsumer(
-        **client, isolation_level="read_committed", enable_auto_commit=False, auto_offset_reset="none"
+        *topics, **client, isolation_level="read_committed", enable_auto_commit=False, auto_offset_reset="earliest"
     )
     try:
         await consumer.start()
@@ -53,24 +55,21 @@ async def read_topics(
         await consumer.stop()
 
 
-async def _assign(consumer: Any, ledger: str, releases: str | None) -> None:  # noqa: ANN401 - aiokafka has no types
+async def _assign(consumer: Any, ledger: str, releases: str | None) -> None:
     topics = [topic for topic in (ledger, releases) if topic is not None]
-    known = await consumer.topics()
     for topic in topics:
-        if topic not in known:
+        if not any(partition.topic == topic for partition in consumer.assignment()):
             raise TopicError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
-    partitions = [TopicPartition(topic, number) for topic in topics for number in consumer.partitions_for_topic(topic)]
-    consumer.assign(partitions)
+    partitions = list(consumer.assignment())
     for partition, start in (await consumer.beginning_offsets(partitions)).items():
         if start > 0:
             remedy = "" if partition.topic == ledger else "; audit the ledger alone with --no-releases"
             raise TopicError(
                 f"topic {partition.topic} was deleted up to offset {start} of {partition.partition}{remedy}"
             )
-        consumer.seek(partition, 0)
 
 
-async def _read(consumer: Any, auditor: Auditor, ledger: str, progress: Progress | None) -> None:  # noqa: ANN401
+async def _read(consumer: Any, auditor: Auditor, ledger: str, progress: Progress | None) -> None:
     # For a read-committed consumer this is the last stable offset: what open transactions hold lies behind it.
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(consumer.assignment()))
     total = sum(ends.values())

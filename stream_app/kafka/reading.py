@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import ConsumerRecord
 
 from stream_app.kafka.security import client_arguments
@@ -17,14 +17,15 @@ async def committed_records(settings: Settings, topic: str, *, follow: bool = Fa
     Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
     """
     async with AIOKafkaConsumer(
-        **client_arguments(settings), isolation_level="read_committed", enable_auto_commit=False
+        topic,
+        **client_arguments(settings),
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
     ) as consumer:
-        found = await consumer.topics()
-        if topic not in found:
+        places = list(consumer.assignment())  # without a group every partition, once the topic is known
+        if not places:
             raise LookupError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
-        places = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
-        consumer.assign(places)
-        await consumer.seek_to_beginning(*places)
         ends = await consumer.end_offsets(places)
         while follow or [place for place in places if await consumer.position(place) < ends[place]]:
             for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():

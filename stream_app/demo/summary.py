@@ -1,0 +1,93 @@
+"""The demo's figures: decisions, budget and error of each series."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import cos, hypot, radians
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from stream_app import wire
+from stream_app.demo.data import DemoSeries
+from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
+from stream_app.privacy.rational import NANO
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSummary:
+    """What became of one series; the mean error compares with the input, so it is for the person who has both."""
+
+    name: str
+    unit: str
+    events: int
+    perturbed: int
+    approximated: int
+    withheld: int
+    rejected: int
+    spent: float  # S + M: landmarks and the dearest other step
+    left: float
+    mean_error: float
+
+    def document(self) -> dict[str, object]:
+        """Return the figures as JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def summarise(
+    series: DemoSeries, releases: Iterable[Mapping[str, Any]], entries: Iterable[Mapping[str, Any]]
+) -> SeriesSummary:
+    """Return the figures of one series from its releases and ledger entries."""
+    by_step = {release["timestamp"]: release for release in releases}
+    decisions = [release["decision"] for release in by_step.values()]
+    last = max((entry for entry in entries if entry["entry"] == "release"), key=lambda entry: int(entry["sequence"]))
+    spent_nano = last["landmark_spent_nano"] + last["regular_peak_nano"]
+    errors = []
+    for timestamp_ms, value in series.readings:
+        release = by_step.get(timestamp_ms // series.step_ms * series.step_ms)
+        if release is not None and "value" in release:
+            errors.append(distance(value, release["value"]))
+    return SeriesSummary(
+        series.name,
+        series.unit,
+        len(series.readings),
+        decisions.count("perturbed"),
+        decisions.count("approximated"),
+        decisions.count("withheld"),
+        len(series.readings) - len(by_step),
+        spent_nano / NANO,
+        (last["budget_nano"] - spent_nano) / NANO,
+        float(np.mean(errors)),
+    )
+
+
+def distance(raw: float | Mapping[str, float], released: float | Mapping[str, float]) -> float:
+    """Return the absolute difference of numbers, or the metres between positions."""
+    if isinstance(raw, Mapping) and isinstance(released, Mapping):
+        north = radians(raw["latitude"] - released["latitude"])
+        east = radians(raw["longitude"] - released["longitude"]) * cos(radians(raw["latitude"]))
+        return float(EARTH_RADIUS_METRES) * hypot(north, east)
+    if isinstance(raw, Mapping) or isinstance(released, Mapping):
+        raise TypeError("a number and a position have no distance")
+    return abs(raw - released)
+
+
+def table_of(summaries: Iterable[SeriesSummary]) -> Table:
+    """Return the figures as a table."""
+    table = Table(title="What was published")
+    for column in ("series", "events", "perturbed", "approximated", "rejected", "epsilon spent", "left", "mean error"):
+        table.add_column(column, justify="left" if column == "series" else "right")
+    for one in summaries:
+        counts = (one.events, one.perturbed, one.approximated, one.rejected)
+        budget = (f"{one.spent:.4f}", f"{one.left:.4f}")
+        table.add_row(one.name, *(f"{count:,}" for count in counts), *budget, f"{one.mean_error:,.1f} {one.unit}")
+    return table
+
+
+def parsed(values: Iterable[bytes]) -> dict[str, list[dict[str, Any]]]:
+    """Return records by series, in order."""
+    by_series: dict[str, list[dict[str, Any]]] = {}
+    for value in values:
+        record: Any = wire.load(value)
+        by_series.setdefault(record["series"], []).append(record)
+    return by_series
