@@ -1,0 +1,97 @@
+"""The compose file against the Compose specification and against what it names: no engine is needed for either."""
+
+import importlib.metadata
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from stream_app.kafka.local.jars import KAFKA_VERSION
+from stream_app.settings import PREFIX, Settings
+from tests.deploy import ROOT
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    """Return the compose file as read, its merges resolved."""
+    content: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return content
+
+
+def schema() -> dict[str, Any]:
+    """Return the Compose specification's JSON Schema, which check-jsonschema ships (its code is not needed)."""
+    shipped = importlib.metadata.distribution("check-jsonschema")
+    path = Path(str(shipped.locate_file("check_jsonschema/builtin_schemas/vendor/compose-spec.json")))
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+def test_fits_the_specification(compose: dict[str, Any]) -> None:
+    """The file is valid, and the check would see a member that the specification does not know."""
+    jsonschema.validate(compose, schema())
+    broken = {**compose, "services": {"kafka": {**compose["services"]["kafka"], "helthcheck": {}}}}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(broken, schema())
+
+
+def test_images_are_pinned_and_kafka_is_the_tested_one(compose: dict[str, Any]) -> None:
+    """Every foreign image has a full version; Kafka's is that of the broker that the tests run."""
+    images = {name: service["image"] for name, service in compose["services"].items() if "build" not in service}
+    assert all(re.fullmatch(r"[a-z/-]+:v?\d+\.\d+\.\d+", image) for image in images.values())
+    assert images["kafka"] == f"apache/kafka:{KAFKA_VERSION}"
+
+
+def test_nothing_listens_beyond_the_machine(compose: dict[str, Any]) -> None:
+    """Ports are published on loopback only, and those of the worker not at all."""
+    ports = {name: service.get("ports", []) for name, service in compose["services"].items()}
+    assert all(port.startswith("127.0.0.1:") for published in ports.values() for port in published)
+    assert ports["worker"] == []
+
+
+def test_mounted_files_exist(compose: dict[str, Any]) -> None:
+    """Every file and folder that is mounted is in the repository; every named volume is declared."""
+    mounts = [mount for service in compose["services"].values() for mount in service.get("volumes", [])]
+    sources = {mount.partition(":")[0] for mount in mounts if ":" in mount}
+    assert all((ROOT / source).exists() for source in sources if source.startswith("."))
+    assert {source for source in sources if not source.startswith(".")} == set(compose["volumes"])
+
+
+def test_workers_run_without_rights(compose: dict[str, Any]) -> None:
+    """A worker reads its image, writes its volumes, and can gain no right; the keys are mounted for reading."""
+    worker = compose["services"]["worker"]
+    assert worker["read_only"] is True
+    assert worker["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in worker["security_opt"]
+    assert "keys:/run/landmark-keys:ro" in worker["volumes"]
+
+
+def test_variables_are_settings(compose: dict[str, Any]) -> None:
+    """Each variable of a worker, here and in the image, names a field of the settings."""
+    named = set(compose["services"]["worker"]["environment"])
+    named |= set(re.findall(rf"{PREFIX}\w+", (ROOT / "Dockerfile").read_text()))
+    assert {name.removeprefix(PREFIX).lower() for name in named} <= set(Settings.model_fields)
+
+
+def test_every_service_that_stays_is_watched(compose: dict[str, Any]) -> None:
+    """Each long-lived service has a health check, the worker's in its image."""
+    services = compose["services"]
+    assert {name for name, service in services.items() if "healthcheck" not in service} == {"worker"}
+    assert "HEALTHCHECK" in (ROOT / "Dockerfile").read_text()
+    assert "/healthz" in (ROOT / "Dockerfile").read_text()
+
+
+def test_image_is_built_of_files_that_are_there() -> None:
+    """What the Dockerfile copies exists and is let through by .dockerignore; the last user is not root."""
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    copied = [
+        name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, re.MULTILINE) for name in line.split()
+    ]
+    let_through = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert copied
+    assert set(copied) == set(let_through)
+    assert all((ROOT / name).exists() for name in copied)
+    assert re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE) == ["landmark"]
