@@ -7,8 +7,15 @@ from math import floor
 from stream_app.privacy.rational import exact
 
 HALF = Fraction(1, 2)
+LARGEST_CELL = 2**50
+"""Within it every cell has a double of its own, which reads back as it; measurements beyond it saturate there."""
 TOLERANCE = 2.0**-48
 """Relative error of reading a decimal as a double, of the factor and of the product, 8 times over."""
+
+
+def saturated(cell: int) -> int:
+    """Return ``cell``, or the end of the cells that have doubles of their own: free post-processing of noise."""
+    return cell if -LARGEST_CELL <= cell <= LARGEST_CELL else max(-LARGEST_CELL, min(cell, LARGEST_CELL))
 
 
 @dataclass(frozen=True, slots=True)

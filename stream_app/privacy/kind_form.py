@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple, assert_never
 
-from stream_app.privacy.axis import Axis
+from stream_app.privacy.axis import LARGEST_CELL, Axis
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES, PROJECTION, ROOT_TWO
 from stream_app.privacy.kinds.number import number_axis
@@ -15,8 +15,6 @@ from stream_app.privacy.parameters import CategoryForm, CountsForm, LocationForm
 from stream_app.privacy.rational import NANO, exact
 from stream_app.privacy.raw import Raw
 
-MOST_CELLS = 2**53
-"""Cells of an axis: all of them doubles."""
 DECIMAL = Context(prec=60)
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
 DIGITS = Decimal(10) ** -40
@@ -60,8 +58,8 @@ def _number(form: NumberForm) -> Number | KindFault:
         return KindFault(
             "resolution", "lower .. upper must hold at least two grid points; widen it or refine resolution"
         )
-    if max(cells, abs(axis.low), abs(axis.high)) > MOST_CELLS:
-        return KindFault("resolution", "the grid has more than 2^53 points; use a coarser resolution")
+    if max(cells, abs(axis.low), abs(axis.high)) > LARGEST_CELL:
+        return KindFault("resolution", "the grid has more than 2^50 points; use a coarser resolution")
     sensitivity = cells if form.sensitivity is None else min(cells, ceil(exact(form.sensitivity) / resolution))
     return Number(axis, sensitivity, float(form.lower), float(form.upper), form.clamp)
 

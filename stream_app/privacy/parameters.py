@@ -12,6 +12,9 @@ LAST_TIMESTAMP_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""
 LARGEST_EPSILON = 1_000_000.0
 """Beyond it nothing is protected, and exact sampling would only get slower."""
+LARGEST_NUMBER = 1e100
+"""Beyond it squares of the range and of the noise scale are no doubles."""
+SMALLEST_RESOLUTION = 1e-100
 MOST_KEYS = 4096
 MOST_CATEGORIES = 4096
 
@@ -78,9 +81,9 @@ class NumberForm(Form):
     """Value kind number."""
 
     kind: Literal["number"]
-    lower: Double
-    upper: Double
-    resolution: Annotated[Double, Field(gt=0)]
+    lower: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
+    upper: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
+    resolution: Annotated[Double, Field(ge=SMALLEST_RESOLUTION, le=LARGEST_NUMBER)]
     sensitivity: Annotated[Double, Field(gt=0)] | None = None
     clamp: StrictBool = True
     invalid: Double | Literal["reject"] = "reject"

@@ -8,7 +8,7 @@ from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 
 LARGEST_COUNT = 2**53 - 1
-"""The largest integer that every JSON reader keeps."""
+"""The largest integer that every JSON reader keeps; measurements beyond it saturate there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Counts:
         """Return every count plus discrete Laplace noise of rate ``e / sensitivity``; loss at most ``spend_nano``."""
         denominator = self.sensitivity * NANO
         # PRIVACY: noise of rate e/sensitivity a cell; neighbours differ by at most `sensitivity` summed over the cells.
-        return ReleasedCells(tuple(cell + discrete_laplace(stream, spend_nano, denominator) for cell in cells))
+        noisy = (cell + discrete_laplace(stream, spend_nano, denominator) for cell in cells)
+        return ReleasedCells(tuple(max(-LARGEST_COUNT, min(cell, LARGEST_COUNT)) for cell in noisy))
 
     def scale(self, spend_nano: int) -> float:
         """Return the noise scale of one cell, ``sensitivity / e``."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 
-from stream_app.privacy.axis import Axis
+from stream_app.privacy.axis import Axis, saturated
 from stream_app.privacy.planar import planar_laplace
 from stream_app.privacy.randomness import BitStream
 from stream_app.privacy.rational import NANO
@@ -56,7 +56,7 @@ class Location:
         # PRIVACY: points up to `radius` apart are at most 1.005*radius + sqrt(2)*resolution apart on the lattice, over
         # which noise of this rate loses at most e.
         x, y = planar_laplace(stream, self.rate_per_nano * spend_nano)
-        return ReleasedCells((cells[0] + x, cells[1] + y))
+        return ReleasedCells((saturated(cells[0] + x), saturated(cells[1] + y)))
 
     def scale(self, spend_nano: int) -> float:
         """Return the noise scale ``radius / e`` in metres."""

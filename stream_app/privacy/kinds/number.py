@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 
-from stream_app.privacy.axis import Axis
+from stream_app.privacy.axis import Axis, saturated
 from stream_app.privacy.laplace import discrete_laplace
 from stream_app.privacy.randomness import BitStream
 from stream_app.privacy.rational import NANO
@@ -37,7 +37,7 @@ class Number:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
         # PRIVACY: the raw cell leaves with noise of rate e/D per cell; any two cells are at most D apart (or are no
         # neighbours, when a sensitivity was given), so no output is more than exp(e) times likelier under either.
-        return ReleasedCells((cells[0] + discrete_laplace(stream, spend_nano, self.sensitivity * NANO),))
+        return ReleasedCells((saturated(cells[0] + discrete_laplace(stream, spend_nano, self.sensitivity * NANO)),))
 
     def scale(self, spend_nano: int) -> float:
         """Return the noise scale ``D * resolution / e`` in the value's unit."""
