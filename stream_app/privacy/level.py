@@ -177,13 +177,21 @@ def _category_measured(
     t = truth_probability(spend_nano, k)
     f = (1 - t) / (k - 1)
     prior = [max(SMALLEST_BELIEF, (n + 2 / k) / (v + 2)) for n in seen]
-    total = sum(prior)
+    total = _total(prior)
     posterior = [
         (0.5 * old + 0.5 * (share / total)) * (t if j == cells[0] else f)
         for j, (old, share) in enumerate(zip(belief, prior, strict=True))
     ]
-    total = sum(posterior)
+    total = _total(posterior)
     posterior = [part / total for part in posterior]
     chosen = posterior.index(max(posterior))
     seen = tuple(n + (t - f) * ((1.0 if j == cells[0] else 0.0) - f) for j, n in enumerate(seen))
     return (*posterior, *seen, v + (t - f) * (t - f)), ReleasedCells((chosen,))
+
+
+def _total(parts: list[float]) -> float:
+    """Return the sum from left to right: since Python 3.12 ``sum`` compensates, and would not agree with 3.11."""
+    total = 0.0
+    for part in parts:
+        total += part
+    return total
