@@ -60,6 +60,9 @@ class LandmarkSet:
         return LandmarkSet.of(self.intervals + other.intervals)
 
 
+NO_LANDMARKS = LandmarkSet()
+
+
 def aligned(spans_ms: Iterable[int | Interval], step_ms: int) -> LandmarkSet:
     """Return the landmark steps of timestamps and ``[start, end)`` intervals in milliseconds.
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from stream_app.privacy.kind_form import KindFault, kind_of
 from stream_app.privacy.kinds import Kind
-from stream_app.privacy.landmarks import LandmarkSet, aligned
+from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet, aligned
 from stream_app.privacy.parameters import (
     AdaptiveForm,
     BalancedForm,
@@ -90,7 +90,7 @@ class Policy:
     @property
     def landmarks(self) -> LandmarkSet:
         """Return the landmarks the policy begins with."""
-        return self.protection.landmarks if isinstance(self.protection, LandmarkLevel) else LandmarkSet()
+        return self.protection.landmarks if isinstance(self.protection, LandmarkLevel) else NO_LANDMARKS
 
     @property
     def spare(self) -> int:
