@@ -8,6 +8,7 @@ from typing import Any
 from stream_app import keyfile, wire
 from stream_app.configuration import context_of
 from stream_app.keyfile import KeyFileError
+from stream_app.privacy.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.settings import InvalidSettingsError, Problem, Settings
 
@@ -52,7 +53,7 @@ def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
         keys = keyfile.load(settings.key_file, settings.key_epoch_ms)
     except KeyFileError as error:
         problems.append(Problem("key_file", str(error)))
-        keys = keyfile.KeyRing("", 0, b"", settings.key_epoch_ms)  # the policies can be checked without a key
+        keys = KeyRing("", 0, b"", settings.key_epoch_ms)  # the policies can be checked without a key
     try:
         fingerprint = context_of(settings, keys).fingerprint
     except InvalidSettingsError as error:

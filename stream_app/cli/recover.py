@@ -6,11 +6,12 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from aiokafka.errors import KafkaError
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from stream_app.cli import UsageError
 from stream_app.context import Context
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
     parser.add_argument("--partition", type=int, action="append", help="only this one; may be given several times")
-    parser.add_argument("--accept-lost-input", action="store_true", help="go on behind events that were deleted undecided")
+    parser.add_argument("--accept-lost-input", action="store_true", help="go on behind events deleted undecided")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -75,12 +76,10 @@ async def _run(
     done = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         for number in wanted:
-            bar = bars.add_task(f"partition {number}", total=None)
-            done.append(
-                await recovery.recover(
-                    number,
-                    accept_lost_input=accept_lost_input,
-                    progress=lambda read, end, bar=bar: bars.update(bar, completed=read, total=end),
-                )
-            )
+            show = partial(_show, bars, bars.add_task(f"partition {number}", total=None))
+            done.append(await recovery.recover(number, accept_lost_input=accept_lost_input, progress=show))
     return done
+
+
+def _show(bars: Progress, bar: TaskID, read: int, end: int) -> None:
+    bars.update(bar, completed=read, total=end)

@@ -7,8 +7,8 @@ from pathlib import Path
 from stream_app.cli import UsageError
 from stream_app.context import Context
 from stream_app.kafka.cluster import Cluster
-from stream_app.kafka.routing import load_context
 from stream_app.kafka.logs import configure_logs
+from stream_app.kafka.routing import load_context
 from stream_app.kafka.security import client_arguments
 from stream_app.kafka.topics import TopicNames, differences, wanted_topics
 from stream_app.kafka.worker import Worker

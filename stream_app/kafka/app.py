@@ -1,10 +1,8 @@
 """The Faust app: one agent over whole fetches, one table, and everything of Faust's that would leak or lose closed."""
 
-import logging
-from typing import Any
+from typing import Any, cast
 
 import faust
-from faust.types import StreamT
 
 from stream_app.context import Context
 from stream_app.kafka.consumer import Transport
@@ -12,22 +10,20 @@ from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partitions import Partitions
 from stream_app.kafka.recovery import Recovery, TableManager
 from stream_app.kafka.security import faust_credentials
-from stream_app.kafka.table import MemoryBudget, StateTable
+from stream_app.kafka.table import MemoryBudget, StateStore, StateTable
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
-
-logger = logging.getLogger(__name__)
 
 TABLE = "state"
 
 
-class WholeFetch(faust.Schema):
+class WholeFetch(faust.Schema[Any, Any]):
     """Hands a fetch on as it is: decoding is the decision's, record by record."""
 
     def loads_key(self, app: Any, message: Any, **_: Any) -> None:
         """Return no key: a fetch has none of its own."""
 
-    def loads_value(self, app: Any, message: Any, **_: Any) -> Any:
+    def loads_value(self, app: Any, message: Any, **_: Any) -> Any:  # noqa: ARG002 (Faust's signature)
         """Return the fetch."""
         return message.value
 
@@ -71,8 +67,12 @@ class App(faust.App):
     @property
     def recovery(self) -> Recovery:
         """The recovery of the state table."""
-        recovery: Recovery = self.tables.recovery
-        return recovery
+        return cast("TableManager", self.tables).recovery
+
+    @property
+    def store(self) -> StateStore:
+        """The databases of the state table."""
+        return cast("StateStore", self.table.data)
 
     def _new_table(self, settings: Settings) -> StateTable:
         table = StateTable(
@@ -85,14 +85,14 @@ class App(faust.App):
     def _new_transport(self) -> Transport:
         return Transport(self.conf.broker_consumer, self)
 
-    async def _hand_on(self, stream: StreamT[Any]) -> None:
+    async def _hand_on(self, stream: Any) -> None:
         async for event in stream.noack().events():
             self.partitions.put(event)
 
     async def on_start(self) -> None:
         """Join what Faust made to the partitions."""
         await super().on_start()
-        self.partitions.attach(self.consumer, self.table.data)
+        self.partitions.attach(self.consumer, self.store)
 
     async def on_stop(self) -> None:
         """Let running transactions end and acknowledge them before anything else stops."""

@@ -5,7 +5,7 @@ into RocksDB in one write a fetch.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
@@ -59,7 +59,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
         """Return the group's committed offsets."""
-        return await self.call_thread(self._committed, list(tps))
+        return cast("dict[TP, int | None]", await self.call_thread(self._committed, list(tps)))
 
     async def _committed(self, tps: list[TP]) -> dict[TP, int | None]:
         consumer = self._ensure_consumer()
@@ -67,7 +67,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def owns(self, tp: TP, offset: int) -> bool:
         """Tell whether the group still counts this member as the partition's owner, by a commit of ``offset``."""
-        return await self.call_thread(self._owns, tp, offset)
+        return bool(await self.call_thread(self._owns, tp, offset))
 
     async def _owns(self, tp: TP, offset: int) -> bool:
         try:
@@ -89,6 +89,7 @@ def _positions(consumer: AIOKafkaConsumer) -> dict[TP, int]:
 class Consumer(driver.Consumer):
     """Faust's consumer with whole fetches for messages and the partition rows for positions."""
 
+    app: Any
     _thread: ConsumerThread
 
     def _new_consumer_thread(self) -> ConsumerThread:
@@ -109,9 +110,9 @@ class Consumer(driver.Consumer):
         for tp, records in fetched.items():
             if tp.topic != self.app.events_topic:
                 continue
-            if not self.flow_active or self.app.consumer_generation_id != generation:
+            if self.app.consumer_generation_id != generation:
                 return
-            if active is None or tp in active or tp in self._buffered_partitions:
+            if tp in (active or ()) or tp in self._buffered_partitions:
                 start, end = stretches.get(tp, (records[0].offset, records[-1].offset + 1))
                 yield tp, self._message(tp, Fetched(records, start, end))
 
@@ -125,7 +126,7 @@ class Consumer(driver.Consumer):
             last.timestamp_type,
             None,
             None,
-            fetched,
+            cast("Any", fetched),
             None,
             0,
             0,

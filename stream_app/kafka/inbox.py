@@ -37,6 +37,7 @@ class Inbox:
         self._records = 0
         self._bytes = 0
         self.next_offset = 0
+        self._start = 0
 
     def restart(self, next_offset: int) -> None:
         """Forget everything and expect the log from ``next_offset`` on."""
@@ -75,7 +76,9 @@ class Inbox:
 
     def take(self) -> Portion | None:
         """Return the next portion, or None when nothing waits."""
-        start, records, messages, size = self._start, [], [], 0
+        start, size = self._start, 0
+        records: list[Any] = []
+        messages: list[Any] = []
         while self._pieces and (not messages or len(records) < self._most_records):
             piece = self._pieces[0]
             room = self._room(piece, len(records), size)

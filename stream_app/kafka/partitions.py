@@ -11,6 +11,7 @@ from stream_app.context import Context
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partition import Partition
 from stream_app.kafka.restore import Restorer
+from stream_app.kafka.shell import Shell
 from stream_app.kafka.table import StateStore
 from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames
@@ -28,38 +29,26 @@ class Partitions:
         """Own nothing yet; ``attach`` gives the consumer and the store once they exist."""
         self._settings, self._context, self._names, self._metrics = settings, context, names, metrics
         self._owned: dict[int, Partition] = {}
-        self._consumer: Any = None
-        self._store: StateStore | None = None
+        self._shell: Shell | None = None
         self.prepared = False
 
     def attach(self, consumer: Any, store: StateStore) -> None:
         """Take what the Faust app made."""
-        self._consumer = consumer
-        self._store = store
+        self._shell = Shell(self._settings, self._context, self._names, self._metrics, store, consumer)
 
     async def assign(self, numbers: Iterable[int]) -> None:
         """Own these partitions and no others; every earlier owner is fenced when this returns."""
         await self.close()
-        assert self._store is not None, "attach() comes first"
+        shell = self._attached()
         facts = await describe(self._settings, (self._names.events, self._names.changelog))
         for number in sorted(numbers):
-            restorer = Restorer(self._settings, self._context, self._names, facts, self._store, number)
-            self._owned[number] = Partition(
-                number,
-                settings=self._settings,
-                context=self._context,
-                names=self._names,
-                restorer=restorer,
-                store=self._store,
-                consumer=self._consumer,
-                metrics=self._metrics,
-            )
+            self._owned[number] = Partition(number, shell, Restorer(shell, facts, number))
         await asyncio.gather(*(partition.fence() for partition in self._owned.values()))
         logger.info("owns partitions %s", sorted(self._owned))
 
     async def prepare(self) -> None:
         """Read every partition back and start it."""
-        committed = await self._consumer.committed(partition.tp for partition in self._owned.values())
+        committed = await self._attached().consumer.committed(partition.tp for partition in self._owned.values())
         await asyncio.gather(*(partition.prepare(committed[partition.tp]) for partition in self._owned.values()))
         for partition in self._owned.values():
             partition.start()
@@ -86,6 +75,10 @@ class Partitions:
         owned, self._owned = self._owned, {}
         seconds = self._settings.session_timeout_ms / 1000 * _CLOSE_SHARE
         await asyncio.gather(*(partition.close(seconds) for partition in owned.values()))
+
+    def _attached(self) -> Shell:
+        assert self._shell is not None, "attach() comes first"
+        return self._shell
 
     @property
     def running(self) -> list[int]:

@@ -90,9 +90,7 @@ class Recovery:
             await producer.stop()
         return Recovered(partition, len(found), next_offset, ledger_offset)
 
-    async def _fold(
-        self, ledger: LogReader, partition: int, progress: Progress
-    ) -> tuple[dict[str, SeriesRow], int]:
+    async def _fold(self, ledger: LogReader, partition: int, progress: Progress) -> tuple[dict[str, SeriesRow], int]:
         """Fold the committed ledger; releases are read beside it, for both lie in the order of their input."""
         found: dict[str, SeriesRow] = {}
         last_input = -1

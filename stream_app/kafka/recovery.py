@@ -6,7 +6,7 @@ Here a partition is done when the consumer's position has passed the end that th
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from faust.tables.manager import TableManager as FaustTableManager
 from faust.tables.recovery import Recovery as FaustRecovery
@@ -18,6 +18,8 @@ _LOOK_SECONDS = 0.05
 
 class Recovery(FaustRecovery):
     """Faust's recovery, fed from the consumer directly."""
+
+    app: Any
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Start with no partition reached."""
@@ -32,9 +34,7 @@ class Recovery(FaustRecovery):
         if offsets is None:
             return
         last = records[-1].offset
-        self.tables[self.app.table_name].data.write(
-            tp.partition, ((record.key, record.value) for record in records), last
-        )
+        self.app.store.write(tp.partition, ((record.key, record.value) for record in records), last)
         offsets[tp] = last
         self.recovered_rows += len(records)
 
@@ -53,7 +53,8 @@ class Recovery(FaustRecovery):
     def _remaining(self, highwaters: Counter[TP], offsets: Counter[TP]) -> Counter[TP]:
         remaining: Counter[TP] = Counter()
         for tp, highwater in highwaters.items():  # the last offset, marker or record; -1: empty
-            behind = (-1 if highwater is None else highwater) - (-1 if offsets[tp] is None else offsets[tp])
+            done: int | None = offsets[tp]  # None until it was looked up
+            behind = highwater - (-1 if done is None else done)
             remaining[tp] = 0 if self._reached.get(tp, -1) > highwater else max(0, behind)
         return remaining
 
@@ -99,4 +100,4 @@ class TableManager(FaustTableManager):
         """Return the recovery service."""
         if self._recovery is None:
             self._recovery = Recovery(self.app, self, beacon=self.beacon, loop=self.loop)
-        return self._recovery
+        return cast("Recovery", self._recovery)

@@ -5,15 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from stream_app import rows
-from stream_app.context import Context
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.shell import Shell
 from stream_app.kafka.stopped import PartitionStoppedError
-from stream_app.kafka.table import PARTITION_KEY, StateStore
+from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts
-from stream_app.kafka.topics import TopicNames
-from stream_app.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -33,21 +31,11 @@ class Restored:
 class Restorer:
     """Reads one partition's state back; its producer must be open, so that nobody else writes any more."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        context: Context,
-        names: TopicNames,
-        facts: Mapping[str, TopicFacts],
-        store: StateStore,
-        partition: int,
-    ) -> None:
-        """Hold what reading needs."""
-        self._settings = settings
-        self._context = context
-        self._names = names
+    def __init__(self, shell: Shell, facts: Mapping[str, TopicFacts], partition: int) -> None:
+        """Take what the brokers say of the topics now."""
+        self._settings, self._context = shell.settings, shell.context
+        self._names, self._store = shell.names, shell.store
         self._facts = facts
-        self._store = store
         self._partition = partition
 
     def discard_foreign(self) -> None:
@@ -74,7 +62,8 @@ class Restorer:
             row = PartitionRow.decode(value)
             self._check(row, committed, first, ledger_end)
             tail = await self._read_tail(reader, row)
-        return Restored(self._adopted(row, tail), tail or None, fresh=False)
+        self._tell_changes(row, tail)
+        return Restored(row, tail if len(tail) else None, fresh=False)
 
     async def _catch_up(self, reader: LogReader) -> None:
         """Apply what was committed after the local copy's offset: Faust's recovery ended before, or was not needed."""
@@ -89,9 +78,7 @@ class Restorer:
                 _RECOVER,
             )
         async for records in reader.records(self._names.changelog, self._partition, start):
-            self._store.write(
-                self._partition, ((record.key, record.value) for record in records), records[-1].offset
-            )
+            self._store.write(self._partition, ((record.key, record.value) for record in records), records[-1].offset)
 
     def _first_row(self, committed: int | None, first: int, ledger_end: int) -> Restored:
         if committed is not None or ledger_end > 0:
@@ -151,9 +138,10 @@ class Restorer:
             )
 
     async def _read_tail(self, reader: LogReader, row: PartitionRow) -> Tail:
-        return await Tail.read(
-            reader, self._names.ledger, self._partition, row.ledger_offset, self._sequence_of(), self._explainer(row)
-        )
+        explanation = " and ".join(self._changes(row)) or "key and configuration are those that the state was made with"
+        tail = Tail(self._partition, explanation)
+        await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
+        return tail
 
     def _sequence_of(self) -> Callable[[str], int]:
         known: dict[str, int] = {}
@@ -166,34 +154,22 @@ class Restorer:
 
         return sequence_of
 
-    def _explainer(self, row: PartitionRow) -> Callable[[], str]:
+    def _changes(self, row: PartitionRow) -> list[str]:
         pairs = (
             ("noise key", row.key, self._context.keys.fingerprint),
             ("configuration", row.configuration, self._context.fingerprint),
         )
-        changed = [f"the {name} has fingerprint {new}, the state was made with {old}" for name, old, new in pairs if old != new]
-        text = " and ".join(changed) or "key and configuration have the fingerprints that the state was made with"
-        return lambda: text
-
-    def _adopted(self, row: PartitionRow, tail: Tail) -> PartitionRow:
-        changed = [
-            f"{name} {old} -> {new}"
-            for name, old, new in (
-                ("key", row.key, self._context.keys.fingerprint),
-                ("configuration", row.configuration, self._context.fingerprint),
-            )
-            if old != new
+        return [
+            f"the {name} has fingerprint {new}, the state was made with {old}" for name, old, new in pairs if old != new
         ]
-        if changed and tail:
-            logger.warning(
-                "partition %d: %s, and %d ledger entries bind: each must come out the same",
-                self._partition,
-                ", ".join(changed),
-                len(tail),
-            )
-        elif changed:
-            logger.info("partition %d: adopted %s", self._partition, ", ".join(changed))
-        return row
+
+    def _tell_changes(self, row: PartitionRow, tail: Tail) -> None:
+        for change in self._changes(row):
+            if tail:
+                text = "partition %d: %s, and %d ledger entries bind: each must come out the same"
+                logger.warning(text, self._partition, change, len(tail))
+            else:
+                logger.info("partition %d: adopted: %s", self._partition, change)
 
     def _stopped(self, reason: str, asked: str, found: str, remedy: str) -> PartitionStoppedError:
         return PartitionStoppedError(self._partition, reason, asked=asked, found=found, remedy=remedy)

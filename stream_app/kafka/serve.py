@@ -1,6 +1,6 @@
 """Metrics and health over HTTP: /metrics, /healthz and /readyz, on loopback unless configured otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Self
 
 from aiohttp import web
@@ -41,9 +41,9 @@ class Server:
         return web.Response(body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4"})
 
 
-def _answer(condition: Condition) -> Callable[[web.Request], "web.StreamResponse"]:
+def _answer(condition: Condition) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(_: web.Request) -> web.Response:
         holds, text = condition()
         return web.Response(text=f"{text}\n", status=200 if holds else 503)
 
-    return handle  # type: ignore[return-value]
+    return handle

@@ -26,8 +26,8 @@ class MemoryBudget:
         self.cache = rocksdict.Cache(total)
         self.buffers = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
             total // 2,
-            False,
-            self.cache,  # noqa: FBT003 (rocksdict takes positions: do not stall writes)
+            False,  # noqa: FBT003 (do not stall writes; rocksdict names no argument)
+            self.cache,
         )
 
 
@@ -42,7 +42,7 @@ class _Options(rocksdb.RocksDBOptions):
         table = rocksdict.BlockBasedOptions()
         table.set_bloom_filter(_BLOOM_BITS, block_based=False)
         table.set_block_cache(self._budget.cache)
-        table.set_cache_index_and_filter_blocks(True)  # noqa: FBT003 (rocksdict's call); else they escape the budget
+        table.set_cache_index_and_filter_blocks(True)
         options = rocksdict.Options(raw_mode=True)
         options.create_if_missing(True)  # noqa: FBT003
         options.set_max_open_files(256)

@@ -1,8 +1,8 @@
 """The tail rule: ledger entries beyond the restored state are binding, aborted ones too.
 
-An aborted record still lies in the log for whoever reads uncommitted. Its release may have been read, so drawing another
-one for the same step would spend twice. The worker writes a batch's ledger entries before its releases: whatever was
-released, its entry is found here.
+An aborted record still lies in the log for whoever reads uncommitted. Its release may have been read, so drawing
+another one for the same step would spend twice. The worker writes a batch's ledger entries before its releases:
+whatever was released, its entry is found here.
 """
 
 from collections.abc import Callable
@@ -19,37 +19,24 @@ INPUT_HEADER = "input"
 class Tail:
     """Binding entries that have not been recomputed yet."""
 
-    def __init__(self, partition: int) -> None:
-        """Bind nothing."""
+    def __init__(self, partition: int, explanation: str) -> None:
+        """Bind nothing yet; ``explanation`` says what differs from when the state was made."""
         self._partition = partition
+        self._explanation = explanation
         self._hashes: dict[tuple[bytes, int], str] = {}
         self._inputs: dict[tuple[bytes, int], int] = {}
-        self._explain: Callable[[], str] = str
-        self._last_input = -1
 
-    @classmethod
-    async def read(
-        cls,
-        reader: LogReader,
-        topic: str,
-        partition: int,
-        start: int,
-        sequence_of: Callable[[str], int],
-        explain: Callable[[], str],
-    ) -> "Tail":
+    async def read(self, reader: LogReader, topic: str, start: int, sequence_of: Callable[[str], int]) -> None:
         """Read the ledger partition from ``start``, uncommitted records too.
 
-        ``sequence_of`` gives a series' restored sequence, ``explain`` says what differs from the state's making.
+        ``sequence_of`` gives a series' restored sequence.
 
         Raises:
             PartitionStoppedError: if two entries bind the same place of a chain.
         """
-        tail = cls(partition)
-        tail._explain = explain
-        async for records in reader.records(topic, partition, start):
+        async for records in reader.records(topic, self._partition, start):
             for record in records:
-                tail._bind(record, sequence_of)
-        return tail
+                self._bind(record, sequence_of)
 
     def _bind(self, record: Any, sequence_of: Callable[[str], int]) -> None:
         entry: Any = wire.load(record.value)
@@ -59,15 +46,9 @@ class Tail:
         if self._hashes.setdefault(place, entry["hash"]) != entry["hash"]:
             raise self._stopped("one entry for each place of a chain", f"two different ones, sequence {place[1]}")
         self._inputs[place] = input_offset(record)
-        self._last_input = max(self._last_input, self._inputs[place])
 
     def __len__(self) -> int:
         return len(self._hashes)
-
-    @property
-    def last_input(self) -> int:
-        """The highest input offset that was decided before."""
-        return self._last_input
 
     def settle(self, entries: tuple[LedgerMessage, ...]) -> None:
         """Compare recomputed entries with the binding ones.
@@ -102,7 +83,7 @@ class Tail:
             self._partition,
             "tail-differs",
             asked=asked,
-            found=f"{found}; {self._explain()}",
+            found=f"{found}; {self._explanation}",
             remedy="These entries may have been read. Restart with the key file and configuration that wrote them; "
             "change them once this partition has gone on",
         )

@@ -101,7 +101,9 @@ class _MetadataRequest(Request[_MetadataStruct]):
     API_KEY = 3
 
     def __init__(self, topics: Iterable[str]) -> None:
-        self._topics = [(uuid.UUID(int=0), topic, {}) for topic in topics]
+        self._topics: list[tuple[uuid.UUID, str, dict[int, bytes]]] = [
+            (uuid.UUID(int=0), topic, {}) for topic in topics
+        ]
 
     def build(self, request_struct_class: type[_MetadataStruct]) -> _MetadataStruct:
         return request_struct_class(self._topics, False, False, {})  # noqa: FBT003 (fields in the protocol's order)

@@ -98,4 +98,4 @@ class Worker:
         recovery = self._app.recovery
         metrics.set("landmark_recovery_remaining", recovery.active_remaining_total() if recovery.in_recovery else 0)
         metrics.set("landmark_recovered_rows", recovery.recovered_rows)
-        metrics.set("landmark_state_bytes", self._app.table.data.bytes_on_disk())
+        metrics.set("landmark_state_bytes", self._app.store.bytes_on_disk())

@@ -1,0 +1,22 @@
+"""What every partition of a worker works with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from stream_app.context import Context
+from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.table import StateStore
+from stream_app.kafka.topics import TopicNames
+from stream_app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The parts of a worker that its partitions share."""
+
+    settings: Settings
+    context: Context
+    names: TopicNames
+    metrics: Metrics
+    store: StateStore
+    consumer: Any  # `stream_app.kafka.consumer.Consumer`, which knows the partitions in turn

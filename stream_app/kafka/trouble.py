@@ -1,0 +1,58 @@
+"""What an error means for a partition: open again, or stop; and what of it may be told."""
+
+import traceback
+from pathlib import Path
+
+from aiokafka import errors
+
+from stream_app.kafka.stopped import PartitionStoppedError
+
+# The id was taken over, or expired, or the brokers forgot it: a new producer can mend that.
+_REOPENABLE = (
+    errors.ProducerFenced,
+    errors.InvalidProducerEpoch,
+    errors.InvalidProducerIdMapping,
+    errors.UnknownProducerId,
+    errors.InvalidTxnState,
+    errors.OutOfOrderSequenceNumber,
+)
+
+
+def can_reopen(error: BaseException | None) -> bool:
+    """Tell whether a new producer can mend it; aiokafka wraps some errors into a plain one."""
+    if error is None or isinstance(error, PartitionStoppedError):
+        return False
+    if isinstance(error, errors.KafkaError) and (isinstance(error, _REOPENABLE) or error.retriable):
+        return True
+    return can_reopen(error.__cause__)
+
+
+def told(error: BaseException) -> str:
+    """Return what an error may say in a log."""
+    if isinstance(error, errors.KafkaError | PartitionStoppedError):
+        return repr(error)
+    # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
+
+
+def stopping(partition: int, error: Exception) -> PartitionStoppedError:
+    """Return the error as the reason why a partition stops."""
+    if isinstance(error, PartitionStoppedError):
+        return error
+    if isinstance(error, LookupError):
+        remedy = "Run `recover` for this partition, which rebuilds its state from ledger and releases"
+        return PartitionStoppedError(
+            partition, "state-damaged", asked="whole rows in the state table", found=told(error), remedy=remedy
+        )
+    is_kafka = isinstance(error, errors.KafkaError | OSError)
+    return PartitionStoppedError(
+        partition,
+        "transaction-failed" if is_kafka else "internal-error",
+        asked="a committed transaction",
+        found=told(error),
+        remedy="Nothing of the batch counts. Mend the cause and restart the worker"
+        if is_kafka
+        else "Report this as a bug; a restart tries again",
+    )

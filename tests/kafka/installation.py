@@ -1,0 +1,218 @@
+"""A whole installation of one test: topics of its own, settings, key, real workers, and what they wrote."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from stream_app import keyfile
+from stream_app.cli.topics import make_and_check
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.log import Isolation, LogReader
+from stream_app.kafka.routing import router
+from stream_app.kafka.topics import TopicNames
+from stream_app.settings import Settings
+
+HOUR_MS = 3_600_000
+START_MS = 1_338_534_000_000
+
+POLICY: dict[str, Any] = {
+    "series": "home-*",
+    "epsilon": 1.0,
+    "protection": {"level": "landmark", "landmarks": [START_MS + 5 * HOUR_MS], "step": HOUR_MS},
+    "scheme": {"name": "adaptive"},
+    "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001},
+}
+
+
+@dataclass
+class Installation:
+    """Topics, settings and key under one name."""
+
+    broker: LocalBroker
+    folder: Path
+    name: str
+    partitions: int = 2
+    policy: dict[str, Any] = field(default_factory=lambda: dict(POLICY))
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make key and topics."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.names = TopicNames.of(self.name, self.name)
+        if not (self.folder / "key").exists():
+            keyfile.create(self.folder / "key")
+        asyncio.run(make_and_check(self.settings()))
+
+    def settings(self, worker: str = "a") -> Settings:
+        """Return the settings of a worker."""
+        return Settings(
+            **{
+                "bootstrap_servers": self.broker.bootstrap_servers,
+                "application": self.name,
+                "prefix": self.name,
+                "partitions": self.partitions,
+                "key_file": self.folder / "key",
+                "data_folder": self.folder / f"data-{worker}",
+                "session_timeout_ms": 6_000,
+                "http_port": 0,
+                "policies": (self.policy,),
+                **self.more,
+            }
+        )
+
+    @contextmanager
+    def worker(self, name: str = "a", **changed: str) -> Iterator["WorkerProcess"]:
+        """Run a worker; leaving the block ends it."""
+        log = self.folder / f"worker-{name}.log"
+        settings = self.settings(name).model_dump(mode="json", exclude_none=True)
+        environment = {
+            f"LANDMARK_STREAM_{field.upper()}": value if isinstance(value, str) else json.dumps(value)
+            for field, value in {**settings, **changed}.items()
+        }
+        with log.open("ab") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "stream_app", "worker"],
+                env={**os.environ, **environment},  # noqa: TID251 (the child's environment, not ours)
+                cwd=self.folder,
+                stderr=out,
+            )
+        try:
+            yield WorkerProcess(process, log, self)
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+            process.wait()
+
+    def send(self, events: Iterable[Mapping[str, Any]]) -> int:
+        """Send events, each to its series' partition; return their number."""
+        return asyncio.run(self._send(list(events)))
+
+    async def _send(self, events: list[Mapping[str, Any]]) -> int:
+        producer = AIOKafkaProducer(bootstrap_servers=self.broker.bootstrap_servers, linger_ms=2)
+        await producer.start()
+        partition_of = router(self.partitions)
+        answers = []
+        for event in events:
+            key = str(event["series"]).encode()
+            value = json.dumps(event).encode()
+            answers.append(
+                await producer.send(self.names.events, key=key, value=value, partition=partition_of(key))
+            )
+        await asyncio.gather(*answers)
+        await producer.stop()
+        return len(events)
+
+    def read(self, topic: str, isolation: Isolation = "read_committed") -> list[Any]:
+        """Return every record of a topic."""
+        return asyncio.run(self._read(topic, isolation))
+
+    async def _read(self, topic: str, isolation: Isolation) -> list[Any]:
+        found: list[Any] = []
+        async with LogReader.opened(self.settings(), isolation) as reader:
+            for partition in range(self.partitions):
+                async for records in reader.records(topic, partition, 0):
+                    found += records
+        return found
+
+    def committed(self) -> int:
+        """Return the sum of the group's offsets."""
+        return asyncio.run(self._committed())
+
+    async def _committed(self) -> int:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
+        await admin.start()
+        try:
+            offsets = await admin.list_consumer_group_offsets(self.name)
+        finally:
+            await admin.close()
+        tps = [TopicPartition(self.names.events, partition) for partition in range(self.partitions)]
+        return sum(offsets[tp].offset for tp in tps if tp in offsets)
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic and make it again, empty."""
+        asyncio.run(self._delete(topic))
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            with suppress(Exception):
+                asyncio.run(make_and_check(self.settings()))
+                return
+            time.sleep(0.2)
+
+    async def _delete(self, topic: str) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
+        await admin.start()
+        try:
+            await admin.delete_topics([topic])
+        finally:
+            await admin.close()
+
+    def answered_once(self) -> None:
+        """Check that every input has exactly one answer, and that nothing uncommitted differs from it."""
+        answers = [(record.partition, input_of(record)) for record in self.read(self.names.releases)]
+        answers += [(record.partition, input_of(record)) for record in self.read(self.names.rejects)]
+        inputs = [(record.partition, record.offset) for record in self.read(self.names.events)]
+        assert sorted(answers) == sorted(inputs)
+        seen: dict[tuple[str, int], set[bytes]] = {}
+        for record in self.read(self.names.releases, "read_uncommitted"):
+            release = json.loads(record.value)
+            seen.setdefault((release["series"], release["timestamp"]), set()).add(record.value)
+        assert all(len(values) == 1 for values in seen.values())
+
+
+@dataclass
+class WorkerProcess:
+    """A running worker."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    installation: Installation
+
+    def await_committed(self, total: int, seconds: float = 90.0) -> None:
+        """Wait until so many input records are acknowledged."""
+        self._await(lambda: self.installation.committed() >= total, f"{total} records", seconds)
+
+    def await_log(self, text: str, seconds: float = 60.0) -> None:
+        """Wait until the log says something."""
+        self._await(lambda: text in self.log.read_text(), repr(text), seconds)
+
+    def await_end(self, seconds: float = 60.0) -> int:
+        """Wait until it ends by itself; return its exit code."""
+        return self.process.wait(seconds)
+
+    def stop(self) -> int:
+        """Ask it to stop; return its exit code."""
+        self.process.terminate()
+        return self.process.wait(60)
+
+    def _await(self, holds: Any, what: str, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, f"no {what}: {self.log.read_text()[-3000:]}"
+            time.sleep(0.3)
+
+
+def input_of(record: Any) -> int:
+    """Return the input offset of an output record."""
+    return int(dict(record.headers)["input"])
+
+
+def readings(count: int, series: int = 20, start: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield events of some homes, an hour apart, beginning with number ``start``."""
+    for number in range(start, start + count):
+        yield {
+            "series": f"home-{number % series}",
+            "timestamp": START_MS + number // series * HOUR_MS,
+            "value": number * 7919 % 9973 / 1000,
+        }

@@ -1,0 +1,109 @@
+"""The worker against a real broker: whole runs, crashes, zombies, and what stops a partition."""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.kafka.broker import LocalBroker
+from tests.kafka.installation import Installation, readings
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test."""
+    name = request.node.name.replace("test_", "").replace("_", "-")
+    return Installation(broker, tmp_path, name)
+
+
+def test_topics_hold_what_replay_computes(installation: Installation) -> None:
+    """Releases and ledger are byte for byte those of `replay`, per series; rejects name the same records."""
+    events = [*readings(2_000), {"series": "car-1", "timestamp": 5, "value": 1}, {"series": "home-1", "timestamp": 1}]
+    total = installation.send(events)
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.answered_once()
+    folder = installation.folder
+    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
+    assert main(
+        ["replay", str(folder / "events.jsonl"), "--out", str(folder / "replay"), "--key", str(folder / "key")]
+        + ["--policies", str(folder / "policies.jsonl")]
+    ) == 0
+    for topic, file in ((installation.names.releases, "releases"), (installation.names.ledger, "ledger")):
+        replayed: dict[str, list[bytes]] = {}
+        for line in (folder / "replay" / f"{file}.jsonl").read_bytes().splitlines():
+            replayed.setdefault(json.loads(line)["series"], []).append(line)
+        written: dict[str, list[bytes]] = {}
+        for record in installation.read(topic):
+            written.setdefault(json.loads(record.value)["series"], []).append(record.value)
+        assert written == replayed
+    assert sorted(json.loads(record.value)["reason"] for record in installation.read(installation.names.rejects)) == [
+        "malformed",
+        "no-policy",
+    ]
+
+
+def test_goes_on_after_its_local_state_is_deleted(installation: Installation) -> None:
+    """The changelog alone brings the state back."""
+    total = installation.send(readings(1_000))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    shutil.rmtree(installation.settings().data_folder)
+    total += installation.send(readings(1_000, start=1_000))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.answered_once()
+
+
+def test_zombie_writes_nothing_that_counts(installation: Installation) -> None:
+    """A worker asleep past its session wakes up fenced; another one has gone on."""
+    total = installation.send(readings(2_000))
+    with installation.worker("a") as sleeper, installation.worker("b") as other:
+        sleeper.await_committed(total)
+        sleeper.process.send_signal(signal.SIGSTOP)
+        total += installation.send(readings(2_000, start=2_000))
+        other.await_committed(total)
+        sleeper.process.send_signal(signal.SIGCONT)
+        total += installation.send(readings(2_000, start=4_000))
+        other.await_committed(total)
+        assert sleeper.stop() == 0
+        assert other.stop() == 0
+    installation.answered_once()
+
+
+def test_lost_changelog_stops_until_recovered(installation: Installation) -> None:
+    """Without its rows a partition stops and names `recover`, after which all goes on as if nothing had happened."""
+    total = installation.send(readings(1_000))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    installation.delete(installation.names.changelog)
+    total += installation.send(readings(1_000, start=1_000))
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+    assert "row-missing" in worker.log.read_text()
+    assert "recover" in worker.log.read_text()
+    config = installation.folder / "recover.toml"
+    config.write_text(
+        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
+        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
+        f'key_file = "{installation.folder / "key"}"\npolicies_file = "{installation.folder / "policies.jsonl"}"\n'
+    )
+    (installation.folder / "policies.jsonl").write_text(json.dumps(installation.policy))
+    assert main(["recover", "--config", str(config), "--json"]) == 0
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    installation.answered_once()
+    sequences: dict[str, list[int]] = {}
+    for record in installation.read(installation.names.ledger):
+        entry = json.loads(record.value)
+        sequences.setdefault(entry["series"], []).append(entry["sequence"])
+    assert all(found == list(range(1, len(found) + 1)) for found in sequences.values())
