@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stream_app import keyfile
-from stream_app.cli.topics import make_and_check
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.provision import make_and_check
 from stream_app.settings import Settings
 
 MARKER = "made-by-landmark-stream-demo"

@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 from stream_app import keyfile
-from stream_app.cli.topics import make_and_check
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.sending import Event, send_events
 from stream_app.settings import Settings
 from tests.deploy.queries import PROMETHEUS, panel_queries, rules
