@@ -86,7 +86,11 @@ def _default_policy(document: object) -> DefaultPolicy:
 def _lines(path: Path) -> list[tuple[str, Any]]:
     """Return the documents of a JSON Lines file with their places; a line that is not JSON is its own document."""
     found: list[tuple[str, Any]] = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidSettingsError((Problem(str(path), f"cannot be read ({error.strerror})"),)) from None
+    for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
             try:
                 found.append((f"{path}:{number}", wire.load(line)))

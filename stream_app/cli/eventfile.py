@@ -2,12 +2,16 @@
 
 import argparse
 import csv
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 from stream_app import wire
 from stream_app.cli import UsageError
+
+INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+"""Beyond it, no timestamp and no count."""
 
 
 def add_mapping(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +56,9 @@ def _csv_events(arguments: argparse.Namespace, path: Path) -> Iterator[bytes]:
         wanted = [arguments.timestamp_column, *columns, *([arguments.series_column] if arguments.series_column else [])]
         missing = [name for name in wanted if name not in (reader.fieldnames or ())]
         if missing:
-            raise UsageError(f"{path}: no column {', '.join(missing)}; it has {', '.join(reader.fieldnames or ())}")
+            # PRIVACY: the names it has are not shown: without a header they would be the first row's raw values.
+            found = len(reader.fieldnames or ())
+            raise UsageError(f"{path}: no column {', '.join(missing)} among the {found} that its first line names")
         for row in reader:
             yield wire.dump(
                 {
@@ -67,8 +73,8 @@ def _csv_events(arguments: argparse.Namespace, path: Path) -> Iterator[bytes]:
 def _timestamp(cell: str | None) -> object:
     """Return milliseconds; a cell that is no timestamp stays as it is and makes the record malformed."""
     text = (cell or "").strip()
-    if text.lstrip("-").isdigit():
-        return _integer(text)
+    if INTEGER.fullmatch(text):
+        return int(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -87,15 +93,11 @@ def _value(row: dict[str, str], columns: list[str]) -> object:
     return {name: _number(row[name]) for name in columns}
 
 
-def _integer(text: str) -> int | None:
-    return int(text) if len(text) < 19 else None  # beyond it, no timestamp and no count
-
-
 def _number(cell: str | None) -> object:
     text = (cell or "").strip()
     if text.lower() in {"true", "false"}:
         return text.lower() == "true"
-    if text.lstrip("-").isdigit() and len(text) < 19:
+    if INTEGER.fullmatch(text):
         return int(text)
     try:
         return float(text)

@@ -4,6 +4,7 @@ import argparse
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 
 from rich.console import Console
@@ -36,9 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Replay; exit code 0 when every record was answered, rejects included, 2 for unusable input."""
     try:
         context = _context(arguments)
+        totals = _replay(arguments, context)
     except (InvalidSettingsError, keyfile.KeyFileError) as error:
         raise UsageError(str(error)) from None
-    totals = _replay(arguments, context)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}; name a folder that can be written") from None
     if arguments.json:
         print(wire.dump(totals).decode())
     else:
@@ -73,14 +76,16 @@ def _context(arguments: argparse.Namespace) -> Context:
 def _replay(arguments: argparse.Namespace, context: Context) -> dict[str, int]:
     rows: dict[str, SeriesRow] = {}
     totals = dict.fromkeys(("events", "perturbed", "approximated", "withheld", "rejected", "spent_nano"), 0)
+    stream = events(arguments)
+    first = list(islice(stream, 1))  # unusable input leaves the results of an earlier run as they are
     with ExitStack() as stack:
         releases, ledger, rejects = (
             stack.enter_context((arguments.out / f"{name}.jsonl").open("wb"))
             for name in ("releases", "ledger", "rejects")
         )
-        stream = events(arguments)
+        whole = chain(first, stream)
         console = Console(stderr=True)
-        shown = track(stream, "replay", console=console) if console.is_terminal else stream
+        shown = track(whole, "replay", console=console) if console.is_terminal else whole
         for offset, event in enumerate(shown):
             totals["events"] += 1
             outcome = decide(context, rows.get, InputRecord("landmark.events", 0, offset, 0, None, event))
