@@ -5,7 +5,7 @@ first epoch. Earlier epochs cannot be derived from it.
 """
 
 import os
-import secrets
+import secrets  # noqa: TID251 - here keys are made
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -84,10 +84,20 @@ def erase_before(path: Path, epoch: int, epoch_ms: int) -> KeyRing:
     _write(fresh, later, os.O_EXCL)
     with path.open("r+b") as old:
         fresh.replace(path)  # a crash before here leaves the old key, after here the new one
+        _settle(path.parent)
         old.write(bytes(os.fstat(old.fileno()).st_size))  # so that the old blocks hold no key when they are freed
         old.flush()
         os.fsync(old.fileno())
     return later
+
+
+def _settle(folder: Path) -> None:
+    """Have the folder's entries on the disk: a key that a power cut takes away spends twice or stops a worker."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: Path, ring: KeyRing, flags: int) -> None:
@@ -102,3 +112,4 @@ def _write(path: Path, ring: KeyRing, flags: int) -> None:
         file.write(wire.dump(document))
         file.flush()
         os.fsync(file.fileno())
+    _settle(path.parent)
