@@ -1,9 +1,9 @@
 """Which bits an event draws: noise and coins as functions of key, policy, series and step.
 
 Noise message: every parameter of the mechanism and the policy version (``Policy.identity``), spend, series, step and
-the clamped value in a fixed width, under the epoch's key: the same noise at another scale or on another value would reveal
-the value exactly. Coin message: the same without value and spend, so that which events are approximated, which anyone
-sees, depends on nothing raw. No offset, batch position or clock is in either, so a replay draws the same.
+the clamped value in a fixed width, under the epoch's key: the same noise at another scale or on another value would
+reveal the value exactly. Coin message: the same without value and spend, so that which events are approximated, which
+anyone sees, depends on nothing raw. No offset, batch position or clock is in either, so a replay draws the same.
 """
 
 from struct import pack
