@@ -1,41 +1,19 @@
 """The audit of many series at once: records in, series mixed, findings out; one pass, a fixed state a series."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
-from stream_app.audit.books import Books, account_landmarks, account_release
-from stream_app.audit.chain import Chain, Place, digest_of, follow, unproven
-from stream_app.audit.entry import (
-    APPROXIMATED,
-    PERTURBED,
-    CloseEntry,
-    Entry,
-    LandmarksEntry,
-    OpaqueEntry,
-    PolicyEntry,
-    ReleaseEntry,
-)
-from stream_app.audit.finding import Code, Finding
-from stream_app.audit.guarantee import Guarantee
-from stream_app.audit.reader import read_entry, read_release
+from stream_app.audit.chain import Place, digest_of, follow, unproven
+from stream_app.audit.entry import ReleaseEntry
+from stream_app.audit.finding import Finding
+from stream_app.audit.reader import read_entry, read_release, spelt
 from stream_app.audit.releases import Covered, Pairing
 from stream_app.audit.report import Report, Tally
-from stream_app.audit.terms import Terms, TermsError, read_terms, steps_of
+from stream_app.audit.series import Rules, Series
+from stream_app.audit.swift import SERIES, advance, parts_of
+from stream_app.audit.terms import Terms
 
 Watch = Callable[[ReleaseEntry], None]
 """Told of every release entry that found its place in a chain."""
-
-
-@dataclass(slots=True)
-class _Series:
-    """All that is kept of a series."""
-
-    chain: Chain = field(default_factory=Chain)
-    guarantee: Guarantee = field(default_factory=Guarantee)
-    books: Books | None = None  # None before a policy, and while the terms of the policy in force are unknown
-    version: int = 0  # of the policy in force
-    end_ms: int = 0  # of the last step decided under policies before
-    closed: bool = False
 
 
 class Auditor:
@@ -46,35 +24,17 @@ class Auditor:
 
     def __init__(self, *, compare: bool = False, lifetime_nano: int | None = None, watch: Watch | None = None) -> None:
         """Begin with no series; `compare` promises that the releases will be fed, too."""
-        self._series: dict[str, _Series] = {}
+        self._series: dict[str, Series] = {}  # by the series' spelling in JSON
         self._tally = Tally()
         self._pairing = Pairing() if compare else None
-        self._lifetime_nano = lifetime_nano
+        self._rules = Rules(lifetime_nano)
         self._watch = watch
-        self.recognised = 0  # lines that were entries in the ledger's form, whatever was wrong with them
+        self._told = compare or watch is not None
 
     def entry(self, data: bytes) -> None:
         """Take in one line of the ledger."""
-        entry = read_entry(data)
-        if isinstance(entry, Finding):
-            self._tally.add(entry)
-            return
-        self.recognised += 1
-        series = self._series.get(entry.series)
-        if series is None:
-            series = self._series[entry.series] = _Series()
-        place, findings = follow(series.chain, entry, digest_of(data))
-        for finding in findings:
-            self._tally.add(finding)
-        if place is Place.NEXT or place is Place.JUMP:
-            self._tally.entries += 1
-            if place is Place.JUMP and series.books is not None:
-                series.books.sure = False
-            if series.closed:
-                self._add("after-close", entry, "the series was closed before it")
-            self._account(series, entry)
-        elif place is Place.REPEAT:
-            self._tally.repeated += 1
+        if not self._swift(data):
+            self._in_full(data)
 
     def release(self, data: bytes) -> None:
         """Take in one line of the releases."""
@@ -85,6 +45,11 @@ class Auditor:
             return
         for finding in self._pairing.release(release, data):
             self._tally.add(finding)
+
+    @property
+    def recognised(self) -> bool:
+        """Whether any line so far was an entry, whatever was wrong with it."""
+        return bool(self._series)
 
     def pending(self) -> set[tuple[str, int]]:
         """Return (series, timestamp in ms) of entries and releases that wait for each other."""
@@ -99,12 +64,12 @@ class Auditor:
         """Return the report; of releases and entries without partner only those in `judged`, if it is given."""
         tally, pairing = self._tally, self._pairing
         largest, name = 0, ""
-        for series_id, series in self._series.items():
-            for finding in unproven(series.chain, series_id):
+        for series in self._series.values():
+            for finding in unproven(series.chain, series.name):
                 tally.add(finding)
             tally.keys[series.chain.key] += 1
             if series.guarantee.total_nano >= largest:
-                largest, name = series.guarantee.total_nano, series_id
+                largest, name = series.guarantee.total_nano, series.name
         if pairing is not None:
             for finding in pairing.finish(judged):
                 tally.add(finding)
@@ -112,9 +77,9 @@ class Auditor:
             findings=tally.listed(),
             found=tally.found,
             series=len(self._series),
-            entries=tally.entries,
+            entries=tally.others + sum(tally.decisions.values()),
             repeated=tally.repeated + (pairing.repeated if pairing is not None else 0),
-            decisions={"perturbed": tally.perturbed, "approximated": tally.approximated, "withheld": tally.withheld},
+            decisions=tally.decisions,
             spent_nano=tally.spent_nano,
             keys=dict(tally.keys),
             largest_nano=largest,
@@ -122,106 +87,64 @@ class Auditor:
             releases=None if pairing is None else pairing.compared,
         )
 
-    def _account(self, series: _Series, entry: Entry) -> None:
-        match entry:
-            case ReleaseEntry():
-                self._release(series, entry)
-            case PolicyEntry():
-                self._policy(series, entry)
-            case LandmarksEntry():
-                self._landmarks(series, entry)
-            case CloseEntry():
-                self._in_force(series, entry)
-                series.closed = True
-            case OpaqueEntry():
-                self._tally.add(entry.finding)
-                if series.books is not None:
-                    series.books.sure = False
-
-    def _release(self, series: _Series, entry: ReleaseEntry) -> None:
-        if entry.decision == PERTURBED:
-            self._tally.perturbed += 1
-            self._tally.spent_nano += entry.epsilon_nano
-        elif entry.decision == APPROXIMATED:
-            self._tally.approximated += 1
-        else:
-            self._tally.withheld += 1
-        books = self._in_force(series, entry)
-        source = None if books is None else books.source_ms
-        terms: Terms | None = None
-        landmark = entry.landmark
-        if books is not None:
-            terms = books.terms
-            landmark, findings = account_release(books, entry)
-            for finding in findings:
-                self._tally.add(finding)
-        if entry.epsilon_nano and series.guarantee.budget_nano:
-            sentence = series.guarantee.spend(entry.epsilon_nano, landmark=landmark)
+    def _swift(self, data: bytes) -> bool:
+        """Take in a release entry that is just what must come next; return False, and change nothing, for all else."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return False
+        parts = parts_of(text)
+        series = self._series.get(parts[SERIES]) if len(parts) > SERIES else None
+        if series is None or series.books is None:
+            return False
+        source_ms = series.books.source_ms
+        entry = advance(series, text, parts)
+        if entry is None:
+            return False
+        self._tally.count(entry.decision, entry.epsilon_nano)
+        if entry.epsilon_nano:
+            sentence = series.guarantee.spend(entry.epsilon_nano, landmark=entry.landmark)
             if sentence:
-                self._add("theorem", entry, sentence)
+                self._tally.add(Finding("theorem", entry.series, entry.sequence, sentence))
+        if self._told:
+            self._tell(entry, series.books.terms, source_ms)
+        return True
+
+    def _in_full(self, data: bytes) -> None:
+        entry = read_entry(data)
+        if isinstance(entry, Finding):
+            self._tally.add(entry)
+            return
+        spelling = spelt(entry.series)
+        series = self._series.get(spelling)
+        if series is None:
+            series = self._series[spelling] = Series(entry.series)
+        place, findings = follow(series.chain, entry, digest_of(data))
+        for finding in findings:
+            self._tally.add(finding)
+        if place is Place.REPEAT:
+            self._tally.repeated += 1
+        if place is Place.REPEAT or place is Place.STRAY:
+            return
+        if place is Place.JUMP:
+            series.doubt()
+        source_ms = series.books.source_ms if series.books is not None else None
+        for finding in series.account(entry, self._rules):
+            self._tally.add(finding)
+        if isinstance(entry, ReleaseEntry):
+            self._tally.count(entry.decision, entry.epsilon_nano)
+            books = series.books if entry.policy == series.version else None
+            self._tell(entry, books.terms if books is not None else None, source_ms)
+        else:
+            self._tally.others += 1
+
+    def _tell(self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None) -> None:
+        """Hand a release entry on to the comparison with its release, and to whoever watches."""
         if self._pairing is not None:
-            for finding in self._pairing.entry(Covered(entry, terms, source)):
+            for finding in self._pairing.entry(Covered(entry, terms, source_ms)):
                 self._tally.add(finding)
         if self._watch is not None:
             self._watch(entry)
-
-    def _policy(self, series: _Series, entry: PolicyEntry) -> None:
-        if entry.policy <= series.version:
-            self._add("policy-version", entry, f"version {entry.policy} after {series.version}; versions rise")
-        series.version = entry.policy
-        if series.books is not None:
-            series.end_ms = max(series.end_ms, series.books.end_ms)
-        series.books = None
-        try:
-            terms = read_terms(entry.policy, entry.parameters)
-        except TermsError as error:
-            self._add("unknown-terms", entry, str(error))
-            return
-        if entry.budget_nano != terms.budget_nano:
-            self._add("budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
-        if entry.charged_nano != 0:
-            self._add("charge", entry, f"charges {entry.charged_nano}; a policy without dummies charges nothing")
-        if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < series.end_ms:
-            self._add("policy-landmarks", entry, f"landmarks begin before {series.end_ms}, up to which all is decided")
-        sentence = series.guarantee.begin(terms.budget_nano, self._lifetime_nano)
-        if sentence:
-            self._add("lifetime", entry, sentence)
-        series.books = Books(terms, terms.landmarks, terms.spare, series.end_ms)
-
-    def _landmarks(self, series: _Series, entry: LandmarksEntry) -> None:
-        books = self._in_force(series, entry)
-        if books is None:
-            return
-        try:
-            added = [steps_of(pair, books.terms.step_ms) for pair in entry.add]
-        except TermsError as error:
-            self._add("step-alignment", entry, str(error))
-            return
-        if any(at % books.terms.step_ms for pair in entry.add for at in pair):
-            self._add("step-alignment", entry, f"`add` is not aligned to steps of {books.terms.step_ms} ms")
-        passed, findings = account_landmarks(books, entry, added)
-        for finding in findings:
-            self._tally.add(finding)
-        sentence = series.guarantee.register(passed)
-        if sentence:
-            self._add("theorem", entry, sentence)
-
-    def _in_force(self, series: _Series, entry: ReleaseEntry | LandmarksEntry | CloseEntry) -> Books | None:
-        """Return the books of the policy that the entry names, or None with a finding unless one told of it before."""
-        if entry.policy == series.version:
-            return series.books
-        books = series.books
-        if books is None or books.sure:
-            if series.version:
-                self._add("policy-version", entry, f"names policy {entry.policy}, in force is {series.version}")
-            else:
-                self._add("no-policy", entry, "no policy of this series comes before it")
-        if books is not None:
-            books.sure = False
-        return None
-
-    def _add(self, code: Code, entry: Entry, message: str) -> None:
-        self._tally.add(Finding(code, entry.series, entry.sequence, message))
 
 
 def check(

@@ -22,18 +22,14 @@ class Books:
     terms: Terms
     landmarks: LandmarkSet
     spare: int  # not yet used
-    floor_ms: int  # steps of this period start at or after it
+    floor_ms: int  # where the period begins, ms: everything before belongs to earlier ones
+    end_ms: int  # the end of the last decided step, ms: nothing before may be decided any more
     spent_nano: int = 0
     peak_nano: int = 0
     first_step: int | None = None  # number of the first decided step
     last_step: int | None = None  # number of the last decided step
     source_ms: int | None = None  # the step perturbed last
     sure: bool = True  # False after missing or unknown entries, until the figures fit again
-
-    @property
-    def end_ms(self) -> int:
-        """The end of the last decided step, before which nothing may be decided any more."""
-        return self.floor_ms if self.last_step is None else (self.last_step + 1) * self.terms.step_ms
 
     def standing(self, step: int) -> tuple[bool, int]:
         """Tell whether `step` is a landmark, and R before it: landmarks at or after it with the unused spare."""
@@ -79,6 +75,7 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
         books.first_step = step
     if books.last_step is None or step > books.last_step:
         books.last_step = step
+        books.end_ms = (step + 1) * terms.step_ms
     if entry.epsilon_nano:
         books.source_ms = entry.timestamp
     return landmark, findings

@@ -11,10 +11,14 @@ from typing import Final
 
 from stream_app.audit.entry import ZEROS, Entry
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.recent import DIGEST_BYTES, Recent
 
 HASH_MEMBER: Final = b',"hash":"'
 TAIL_BYTES: Final = len(HASH_MEMBER) + 64 + len(b'"}')
+DIGEST_BYTES: Final = 32
+WINDOW: Final = 64
+"""How many entries back a copy can be compared with its first; between this and twice as many are remembered."""
+MOST_BYTES: Final = 2 * WINDOW * DIGEST_BYTES
+_MISSING: Final = bytes(DIGEST_BYTES)
 NO_FINDINGS: Final[tuple[Finding, ...]] = ()
 
 
@@ -35,8 +39,17 @@ class Chain:
     hash: str = ZEROS
     key: str = ""
     epoch: int = 0
-    recent: Recent = field(default_factory=Recent)
+    digests: bytearray = field(default_factory=bytearray)  # of the latest entries, zeros where one is missing
     old_repeat: tuple[int, str] | None = None  # sequence and hash of a repeat that is not proven yet
+
+    def forget(self) -> None:
+        """Drop the digests of all but the latest entries."""
+        del self.digests[: -WINDOW * DIGEST_BYTES]
+
+    def remembered(self, sequence: int) -> bytes | None:
+        """Return the digest of an entry, zeros if it was missing, or None where that is forgotten."""
+        start = len(self.digests) - (self.sequence - sequence + 1) * DIGEST_BYTES
+        return bytes(self.digests[start : start + DIGEST_BYTES]) if start >= 0 else None
 
 
 def digest_of(data: bytes) -> bytes:
@@ -93,12 +106,17 @@ def unproven(chain: Chain, series: str) -> tuple[Finding, ...]:
 
 
 def _advance(chain: Chain, entry: Entry, digest: bytes) -> None:
+    skipped = entry.sequence - chain.sequence - 1
+    if skipped:
+        chain.digests += _MISSING * min(skipped, WINDOW)
+    chain.digests += digest
+    if len(chain.digests) > MOST_BYTES:
+        chain.forget()
     chain.sequence = entry.sequence
     # The hash it claims, not the computed one: a changed entry is reported once, not at its successor again.
     chain.hash = entry.hash
     chain.key = entry.key
     chain.epoch = entry.epoch
-    chain.recent.add(entry.sequence, digest)
 
 
 def _repeat(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
@@ -106,18 +124,18 @@ def _repeat(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Fin
     if linked:
         chain.old_repeat = None
     findings = unproven(chain, entry.series)
-    known = chain.recent.get(entry.sequence)
+    known = chain.remembered(entry.sequence)
+    if known is None:
+        chain.old_repeat = (entry.sequence, entry.hash)
+        return Place.REPEAT, findings
     if known == digest:
         return Place.REPEAT, findings
-    if known is not None:
-        parent = chain.recent.get(entry.sequence - 1) if entry.sequence > 1 else bytes.fromhex(ZEROS)
-        code: Code = "fork" if parent is not None and parent.hex() == entry.previous else "conflicting-duplicate"
-        return Place.STRAY, (*findings, _finding(code, entry, "stands twice, with different bytes"))
-    if chain.recent.covers(entry.sequence):
+    if known == _MISSING:
         message = f"stands after sequence {chain.sequence}, where it was missing"
         return Place.STRAY, (*findings, _finding("out-of-order", entry, message))
-    chain.old_repeat = (entry.sequence, entry.hash)
-    return Place.REPEAT, findings
+    parent = chain.remembered(entry.sequence - 1) if entry.sequence > 1 else bytes.fromhex(ZEROS)
+    code: Code = "fork" if parent is not None and parent.hex() == entry.previous else "conflicting-duplicate"
+    return Place.STRAY, (*findings, _finding(code, entry, "stands twice, with different bytes"))
 
 
 def _finding(code: Code, entry: Entry, message: str) -> Finding:

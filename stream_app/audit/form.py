@@ -21,7 +21,7 @@ from stream_app.audit.entry import (
 Values = list[Any]
 """The members' values in order; their types were compared with the form's."""
 
-_HASH: Final = re.compile("[0-9a-f]{64}")
+HASH_DIGITS: Final = 64
 _KEY: Final = re.compile("[0-9a-f]{16}")
 
 
@@ -31,6 +31,14 @@ class EntryForm(NamedTuple):
     kind: str
     types: tuple[type, ...]
     make: Callable[[Values], Entry | str]
+
+
+def is_hash(text: str) -> bool:
+    """Tell whether a text is a BLAKE2b-256 hash in hex."""
+    try:
+        return len(text) == HASH_DIGITS and bytes.fromhex(text).hex() == text
+    except ValueError:
+        return False
 
 
 def _perturbed(values: Values) -> Entry | str:
@@ -47,7 +55,7 @@ def _unperturbed(values: Values) -> Entry | str:
 def _release(values: Values) -> Entry | str:
     del values[2]
     entry = ReleaseEntry._make(values)
-    if _HASH.fullmatch(entry.release) is None:
+    if not is_hash(entry.release):
         return "`release` is not 64 hexadecimal digits"
     if not 0 <= entry.timestamp <= MAX_TIMESTAMP:
         return "`timestamp` is out of range"

@@ -58,7 +58,7 @@ class Guarantee:
         return f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}: more than {bound} in all"
 
     def _theorem(self) -> str:
-        if self.broken or self.period_nano <= self.budget_nano:
+        if self.landmark_nano + self.peak_nano <= self.budget_nano or self.broken:
             return ""
         self.broken = True
         parts = f"landmarks {self.landmark_nano} and another step {self.peak_nano}"

@@ -62,6 +62,11 @@ def dump(document: object) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
+def spelt(text: str) -> str:
+    """Return a text as JSON spells it, without the quotation marks."""
+    return orjson.dumps(text)[1:-1].decode()
+
+
 def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
     try:
         return orjson.dumps(members) == data

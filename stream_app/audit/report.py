@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from stream_app.audit.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.finding import CODES, Finding
 
 LISTED: Final = 10_000
@@ -47,13 +48,11 @@ class Report(NamedTuple):
         else:
             verdict = f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
         lines = [verdict, *map(_line, self.findings)]
-        counts = ", ".join(f"{count} {decision}" for decision, count in sorted(self.decisions.items()))
+        counts = ", ".join(f"{count} {decision}" for decision, count in self.decisions.items())
         lines.append(f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}")
         lines.append(f"spent {_epsilon(self.spent_nano)} in all")
         if self.series:
-            lines.append(
-                f"largest loss of one series, all versions: {_epsilon(self.largest_nano)} ({_quoted(self.largest_series)})"
-            )
+            lines.append(f"largest loss of a series {_epsilon(self.largest_nano)} ({_quoted(self.largest_series)})")
         if self.releases is None:
             lines.append("releases not compared")
         else:
@@ -71,11 +70,9 @@ class Tally:
 
     findings: list[Finding] = field(default_factory=list)
     found: int = 0
-    entries: int = 0
+    others: int = 0  # entries besides those of releases
     repeated: int = 0
-    perturbed: int = 0
-    approximated: int = 0
-    withheld: int = 0
+    decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
     spent_nano: int = 0
     keys: Counter[str] = field(default_factory=Counter)
 
@@ -85,6 +82,11 @@ class Tally:
         self.found += 1
         if len(self.findings) < LISTED:
             self.findings.append(finding)
+
+    def count(self, decision: str, epsilon_nano: int) -> None:
+        """Take in a release entry's decision and spend."""
+        self.decisions[decision] += 1
+        self.spent_nano += epsilon_nano
 
     def listed(self) -> tuple[Finding, ...]:
         """Return the findings in the order found, with a last one that says how many are not listed."""

@@ -1,0 +1,141 @@
+"""One series under audit: its chain, the books of its present period, and its guarantee over all of them."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from stream_app.audit.books import Books, account_landmarks, account_release
+from stream_app.audit.chain import Chain
+from stream_app.audit.entry import CloseEntry, Entry, LandmarksEntry, OpaqueEntry, PolicyEntry, ReleaseEntry
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.guarantee import Guarantee
+from stream_app.audit.terms import Terms, TermsError, read_terms, steps_of
+
+Findings = list[Finding]
+MOST_TERMS: Final = 1_000
+"""Policies whose terms are kept for the series that come after."""
+
+
+class Rules:
+    """What holds for all series: the lifetime bound, and the terms of policies read before (most are shared)."""
+
+    def __init__(self, lifetime_nano: int | None) -> None:
+        """Begin without known terms; a lifetime of None is each series' first epsilon."""
+        self.lifetime_nano = lifetime_nano
+        self._known: dict[str, Terms] = {}
+
+    def terms(self, entry: PolicyEntry) -> Terms:
+        """Return the terms of a policy; raises `TermsError` for parameters that are not known."""
+        spelling = f"{entry.policy} {entry.parameters!r}"
+        terms = self._known.get(spelling)
+        if terms is None:
+            terms = read_terms(entry.policy, entry.parameters)
+            if len(self._known) >= MOST_TERMS:
+                self._known.clear()
+            self._known[spelling] = terms
+        return terms
+
+
+@dataclass(slots=True)
+class Series:
+    """All that is kept of a series; replaced in place, because a million are followed at once."""
+
+    name: str
+    chain: Chain = field(default_factory=Chain)
+    guarantee: Guarantee = field(default_factory=Guarantee)
+    books: Books | None = None  # None before a policy, and while the terms of the policy in force are unknown
+    version: int = 0  # of the policy in force
+    end_ms: int = 0  # end of the last step decided under the policies before
+    closed: bool = False
+
+    def doubt(self) -> None:
+        """Check no figures until they fit again: something is missing, unknown, or out of place."""
+        if self.books is not None:
+            self.books.sure = False
+
+    def account(self, entry: Entry, rules: Rules) -> Findings:
+        """Check an entry that follows in the chain against all that came before it; return what is wrong."""
+        findings: Findings = []
+        if self.closed:
+            _add(findings, "after-close", entry, "the series was closed before it")
+        match entry:
+            case ReleaseEntry():
+                self._release(entry, findings)
+            case PolicyEntry():
+                self._policy(entry, rules, findings)
+            case LandmarksEntry():
+                self._landmarks(entry, findings)
+            case CloseEntry():
+                self._in_force(entry, findings)
+                self.closed = True
+            case OpaqueEntry():
+                findings.append(entry.finding)
+                self.doubt()
+        return findings
+
+    def _release(self, entry: ReleaseEntry, findings: Findings) -> None:
+        books = self._in_force(entry, findings)
+        landmark = entry.landmark
+        if books is not None:
+            landmark, more = account_release(books, entry)
+            findings += more
+        if entry.epsilon_nano and self.version:
+            _theorem(findings, entry, self.guarantee.spend(entry.epsilon_nano, landmark=landmark))
+
+    def _policy(self, entry: PolicyEntry, rules: Rules, findings: Findings) -> None:
+        if entry.policy <= self.version:
+            _add(findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise")
+        self.version = entry.policy
+        if self.books is not None:
+            self.end_ms = self.books.end_ms
+        self.books = None
+        try:
+            terms = rules.terms(entry)
+        except TermsError as error:
+            _add(findings, "unknown-terms", entry, str(error))
+            return
+        if entry.budget_nano != terms.budget_nano:
+            _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
+        if entry.charged_nano != 0:
+            _add(findings, "charge", entry, f"charges {entry.charged_nano}; a policy without dummies charges nothing")
+        if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < self.end_ms:
+            _add(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
+        sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
+        if sentence:
+            _add(findings, "lifetime", entry, sentence)
+        self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)
+
+    def _landmarks(self, entry: LandmarksEntry, findings: Findings) -> None:
+        books = self._in_force(entry, findings)
+        if books is None:
+            return
+        step_ms = books.terms.step_ms
+        try:
+            added = [steps_of(pair, step_ms) for pair in entry.add]
+        except TermsError as error:
+            _add(findings, "step-alignment", entry, str(error))
+            return
+        if any(at % step_ms for pair in entry.add for at in pair):
+            _add(findings, "step-alignment", entry, f"`add` is not aligned to steps of {step_ms} ms")
+        passed, more = account_landmarks(books, entry, added)
+        findings += more
+        _theorem(findings, entry, self.guarantee.register(passed))
+
+    def _in_force(self, entry: ReleaseEntry | LandmarksEntry | CloseEntry, findings: Findings) -> Books | None:
+        """Return the books of the policy that the entry names, or None with a finding unless one told of it before."""
+        if entry.policy == self.version:
+            return self.books
+        if not self.version:
+            _add(findings, "no-policy", entry, "no policy of this series comes before it")
+        elif self.books is None or self.books.sure:
+            _add(findings, "policy-version", entry, f"names policy {entry.policy}, in force is {self.version}")
+        self.doubt()
+        return None
+
+
+def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:
+    if sentence:
+        _add(findings, "theorem", entry, sentence)
+
+
+def _add(findings: Findings, code: Code, entry: Entry, message: str) -> None:
+    findings.append(Finding(code, entry.series, entry.sequence, message))
