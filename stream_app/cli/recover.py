@@ -15,7 +15,8 @@ from rich.progress import Progress, TaskID
 
 from stream_app.cli import UsageError
 from stream_app.context import Context
-from stream_app.kafka.recover import Recovered, Recovery, group_members
+from stream_app.kafka.group import members
+from stream_app.kafka.recover import Recovered, Recovery
 from stream_app.kafka.routing import load_context
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.topicid import describe
@@ -64,9 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 async def _run(
     settings: Settings, context: Context, wanted: Sequence[int], *, accept_lost_input: bool
 ) -> list[Recovered]:
-    members = await group_members(settings)
-    if members:
-        raise UsageError(f"group {settings.application} has {members} workers: stop them first, they write state too")
+    workers = await members(settings)
+    if workers:
+        raise UsageError(f"group {settings.application} has {workers} workers: stop them first, they write state too")
     names = TopicNames.of(settings.prefix, settings.application)
     facts = await describe(settings, names)
     missing = [name for name in names if name not in facts]

@@ -8,15 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
-
 from stream_app import rows, wire
 from stream_app.context import Context
+from stream_app.kafka import group
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.row import PartitionRow
-from stream_app.kafka.security import client_arguments
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import input_offset
@@ -41,17 +38,6 @@ class Recovered:
     series: int
     next_offset: int
     ledger_offset: int
-
-
-async def group_members(settings: Settings) -> int:
-    """Return how many workers the group has now."""
-    admin = AIOKafkaAdminClient(**client_arguments(settings))
-    await admin.start()
-    try:
-        (answer,) = await admin.describe_consumer_groups([settings.application])
-    finally:
-        await admin.close()
-    return sum(len(group[5]) for group in answer.groups)
 
 
 class Recovery:
@@ -112,14 +98,8 @@ class Recovery:
             async for records in reader.records(self._names.rejects, partition, 0):
                 last_input = max(last_input, *(input_offset(record) for record in records))
             first, _ = await reader.bounds(self._names.events, partition)
-        admin = AIOKafkaAdminClient(**client_arguments(self._settings))
-        await admin.start()
-        try:
-            offsets = await admin.list_consumer_group_offsets(self._settings.application)
-        finally:
-            await admin.close()
-        committed = offsets.get(TopicPartition(self._names.events, partition))
-        next_offset = max(last_input + 1, committed.offset if committed is not None else 0)
+        committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
+        next_offset = max(last_input + 1, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
             raise PartitionStoppedError(
                 partition,

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 
 from stream_app import keyfile
 from stream_app.cli.topics import make_and_check
+from stream_app.kafka import group
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.log import Isolation, LogReader
 from stream_app.kafka.routing import router
@@ -128,17 +129,7 @@ class Installation:
 
     def committed(self) -> int:
         """Return the sum of the group's offsets."""
-        return asyncio.run(self._committed())
-
-    async def _committed(self) -> int:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
-        await admin.start()
-        try:
-            offsets = await admin.list_consumer_group_offsets(self.name)
-        finally:
-            await admin.close()
-        tps = [TopicPartition(self.names.events, partition) for partition in range(self.partitions)]
-        return sum(offsets[tp].offset for tp in tps if tp in offsets)
+        return sum(asyncio.run(group.committed(self.settings(), self.names.events)).values())
 
     def delete(self, topic: str) -> None:
         """Delete a topic and make it again, empty."""
