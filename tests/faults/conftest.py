@@ -1,0 +1,46 @@
+"""Options of the full runs."""
+
+import pytest
+
+SHORT = {"kills": 5, "events": 20_000, "fuzz": 8_000, "seed": 1}
+MEANING = {
+    "kills": "how often test_kills kills a worker",
+    "events": "how many events test_kills sends",
+    "fuzz": "how many records test_fuzz sends",
+    "seed": "seed of workloads, moments and records",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add one option a figure; the defaults are the short run's."""
+    for name, text in MEANING.items():
+        parser.addoption(f"--{name}", type=int, default=SHORT[name], help=f"{text} (default: {SHORT[name]})")
+
+
+def figure(request: pytest.FixtureRequest, name: str) -> int:
+    """Return an option's figure, the short run's when pytest was started above this folder."""
+    return int(request.config.getoption(f"--{name}", SHORT[name]))
+
+
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> int:
+    """How often to kill."""
+    return figure(request, "kills")
+
+
+@pytest.fixture
+def events(request: pytest.FixtureRequest) -> int:
+    """How many events to send."""
+    return figure(request, "events")
+
+
+@pytest.fixture
+def fuzz(request: pytest.FixtureRequest) -> int:
+    """How many fuzzed records to send."""
+    return figure(request, "fuzz")
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """What every draw of a test begins with."""
+    return figure(request, "seed")

@@ -1,0 +1,58 @@
+"""Workers killed without warning at random moments, over and over; nothing is lost, doubled, or decided differently."""
+
+import asyncio
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stream_app.kafka.broker import LocalBroker
+from tests.faults.fleet import Fleet, Site
+from tests.faults.topics import Topics
+from tests.faults.verdict import judge
+from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, Workload
+
+PARTITIONS = 4
+MORE = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 150}
+
+
+@pytest.mark.timeout(3600)
+async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: int, seed: int) -> None:
+    """Two workers over four partitions are killed again and again while events flow; every promise holds at the end."""
+    site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, DEFAULTS, MORE).prepare()
+    topics, workload, draw = Topics(site), Workload(seed), np.random.default_rng(seed)
+    began = time.monotonic()
+    portion = events // (kills + 1)
+    at_work = 0
+    with Fleet(site) as fleet:
+        for name in ("a", "b"):
+            await fleet.start(name).until_ready()
+        for _ in range(kills):
+            before = await topics.written()
+            await topics.send(workload.events(portion))
+            name = ["a", "b"][int(draw.integers(2))]
+            if draw.random() < 0.7:
+                at_work += 1
+                await _until_written(topics, before + int(portion * draw.uniform(0.05, 0.8)))
+            else:
+                # Any moment: starting, rebalancing, reading back.
+                await asyncio.sleep(float(draw.uniform(0, 8)))
+            fleet.workers[name].kill()
+            await asyncio.sleep(float(draw.uniform(0, 1)))
+            fleet.start(name)
+        await topics.send(workload.events(events - workload.sent))
+        await topics.until_decided(fleet)
+        fleet.stop()
+    seconds = time.monotonic() - began
+    verdict = await judge(site)
+    assert verdict.inputs == events
+    print(f"{kills} kills ({at_work} at work), {seconds:.0f} s, {asdict(verdict)}")
+
+
+async def _until_written(topics: Topics, wanted: int, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while await topics.written() < wanted:
+        assert time.monotonic() < deadline, "the workers stand still"
+        await asyncio.sleep(0.02)

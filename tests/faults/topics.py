@@ -1,0 +1,140 @@
+"""Topics as any client sees them, read and written without the product's own readers and senders."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.partitioner import murmur2
+
+from tests.faults.fleet import PATIENCE_SECONDS, Fleet, Site
+
+Isolation = Literal["read_committed", "read_uncommitted"]
+MOST_BYTES = 16 * 1024 * 1024
+_FLIGHT = 500
+
+
+class Sent(NamedTuple):
+    """A record to send; a partition of None is that of its key."""
+
+    key: bytes | None
+    value: bytes | None
+    partition: int | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of a site."""
+
+    site: Site
+
+    async def read(self, meaning: str, isolation: Isolation = "read_committed") -> list[Any]:
+        """Return every record of a topic, partition after partition."""
+        topic = self.site.topics[meaning]
+        found: list[Any] = []
+        async with self._consumer(isolation) as consumer:
+            for tp in [TopicPartition(topic, number) for number in range(self.site.partitions)]:
+                end = (await consumer.end_offsets([tp]))[tp]
+                consumer.assign([tp])
+                await consumer.seek_to_beginning(tp)
+                while await consumer.position(tp) < end:
+                    for records in (await consumer.getmany(timeout_ms=200)).values():
+                        found += records
+        return found
+
+    async def ends(self, meaning: str, isolation: Isolation = "read_uncommitted") -> list[int]:
+        """Return where each partition of a topic ends; read-committed it ends at the first open transaction."""
+        tps = [TopicPartition(self.site.topics[meaning], number) for number in range(self.site.partitions)]
+        async with self._consumer(isolation) as consumer:
+            ends = await consumer.end_offsets(tps)
+        return [ends[tp] for tp in tps]
+
+    async def written(self) -> int:
+        """Return how much all outputs hold, whatever became of it."""
+        return sum(await self.ends("ledger")) + sum(await self.ends("rejects"))
+
+    async def send(self, records: Iterable[Sent]) -> int:
+        """Send in order; return how many."""
+        count = 0
+        async with AIOKafkaProducer(
+            bootstrap_servers=self.site.bootstrap, enable_idempotence=True, max_request_size=MOST_BYTES, linger_ms=5
+        ) as producer:
+            flight = []
+            for record in records:
+                partition = record.partition
+                if partition is None:
+                    partition = partition_of(record.key, self.site.partitions)
+                answer = producer.send(
+                    self.site.topics["events"],
+                    value=record.value,
+                    key=record.key,
+                    partition=partition,
+                    headers=list(record.headers),
+                )
+                flight.append(await answer)
+                count += 1
+                if len(flight) == _FLIGHT:
+                    await asyncio.gather(*flight)
+                    flight.clear()
+            await asyncio.gather(*flight)
+        return count
+
+    async def committed(self) -> tuple[int, list[str]]:
+        """Return how much input the group acknowledged, and the metadata of its offsets."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.site.bootstrap)
+        await admin.start()
+        try:
+            offsets = await admin.list_consumer_group_offsets(self.site.name)
+        finally:
+            await admin.close()
+        mine = [place for tp, place in offsets.items() if tp.topic == self.site.topics["events"] and place.offset >= 0]
+        return sum(place.offset for place in mine), [place.metadata for place in mine]
+
+    async def until_decided(self, fleet: Fleet, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until all input is acknowledged; ``seconds`` is the patience with a standstill."""
+        total = sum(await self.ends("events"))
+        done, since = -1, time.monotonic()
+        while done < total:
+            now = (await self.committed())[0]
+            if now > done:
+                done, since = now, time.monotonic()
+            tales = {name: worker.said()[-2000:] for name, worker in fleet.workers.items()}
+            assert time.monotonic() - since < seconds, f"stands at {done} of {total}: {tales}"
+            await asyncio.sleep(0.3)
+
+    async def remake(self, meaning: str) -> None:
+        """Delete a topic and make it again, empty."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.site.bootstrap)
+        await admin.start()
+        try:
+            await admin.delete_topics([self.site.topics[meaning]])
+            for _ in range(100):
+                if self.site.topics[meaning] not in await admin.list_topics():
+                    break
+                await asyncio.sleep(0.1)
+        finally:
+            await admin.close()
+        self.site.command("topics", "--config", str(self.site.config()))
+
+    def _consumer(self, isolation: Isolation) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
+            bootstrap_servers=self.site.bootstrap,
+            isolation_level=isolation,
+            enable_auto_commit=False,
+            max_partition_fetch_bytes=MOST_BYTES,
+            fetch_max_wait_ms=100,
+        )
+
+
+def partition_of(key: bytes | None, partitions: int) -> int:
+    """Return where Kafka's default partitioner puts a key; records without one go to the first."""
+    return 0 if key is None else (int(murmur2(key)) & 0x7FFFFFFF) % partitions
+
+
+def input_of(record: Any) -> tuple[int, int]:
+    """Return partition and offset of the input that an output record answers."""
+    return record.partition, int(dict(record.headers)["input"])

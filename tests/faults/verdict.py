@@ -1,0 +1,184 @@
+"""The verdict on a site: what its topics hold against the promises, computed from nothing but topics and ``replay``."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import orjson
+
+from tests.faults.fleet import Site
+from tests.faults.topics import Topics, input_of
+
+
+@dataclass
+class Verdict:
+    """What was counted; every promise was checked when one exists."""
+
+    inputs: int = 0
+    decided: int = 0
+    rejected: int = 0
+    lost: int = 0
+    doubled: int = 0
+    differing: int = 0
+    aborted: int = 0
+    """Records in the outputs' logs that only an uncommitted reader sees."""
+    repeated: int = 0
+    """Places of a chain that the uncommitted log holds more than once: here the tail rule was at work."""
+    series: int = 0
+    entries: int = 0
+    replayed: bool = False
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+async def judge(site: Site, *, replay: bool = True) -> Verdict:
+    """Check everything; an `AssertionError` says which promise was broken."""
+    topics = Topics(site)
+    names = ("releases", "ledger", "rejects")
+    committed = {name: await topics.read(name) for name in names}
+    uncommitted = {name: await topics.read(name, "read_uncommitted") for name in names}
+    inputs = await topics.read("events")
+    verdict = Verdict(inputs=len(inputs), entries=len(committed["ledger"]), rejected=len(committed["rejects"]))
+    _answers(verdict, inputs, committed)
+    _uncommitted(verdict, committed, uncommitted)
+    _theorem(verdict, committed)
+    _audit(site)
+    if replay:
+        _replay(site, inputs, committed)
+        verdict.replayed = True
+    return verdict
+
+
+def _answers(verdict: Verdict, inputs: list[Any], committed: Mapping[str, list[Any]]) -> None:
+    """Each input has one reject, or its ledger entries; nothing is answered twice."""
+    places = {(record.partition, record.offset) for record in inputs}
+    rejects = Counter(map(input_of, committed["rejects"]))
+    decided = {input_of(record) for record in committed["ledger"]}
+    verdict.decided = len(decided)
+    verdict.lost = len(places - decided - set(rejects))
+    releases = Counter(_place(record, "timestamp") for record in committed["releases"])
+    entries = Counter(_place(record, "sequence") for record in committed["ledger"])
+    answers = Counter(map(input_of, committed["releases"]))
+    verdict.doubled = len(decided & set(rejects)) + sum(
+        count > 1 for counted in (rejects, releases, entries, answers) for count in counted.values()
+    )
+    verdict.reasons = dict(Counter(orjson.loads(record.value)["reason"] for record in committed["rejects"]))
+    assert verdict.lost == 0, f"{verdict.lost} inputs without an answer"
+    assert verdict.doubled == 0, f"{verdict.doubled} answers twice"
+    assert decided | set(rejects) == places, "answers to what was never asked"
+
+
+def _uncommitted(verdict: Verdict, committed: Mapping[str, list[Any]], uncommitted: Mapping[str, list[Any]]) -> None:
+    """Whoever reads uncommitted sees no two records that differ for the same place, and the same in the end."""
+    places = {
+        "releases": lambda record: _place(record, "timestamp"),
+        "ledger": lambda record: _place(record, "sequence"),
+        "rejects": input_of,
+    }
+    for name, place_of in places.items():
+        seen: dict[Any, set[bytes]] = defaultdict(set)
+        times: Counter[Any] = Counter()
+        for record in uncommitted[name]:
+            seen[place_of(record)].add(record.value)
+            times[place_of(record)] += 1
+        verdict.aborted += len(uncommitted[name]) - len(committed[name])
+        verdict.differing += sum(len(values) > 1 for values in seen.values())
+        if name == "ledger":
+            verdict.repeated = sum(count > 1 for count in times.values())
+        assert set(seen) == {place_of(record) for record in committed[name]}, f"{name}: aborted, and never decided"
+    assert verdict.differing == 0, f"{verdict.differing} places with two different records"
+
+
+def _theorem(verdict: Verdict, committed: Mapping[str, list[Any]]) -> None:
+    """By what was really published: in each period, landmarks as registered in the end plus any other step fit epsilon.
+
+    A prefix spends no more than the whole, so the end speaks for every moment before it.
+    """
+    spent = {
+        _place(record, "timestamp"): orjson.loads(record.value).get("epsilon_nano", 0)
+        for record in committed["releases"]
+    }
+    chains: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for record in committed["ledger"]:
+        entry = orjson.loads(record.value)
+        chains[entry["series"]].append(entry)
+    verdict.series = len(chains)
+    for series, chain in chains.items():
+        assert [entry["sequence"] for entry in chain] == list(range(1, len(chain) + 1)), series
+        assert all(entry["previous"] == before["hash"] for before, entry in pairwise(chain))
+        for period in _periods(chain):
+            assert _holds(period, series, spent), f"{series}, policy {period[0]['policy']}: over its budget"
+
+
+def _periods(chain: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    periods: list[list[dict[str, Any]]] = []
+    for entry in chain:
+        if entry["entry"] == "policy":
+            periods.append([])
+        periods[-1].append(entry)
+    return periods
+
+
+def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, int], int]) -> bool:
+    protection = period[0]["parameters"]["protection"]
+    step_ms = protection.get("step", 1)
+    spans: list[Any] = list(protection.get("landmarks", ()))
+    for entry in period:
+        spans += entry["add"] if entry["entry"] == "landmarks" else []
+    bounds = [(span, span + 1) if isinstance(span, int) else (span[0], span[1]) for span in spans]
+    on_landmarks, elsewhere = 0, 0
+    for entry in period:
+        if entry["entry"] != "release":
+            continue
+        start = entry["timestamp"]
+        spend = spent[series, start]
+        if protection["level"] == "user" or any(first < start + step_ms and start < end for first, end in bounds):
+            on_landmarks += spend
+        else:
+            elsewhere = max(elsewhere, spend)
+    return bool(on_landmarks + elsewhere <= period[0]["budget_nano"])
+
+
+def _audit(site: Site) -> None:
+    """The product's audit finds nothing, in ledger and releases."""
+    report = orjson.loads(site.command("audit", "--config", str(site.config()), "--json").stdout)
+    assert report["holds"], report["findings"][:5]
+
+
+def _replay(site: Site, inputs: list[Any], committed: Mapping[str, list[Any]]) -> None:
+    """`replay` of the input with the same key gives the same bytes; rejects name the same records and reasons."""
+    file, out = site.folder / "inputs.jsonl", site.folder / "replay"
+    file.write_bytes(b"".join(record.value + b"\n" for record in inputs))
+    site.command(
+        "replay", str(file), "--out", str(out), "--key", str(site.key), "--config", str(site.config()), "--json"
+    )
+    for name in ("releases", "ledger"):
+        lines = (out / f"{name}.jsonl").read_bytes().splitlines()
+        replayed, found = _by_series(lines), _by_series(record.value for record in committed[name])
+        wrong = [series for series in replayed.keys() | found.keys() if replayed.get(series) != found.get(series)]
+        assert not wrong, f"{name} of {len(wrong)} series differ from the replay's, {wrong[0]} among them"
+    replayed_rejects = _reasons((out / "rejects.jsonl").read_bytes().splitlines())
+    assert _reasons(record.value for record in committed["rejects"]) == replayed_rejects
+
+
+def _place(record: Any, member: str) -> tuple[str, int]:
+    document = orjson.loads(record.value)
+    return document["series"], document[member]
+
+
+def _by_series(lines: Iterable[bytes]) -> dict[str, list[bytes]]:
+    found: dict[str, list[bytes]] = defaultdict(list)
+    for line in lines:
+        found[orjson.loads(line)["series"]].append(line)
+    return found
+
+
+def _reasons(lines: Iterable[bytes]) -> dict[str, list[str]]:
+    """Return timestamp and reason of each series' rejects, in order."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        reject = orjson.loads(line)
+        found[str(reject["series"])].append(json.dumps([reject["timestamp"], reject["reason"]]))
+    return found

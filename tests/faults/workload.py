@@ -1,0 +1,168 @@
+"""A workload: many series of every kind, scheme and level, with all that goes wrong in real life, from one seed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tests.faults.topics import Sent
+
+START_MS = 1_600_000_000_000
+STEP_MS = 60_000
+LIFETIME_EPSILON = 3.0
+
+NUMBER = {"kind": "number", "lower": 0, "upper": 100, "resolution": 0.01}
+COUNTS = {"kind": "counts", "keys": ["walk", "ride"], "sensitivity": 2}
+LOCATION = {
+    "kind": "location",
+    "radius": 300,
+    "resolution": 1,
+    "bounds": {"south": -11, "west": -37.2, "north": -10.8, "east": -37},
+}
+CATEGORY = {"kind": "category", "categories": ["home", "work", "road"]}
+
+
+def policy(value: object, scheme: str, *, epsilon: float = 1.0, level: str = "landmark", **more: Any) -> dict[str, Any]:
+    """Return the parameters of a policy whose landmarks, if it has any, lie among the first steps."""
+    protection: dict[str, object] = {"level": level, "step": STEP_MS}
+    if level == "landmark":
+        first, interval = START_MS + 7 * STEP_MS, [START_MS + 20 * STEP_MS, START_MS + 30 * STEP_MS]
+        protection |= {"landmarks": [first, interval], "spare": 2}
+    if level == "user":
+        protection["length"] = 40
+    options = {"accept_risk": True} if scheme == "skip" else {}
+    return {"epsilon": epsilon, "protection": protection, "scheme": {"name": scheme, **options}, "value": value, **more}
+
+
+DEFAULTS: tuple[dict[str, Any], ...] = (
+    {"series": "meter-*", **policy(NUMBER, "adaptive")},
+    {"series": "cell-*", **policy(COUNTS, "uniform")},
+    {"series": "bus-*", **policy(LOCATION, "adaptive", filter="level")},
+    {"series": "phone-*", **policy(CATEGORY, "balanced")},
+)
+"""The default policies; series of other names bring their own, or have none."""
+
+OWN: tuple[dict[str, Any], ...] = (
+    policy(NUMBER, "balanced"),
+    policy(COUNTS, "skip"),
+    policy(NUMBER, "uniform", level="event"),
+    policy(CATEGORY, "adaptive", level="user"),
+    policy(LOCATION, "balanced"),
+    policy({**NUMBER, "invalid": 50}, "adaptive", filter="level"),
+    policy(COUNTS, "balanced", epsilon=0.5),
+)
+
+_KINDS = {"meter": "number", "cell": "counts", "bus": "location", "phone": "category"}
+_FAMILIES = (*_KINDS, *(f"own{nth}" for nth in range(len(OWN))), "stray")
+
+
+@dataclass(slots=True)
+class Course:
+    """One series on its way: the next step that it has not used."""
+
+    name: str
+    own: dict[str, Any] | None
+    kind: str
+    step: int = 0
+    version: int = 1
+    begun: bool = False
+
+
+class Workload:
+    """Events without end, the same for the same seed."""
+
+    def __init__(self, seed: int, series: int = 600) -> None:
+        """Make the courses of ``series`` series."""
+        self._draw = np.random.default_rng(seed)
+        self._courses = [_course(nth) for nth in range(series)]
+        self.sent = 0
+
+    def events(self, count: int) -> Iterator[Sent]:
+        """Yield the next ``count`` records."""
+        for _ in range(count):
+            course = self._courses[int(self._draw.integers(len(self._courses)))]
+            found = self._next(course)
+            self.sent += 1
+            value = found if isinstance(found, bytes) else orjson.dumps(found)
+            yield Sent(course.name.encode(), value)
+
+    def _next(self, course: Course) -> dict[str, Any] | bytes:
+        if not course.begun:
+            course.begun = True
+            if course.own is not None:
+                return {"type": "policy", "series": course.name, "version": 1, **course.own}
+        chance = float(self._draw.random())
+        if chance < 0.90:
+            return self._observation(course)
+        return self._oddity(course, int((chance - 0.90) * 1000))
+
+    def _observation(self, course: Course) -> dict[str, Any]:
+        course.step += int(self._draw.integers(1, 4))
+        return self._at(course, course.step)
+
+    def _at(self, course: Course, step: int) -> dict[str, Any]:
+        moment = START_MS + max(0, step) * STEP_MS + int(self._draw.integers(STEP_MS))
+        return {"series": course.name, "timestamp": moment, "value": self._value(course.kind)}
+
+    def _oddity(self, course: Course, chance: int) -> dict[str, Any] | bytes:
+        """Return what is not a plain event, by a chance of a hundred."""
+        draw = self._draw
+        if chance < 45:  # a duplicate, or late
+            return self._at(course, course.step if chance < 25 else course.step - int(draw.integers(1, 10)))
+        if chance < 60:
+            return {**self._observation(course), "value": [None, "nowhere", {"walk": -1}, True][chance % 4]}
+        if chance < 78:
+            return {"type": "landmarks", "series": course.name, "add": self._spans(course, ahead=chance < 70)}
+        if chance < 86:
+            return self._version(course)
+        if chance < 88:
+            return {"type": "close", "series": course.name}
+        return self._broken(course, chance)
+
+    def _spans(self, course: Course, *, ahead: bool) -> list[object]:
+        if not ahead:
+            return [START_MS + max(0, course.step - int(self._draw.integers(0, 5))) * STEP_MS]
+        first = START_MS + (course.step + int(self._draw.integers(1, 9))) * STEP_MS
+        return [first, [first, first + 3 * STEP_MS]]
+
+    def _version(self, course: Course) -> dict[str, Any]:
+        course.version += 1
+        own = OWN[int(self._draw.integers(len(OWN)))]
+        course.kind = own["value"]["kind"]
+        parameters = {**own, "epsilon": 0.3, "protection": {"level": "landmark", "step": STEP_MS}}
+        ahead = START_MS + (course.step + 5) * STEP_MS
+        parameters["protection"] |= {"landmarks": [[ahead, ahead + 4 * STEP_MS]], "spare": 1}
+        return {"type": "policy", "series": course.name, "version": course.version, **parameters}
+
+    def _broken(self, course: Course, chance: int) -> bytes:
+        whole = orjson.dumps(self._at(course, course.step))
+        if chance < 92:
+            return orjson.dumps({"type": "policy", "series": course.name, "version": 99, "epsilon": -1})
+        if chance < 94:
+            return whole[:-3]
+        if chance < 96:
+            return b"\xff\xfe" + whole
+        if chance < 98:
+            return b'{"series":"%b","timestamp":"soon","value":1}' % course.name.encode()
+        size = 300_000 if self.sent % 20 == 0 else 100
+        return b'{"series":"%b","note":"%b"}' % (course.name.encode(), b"x" * size)
+
+    def _value(self, kind: str) -> object:
+        draw = self._draw
+        if kind == "number":
+            return round(float(draw.normal(50, 20)), 3)
+        if kind == "counts":
+            return {"walk": int(draw.integers(30)), "ride": int(draw.integers(5))}
+        if kind == "location":
+            north, east = draw.random(2)
+            return {"latitude": round(-11 + 0.2 * float(north), 6), "longitude": round(-37.2 + 0.2 * float(east), 6)}
+        return ["home", "work", "road"][int(draw.integers(3))]
+
+
+def _course(nth: int) -> Course:
+    family = _FAMILIES[nth % len(_FAMILIES)]
+    own = OWN[int(family[3:])] if family.startswith("own") else None
+    kind = own["value"]["kind"] if own is not None else _KINDS.get(family, "number")
+    return Course(f"{family}-{nth}", own, kind)
