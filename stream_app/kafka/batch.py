@@ -56,7 +56,7 @@ class Decider:
         self._view: dict[str, SeriesRow | None] = {}
         self._before: dict[str, SeriesRow | None] = {}
 
-    async def decide(self, topic: str, partition: int, records: Sequence[Any]) -> None:
+    async def decide(self, records: Sequence[InputRecord]) -> None:
         """Decide ``records`` in order.
 
         Raises:
@@ -68,9 +68,7 @@ class Decider:
         for start in range(0, len(records), _SLICE):
             for record in records[start : start + _SLICE]:
                 offset = record.offset
-                outcome = decide(
-                    context, lookup, InputRecord(topic, partition, offset, record.timestamp, record.key, record.value)
-                )
+                outcome = decide(context, lookup, record)
                 headers: Headers = [(INPUT_HEADER, b"%d" % offset)]
                 if isinstance(outcome, Rejected):
                     key, value, timestamp_ms = outcome.message

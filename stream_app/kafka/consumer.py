@@ -4,6 +4,7 @@ Faust's cost per message (50 microseconds) is paid per fetch. Changelog records 
 into RocksDB in one write a fetch.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
@@ -14,13 +15,15 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
+from stream_app.decision import InputRecord
 
-class Fetched(list[Any]):
+
+class Fetched(list[InputRecord]):
     """Records of one partition from one fetch, and the stretch of the log that they are the whole of."""
 
     __slots__ = ("end", "start")
 
-    def __init__(self, records: Iterable[Any], start: int, end: int) -> None:
+    def __init__(self, records: Iterable[InputRecord], start: int, end: int) -> None:
         """Hold records between the offsets ``start`` and ``end``, the latter excluded."""
         super().__init__(records)
         self.start = start
@@ -51,11 +54,25 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         timeout: float | None = None,  # noqa: ASYNC109 (Faust's signature)
         max_records: int | None = None,
     ) -> Any:
+        records = await self._drain(consumer, active_partitions, max_records)
+        if not records and timeout:
+            waiter = consumer._fetcher._create_fetch_waiter()  # noqa: SLF001
+            await asyncio.wait([waiter], timeout=timeout)
+            waiter.cancel()
+            records = await self._drain(consumer, active_partitions, max_records)
+        return records
+
+    async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP], max_records: int | None) -> Any:
+        """Return what was fetched already, as input records: nothing is made of a record but that."""
+        for result in consumer._fetcher._records.values():  # noqa: SLF001
+            records = getattr(result, "_partition_records", None)  # an error has none
+            if records is not None:
+                records._consumer_record = _input_record  # noqa: SLF001 (its own makes eleven fields and copies)
         before = _positions(consumer)
-        records = await super()._fetch_records(consumer, active_partitions, timeout, max_records)
+        drained = await super()._fetch_records(consumer, active, 0, max_records)
         after = _positions(consumer)
         self.stretches = {tp: (before.get(tp, end), end) for tp, end in after.items()}
-        return records
+        return drained
 
     async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
         """Return the group's committed offsets."""
@@ -75,6 +92,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         except KafkaError:
             return False
         return True
+
+
+def _input_record(tp: TopicPartition, record: Any) -> InputRecord:
+    return InputRecord(tp.topic, tp.partition, record.offset, record.timestamp, record.key, record.value)
 
 
 def _positions(consumer: AIOKafkaConsumer) -> dict[TP, int]:
@@ -122,8 +143,8 @@ class Consumer(driver.Consumer):
             tp.topic,
             tp.partition,
             last.offset,
-            last.timestamp / 1000.0,
-            last.timestamp_type,
+            last.timestamp_ms / 1000.0,
+            1,  # LogAppendTime
             None,
             None,
             cast("Any", fetched),

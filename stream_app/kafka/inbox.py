@@ -1,12 +1,14 @@
 """What was fetched of one partition and is not decided yet, in order and without holes."""
 
 from collections import deque
-from operator import attrgetter
 from typing import Any, NamedTuple
 
+from stream_app.decision import InputRecord
 from stream_app.kafka.consumer import Fetched
 
-_size = attrgetter("serialized_value_size")
+
+def _size(record: InputRecord) -> int:
+    return len(record.value or b"")
 
 
 class Portion(NamedTuple):
@@ -14,14 +16,14 @@ class Portion(NamedTuple):
 
     start: int
     end: int
-    records: list[Any]
+    records: list[InputRecord]
     messages: list[Any]
     """Faust's messages that this portion completes."""
 
 
 class _Piece(NamedTuple):
     message: Any
-    records: list[Any]
+    records: list[InputRecord]
     end: int
     size: int
 
@@ -64,7 +66,7 @@ class Inbox:
             return False
         if fetched.end <= self.next_offset:
             return True
-        records: list[Any] = fetched
+        records: list[InputRecord] = fetched
         if fetched.start < self.next_offset:
             records = [record for record in fetched if record.offset >= self.next_offset]
         size = sum(map(_size, records))
@@ -77,7 +79,7 @@ class Inbox:
     def take(self) -> Portion | None:
         """Return the next portion, or None when nothing waits."""
         start, size = self._start, 0
-        records: list[Any] = []
+        records: list[InputRecord] = []
         messages: list[Any] = []
         while self._pieces and (not messages or len(records) < self._most_records):
             piece = self._pieces[0]
@@ -110,7 +112,7 @@ class Inbox:
             return room
         fitting = 0
         for record in piece.records[:room]:
-            size += record.serialized_value_size
+            size += _size(record)
             if size > self._most_bytes and (fitting or taken):
                 break
             fitting += 1

@@ -163,10 +163,10 @@ class Partition:
     async def _decide(self, portion: Portion) -> Batch:
         shell = self._shell
         started = time.perf_counter()
-        append_ms = portion.records[-1].timestamp if portion.records else 0
+        append_ms = portion.records[-1].timestamp_ms if portion.records else 0
         batch = self._batch(portion, append_ms)
         decider = Decider(batch, shell.context, self._find, self._tail)
-        await decider.decide(shell.names.events, self.number, portion.records)
+        await decider.decide(portion.records)
         if not batch.bound:
             self._tail = None
         put = self._cache.put

@@ -17,25 +17,42 @@ Headers = list[tuple[str, bytes]]
 class Pages:
     """Records for one topic, in as many Kafka batches as their size needs; they are bytes from the start."""
 
-    __slots__ = ("_append", "_new", "pages", "records")
+    __slots__ = ("_append", "_count", "_new", "pages", "records")
 
     def __init__(self, new: Callable[[], Any]) -> None:
         """Make pages by ``new``, which is the producer's ``create_batch``."""
         self._new = new
         self._append: Callable[..., Any] | None = None
+        self._count = 0
         self.pages: list[Any] = []
         self.records = 0
 
-    def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int | None, headers: Headers) -> None:
-        """Add a record after the others; a timestamp of None is now."""
-        self.records += 1
+    def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
+        """Add a record after the others."""
+        # The page's own `append` looks for serializers, of which there are none, and costs as much as the rest.
         append = self._append
-        if append is None or append(timestamp=timestamp_ms, key=key, value=value, headers=headers) is None:
+        if append is None or append(self._count, timestamp_ms, key, value, headers) is None:
+            self._seal()
             page = self._new()
             self.pages.append(page)
-            self._append = page.append
+            self._append = append = page._builder.append  # noqa: SLF001
             # The first record of a page always fits; a broker's limit shows when it is sent.
-            page.append(timestamp=timestamp_ms, key=key, value=value, headers=headers)
+            append(0, timestamp_ms, key, value, headers)
+        self._count += 1
+        self.records += 1
+
+    def sealed(self) -> list[Any]:
+        """Return the pages, to which nothing can be added any more."""
+        self._seal()
+        self._append = None
+        return self.pages
+
+    def _seal(self) -> None:
+        if self._append is not None:
+            page = self.pages[-1]
+            page._relative_offset = self._count  # noqa: SLF001 (how many records it holds)
+            page.close()
+            self._count = 0
 
 
 class PartitionProducer:
@@ -79,8 +96,7 @@ class PartitionProducer:
         """
         answers = []
         try:
-            for page in pages.pages:
-                page.close()
+            for page in pages.sealed():
                 answers.append(await self._producer.send_batch(page, topic, partition=self._partition))
         finally:
             # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.

@@ -4,6 +4,7 @@ Every output record names its input offset in a header, so the place to go on is
 written under the partition's transactional id: a worker that still ran could not commit any more.
 """
 
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -124,20 +125,21 @@ class Recovery:
     async def _write(self, producer: PartitionProducer, found: Mapping[str, SeriesRow], row: PartitionRow) -> None:
         # The old partition row goes first and the new one comes last: half a recovery is no state.
         pages = producer.pages()
-        pages.append(PARTITION_KEY, None, None, [])
+        now_ms = int(time.time() * 1000)
+        pages.append(PARTITION_KEY, None, now_ms, [])
         written: set[bytes] = set()
         for series_row in found.values():
             for key, value in rows.dump(series_row, None):
                 if key[:1] == b"d" and key in written:
                     continue
                 written.update([key] if key[:1] == b"d" else [])
-                pages.append(key, value, None, [])
+                pages.append(key, value, now_ms, [])
             if pages.records >= _ROWS:
                 await self._commit(producer, pages)
                 pages = producer.pages()
         await self._commit(producer, pages)
         pages = producer.pages()
-        pages.append(PARTITION_KEY, row.encode(), None, [])
+        pages.append(PARTITION_KEY, row.encode(), now_ms, [])
         await self._commit(producer, pages)
 
     async def _commit(self, producer: PartitionProducer, pages: Pages) -> None:

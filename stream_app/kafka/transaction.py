@@ -8,6 +8,7 @@
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -81,10 +82,10 @@ class Transactions:
     def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
         """Put the changed rows into the changelog pages; a default policy's row, which series share, once."""
         batch.stored = [(key, value) for key, value in batch.stored if key[:1] != b"d" or not self._known(key)]
-        append = batch.outputs.changelog.append
+        append, now_ms = batch.outputs.changelog.append, int(time.time() * 1000)
         for key, value in batch.stored:
-            append(key, value, None, [])
-        append(PARTITION_KEY, partition_row, None, [])
+            append(key, value, now_ms, [])
+        append(PARTITION_KEY, partition_row, now_ms, [])
 
     def _known(self, key: bytes) -> bool:
         if key in self._shared:
