@@ -9,13 +9,13 @@ from typing import NamedTuple, assert_never
 from stream_app import wire
 from stream_app.context import Context
 from stream_app.privacy import fold
-from stream_app.privacy.entry import Entry
+from stream_app.privacy.entry import CloseEntry, LandmarksEntry, PolicyEntry
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.release import Decision
 from stream_app.privacy.state import NEVER, State
 from stream_app.rows import SeriesRow
-from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, ObservationRecord, PolicyRecord
+from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
 
 
 class InputRecord(NamedTuple):
@@ -69,7 +69,7 @@ def decide(context: Context, lookup: Callable[[str], SeriesRow | None], record: 
     found = wire.decode(record.value)
     if isinstance(found, Malformed):
         return _reject(found.series, found.timestamp_ms, found.reason, record)
-    timestamp_ms = found.timestamp_ms if isinstance(found, ObservationRecord) else None
+    timestamp_ms = found.timestamp_ms if isinstance(found, fold.Observation) else None
     row = lookup(found.series)
     refused = _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record)
     outcome = Refused(refused) if refused else _apply(context, row, found, record)
@@ -110,7 +110,7 @@ def _apply(context: Context, row: SeriesRow | None, found: EventRecord, record: 
         if isinstance(first, Refused):
             return first
         row, adopted = first.row, first.entries
-    if isinstance(found, ObservationRecord):
+    if isinstance(found, fold.Observation):
         return _observe(context, row, adopted, found)
     outcome = _control(row, found)
     if isinstance(outcome, Refused):
@@ -129,24 +129,25 @@ def _control(row: SeriesRow, found: LandmarksRecord | CloseRecord) -> fold.Regis
 
 
 def _observe(
-    context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...], found: ObservationRecord
+    context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...], found: fold.Observation
 ) -> Decided | Refused:
-    stepped = fold.step(context.keys, row.policy, row.state, fold.Observation(row.key, found.timestamp_ms, found.value))
+    series, key, sequence, previous, policy, default, before = row
+    keys = context.keys
+    stepped = fold.step(keys, policy, before, found)
     if isinstance(stepped, Refused):
         return stepped
     state, release, entry = stepped
-    value = wire.encode_release(row.series, row.policy.kind, row.policy.version, release)
-    step_ms = release.timestamp_ms
-    keys = context.keys
-    link = wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
-    sealed = wire.encode_entry(link, entry, wire.digest(value))
-    message = LedgerMessage(row.key, sealed.value, step_ms, link.sequence, sealed.hash)
+    step_ms = entry.timestamp_ms
+    value = wire.encode_release(series, policy.kind, policy.version, release)
+    link = wire.Link(series, sequence + 1, previous, keys.fingerprint, keys.epoch_of(step_ms))
+    sealed, sealed_hash = wire.encode_release_entry(link, entry, wire.digest(value))
+    message = LedgerMessage(key, sealed, step_ms, sequence + 1, sealed_hash)
     return Decided(
-        SeriesRow(row.series, row.key, link.sequence, sealed.hash, row.policy, row.default, state),
-        (*adopted, message),
-        Message(row.key, value, step_ms),
-        release.decision,
-        entry.spend_nano or 0,
+        SeriesRow(series, key, sequence + 1, sealed_hash, policy, default, state),
+        (*adopted, message) if adopted else (message,),
+        Message(key, value, step_ms),
+        entry.decision,
+        entry.spend_nano,
     )
 
 
@@ -189,16 +190,17 @@ def _changed(
     row: SeriesRow,
     earlier: tuple[LedgerMessage, ...],
     state: State,
-    entry: Entry,
+    entry: PolicyEntry | LandmarksEntry | CloseEntry,
     record: InputRecord,
 ) -> Decided:
     """Return the outcome of a record without a release: one more entry, and the state after it."""
     keys = context.keys
     # Such records carry no event time: their epoch is that of the last decided step.
     epoch = keys.epoch_of(state.decided_ms) if state.decided_ms != NEVER else 0
-    sealed = wire.encode_entry(wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch), entry)
-    message = LedgerMessage(row.key, sealed.value, record.timestamp_ms, row.sequence + 1, sealed.hash)
+    link = wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)
+    sealed, sealed_hash = wire.encode_entry(link, entry)
+    message = LedgerMessage(row.key, sealed, record.timestamp_ms, row.sequence + 1, sealed_hash)
     # A landmark registered under a default policy makes the policy the series' own.
     default = row.default if state.landmarks is row.policy.landmarks else ""
-    moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed.hash, row.policy, default, state)
+    moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed_hash, row.policy, default, state)
     return Decided(moved, (*earlier, message), None, None, 0)

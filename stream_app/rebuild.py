@@ -99,14 +99,14 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
     index = found["timestamp"] // policy.step_ms
     at = fold.place(policy, state, index)
     if found["decision"] != "perturbed":
-        return fold.advance(policy, state, index, at, state.guard, None).state
+        return fold.advance(policy, state, index, at, state.guard, None, 0).state
     release = releases.get(found["release"])
     if release is None:
         raise RebuildError(row.series, found["sequence"], "has no release with its hash; releases must not expire")
     published: Any = wire.load(release)
     spend_nano = found["epsilon_nano"]
-    guard = state.guard.spend(landmark=at.landmark, spend_nano=spend_nano)
+    guard = state.guard.spend(landmark=at[0], spend_nano=spend_nano)
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
-    spent = fold.Spent(policy.kind.read(published["measurement"]), spend_nano)
-    return fold.advance(policy, state, index, at, guard, spent).state
+    measurement = policy.kind.read(published["measurement"])
+    return fold.advance(policy, state, index, at, guard, measurement, spend_nano).state

@@ -5,13 +5,14 @@ are canonical: member order is fixed, so the same release or entry has the same 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, assert_never
 
 import orjson
 
-from stream_app.privacy.entry import CloseEntry, Entry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
+from stream_app.privacy.entry import CloseEntry, LandmarksEntry, PolicyEntry, ReleaseEntry
+from stream_app.privacy.fold import Observation
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -25,15 +26,6 @@ LARGEST_VERSION = 2**53 - 1
 HASH_BYTES = 32
 NO_HASH = "0" * (2 * HASH_BYTES)
 """The previous hash of a chain's first entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class ObservationRecord:
-    """One sensitive item."""
-
-    series: str
-    timestamp_ms: int
-    value: Raw = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +61,14 @@ class Malformed:
     timestamp_ms: int | None = None
 
 
-EventRecord = ObservationRecord | PolicyRecord | LandmarksRecord | CloseRecord
+EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord
 
 
 def decode(value: bytes | None) -> EventRecord | Malformed:
     """Return the event record that ``value`` holds."""
-    if value is None:
-        return Malformed("malformed")
-    if len(value) > LARGEST_RECORD_BYTES:
-        return Malformed("too-large")
-    try:
-        found = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return Malformed("malformed")
-    if type(found) is not dict:
-        return Malformed("malformed")
+    found = _object(value)
+    if isinstance(found, Malformed):
+        return found
     series, timestamp_ms = found.get("series"), found.get("timestamp")
     if type(timestamp_ms) is not int or not 0 <= timestamp_ms <= LAST_TIMESTAMP_MS:
         timestamp_ms = None
@@ -92,11 +77,22 @@ def decode(value: bytes | None) -> EventRecord | Malformed:
     if len(series) * 4 > LARGEST_SERIES_BYTES and len(series.encode()) > LARGEST_SERIES_BYTES:
         return Malformed("too-large", None, timestamp_ms)
     record_type = found.get("type", "observation")
-    if record_type == "observation":
-        if timestamp_ms is None or "value" not in found:
-            return Malformed("malformed", series, timestamp_ms)
-        return ObservationRecord(series, timestamp_ms, Raw(found["value"]))
-    return _decode_control(record_type, series, found) or Malformed("malformed", series, timestamp_ms)
+    if record_type != "observation":
+        return _decode_control(record_type, series, found) or Malformed("malformed", series, timestamp_ms)
+    if timestamp_ms is None or "value" not in found:
+        return Malformed("malformed", series, timestamp_ms)
+    return Observation(series, timestamp_ms, Raw(found["value"]))
+
+
+def _object(value: bytes | None) -> dict[str, object] | Malformed:
+    """Return the JSON object that ``value`` holds."""
+    if value is not None and len(value) > LARGEST_RECORD_BYTES:
+        return Malformed("too-large")
+    try:
+        found = orjson.loads(value or b"")
+    except orjson.JSONDecodeError:
+        found = None
+    return found if type(found) is dict else Malformed("malformed")
 
 
 def _decode_control(record_type: object, series: str, found: dict[str, object]) -> EventRecord | None:
@@ -166,13 +162,6 @@ def encode_release(series: str, kind: Kind, version: int, release: Release) -> b
     return orjson.dumps(record)
 
 
-class Sealed(NamedTuple):
-    """An entry's bytes and its hash in hex, the next entry's ``previous``."""
-
-    value: bytes
-    hash: str
-
-
 class Link(NamedTuple):
     """What ties an entry into its series' chain: its number, the hash before it, the key in use."""
 
@@ -183,29 +172,44 @@ class Link(NamedTuple):
     epoch: int
 
 
+Sealed = tuple[bytes, str]
+"""An entry's bytes and its hash in hex, the next entry's ``previous``."""
+
+
 def digest(value: bytes) -> str:
     """Return the BLAKE2b-256 of ``value`` in hex."""
     return blake2b(value, digest_size=HASH_BYTES).hexdigest()
 
 
-def encode_entry(link: Link, entry: Entry, release_hash: str = "") -> Sealed:
-    """Return the bytes of a ledger entry and its hash, which covers all bytes before ``,"hash":"``."""
+def encode_release_entry(link: Link, entry: ReleaseEntry, release_hash: str) -> Sealed:
+    """Return the bytes of a release's entry and its hash, which covers all bytes before ``,"hash":"``."""
+    record: dict[str, object] = {
+        "series": link.series,
+        "sequence": link.sequence,
+        "entry": "release",
+        "timestamp": entry.timestamp_ms,
+        "decision": entry.decision,
+        "landmark": entry.landmark,
+        "policy": entry.version,
+        "budget_nano": entry.budget_nano,
+        "epsilon_nano": entry.spend_nano,
+        "landmark_spent_nano": entry.landmark_spent_nano,
+        "landmarks_left": entry.landmarks_left,
+        "regular_peak_nano": entry.regular_peak_nano,
+        "release": release_hash,
+        "key": link.key,
+        "epoch": link.epoch,
+        "previous": link.previous,
+    }
+    if entry.decision != "perturbed":
+        del record["epsilon_nano"]
+    return _sealed(record)
+
+
+def encode_entry(link: Link, entry: PolicyEntry | LandmarksEntry | CloseEntry) -> Sealed:
+    """Return the bytes of any other entry and its hash."""
     record: dict[str, object] = {"series": link.series, "sequence": link.sequence}
     match entry:
-        case ReleaseEntry():
-            figures = entry.figures
-            record["entry"] = "release"
-            record["timestamp"] = entry.timestamp_ms
-            record["decision"] = entry.decision
-            record["landmark"] = entry.landmark
-            record["policy"] = entry.version
-            record["budget_nano"] = figures.budget_nano
-            if entry.spend_nano is not None:
-                record["epsilon_nano"] = entry.spend_nano
-            record["landmark_spent_nano"] = figures.landmark_spent_nano
-            record["landmarks_left"] = figures.landmarks_left
-            record["regular_peak_nano"] = figures.regular_peak_nano
-            record["release"] = release_hash
         case PolicyEntry():
             record["entry"] = "policy"
             record["policy"] = entry.version
@@ -217,7 +221,10 @@ def encode_entry(link: Link, entry: Entry, release_hash: str = "") -> Sealed:
             record["policy"] = entry.version
             record["add"] = entry.add_ms
             record["charged_nano"] = entry.charged_nano
-            _figures(record, entry.figures)
+            record["budget_nano"] = entry.figures.budget_nano
+            record["landmark_spent_nano"] = entry.figures.landmark_spent_nano
+            record["landmarks_left"] = entry.figures.landmarks_left
+            record["regular_peak_nano"] = entry.figures.regular_peak_nano
         case CloseEntry():
             record["entry"] = "close"
             record["policy"] = entry.version
@@ -226,16 +233,13 @@ def encode_entry(link: Link, entry: Entry, release_hash: str = "") -> Sealed:
     record["key"] = link.key
     record["epoch"] = link.epoch
     record["previous"] = link.previous
+    return _sealed(record)
+
+
+def _sealed(record: dict[str, object]) -> Sealed:
     body = orjson.dumps(record)[:-1]
     sealed = digest(body)
-    return Sealed(b'%b,"hash":"%b"}' % (body, sealed.encode()), sealed)
-
-
-def _figures(record: dict[str, object], figures: Figures) -> None:
-    record["budget_nano"] = figures.budget_nano
-    record["landmark_spent_nano"] = figures.landmark_spent_nano
-    record["landmarks_left"] = figures.landmarks_left
-    record["regular_peak_nano"] = figures.regular_peak_nano
+    return b'%b,"hash":"%b"}' % (body, sealed.encode()), sealed
 
 
 def encode_reject(

@@ -38,20 +38,20 @@ class LandmarksEntry(NamedTuple):
 
 
 class ReleaseEntry(NamedTuple):
-    """A step was decided; ``spend_nano`` is None unless it was perturbed."""
+    """A step was decided; ``spend_nano`` is 0 unless it was perturbed. Flat: one is made for every event."""
 
     version: int
     timestamp_ms: int  # start of the step
     decision: Decision
     landmark: bool
-    spend_nano: int | None
-    figures: Figures
+    spend_nano: int
+    budget_nano: int
+    landmark_spent_nano: int
+    landmarks_left: int
+    regular_peak_nano: int
 
 
 class CloseEntry(NamedTuple):
     """The series is closed for ever."""
 
     version: int
-
-
-Entry = PolicyEntry | LandmarksEntry | ReleaseEntry | CloseEntry

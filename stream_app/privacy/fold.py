@@ -18,7 +18,7 @@ from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLev
 from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, ReleasedCells
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.release import Approximated, Perturbed, Release, Withheld
 from stream_app.privacy.scheme import Adaptive, propose, propose_user
 from stream_app.privacy.state import NEVER, State, new_period
@@ -28,16 +28,9 @@ from stream_app.privacy.state import NEVER, State, new_period
 class Observation:
     """One sensitive item; its repr hides the value."""
 
-    series: bytes
+    series: str
     timestamp_ms: int
     value: Raw = field(repr=False)
-
-
-class Spent(NamedTuple):
-    """A measurement and what it cost."""
-
-    measurement: ReleasedCells
-    spend_nano: int
 
 
 class Stepped(NamedTuple):
@@ -69,32 +62,30 @@ class Closed(NamedTuple):
     entry: CloseEntry
 
 
-class Place(NamedTuple):
-    """A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""
-
-    landmark: bool
-    left: int
+Place = tuple[bool, int]
+"""A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""
 
 
 def place(policy: Policy, state: State, index: int) -> Place:
     """Return what step ``index`` is under the policy."""
     match policy.protection:
         case LandmarkLevel():
-            return Place(index in state.landmarks, state.landmarks.count_from(index) + state.spare_left)
+            return index in state.landmarks, state.landmarks.count_from(index) + state.spare_left
         case EventLevel():
-            return Place(landmark=False, left=0)
+            return False, 0
         case UserLevel(length):
             decided = index - state.first_step if state.first_step != NEVER else 0
-            return Place(landmark=True, left=max(0, length - decided))
+            return True, max(0, length - decided)
         case _:
             assert_never(policy.protection)
 
 
 def proposal(policy: Policy, guard: Guard, at: Place) -> int:
     """Return what the policy would spend at a step, in nano-epsilon."""
+    landmark, left = at
     if isinstance(policy.protection, UserLevel):
-        return propose_user(guard, at.left)
-    return propose(policy.scheme, guard, at.left, landmark=at.landmark)
+        return propose_user(guard, left)
+    return propose(policy.scheme, guard, left, landmark=landmark)
 
 
 def step(keys: KeyRing, policy: Policy, state: State, observation: Observation) -> Stepped | Refused:
@@ -103,16 +94,12 @@ def step(keys: KeyRing, policy: Policy, state: State, observation: Observation) 
     Guarantee: over all steps of a period, spends on landmarks plus any one other step never exceed the budget
     (Katsomallos et al. 2022, definition 3).
     """
-    if state.closed:
-        return Refused("closed")
     index = observation.timestamp_ms // policy.step_ms
     start_ms = index * policy.step_ms
-    if start_ms < state.decided_end_ms:
-        return Refused("duplicate" if start_ms + policy.step_ms > state.decided_ms else "late")
     epoch = keys.epoch_of(start_ms)
     secret = keys.secret_of(epoch)
-    if secret is None:
-        return Refused("key-erased")
+    if state.closed or start_ms < state.decided_end_ms or secret is None:
+        return Refused(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
     cells = policy.kind.quantise(observation.value)
     if cells is None:
@@ -121,40 +108,57 @@ def step(keys: KeyRing, policy: Policy, state: State, observation: Observation) 
     spend_nano = proposal(policy, state.guard, at)
     # PRIVACY: budget, landmarks and rate come from releases and public facts, the coin from key, series and step:
     # whether this event is published depends on no raw value.
-    if spend_nano > 0 and isinstance(policy.scheme, Adaptive) and state.rate_nano < NANO:
+    if spend_nano and state.rate_nano < NANO and isinstance(policy.scheme, Adaptive):
         coin = coin_stream(secret, epoch, policy, observation.series, start_ms)
         if not happens_rational(coin, state.rate_nano, NANO):
             spend_nano = 0
-    if spend_nano > 0:
-        guard = state.guard.spend(landmark=at.landmark, spend_nano=spend_nano)
-        if guard is not None:
-            noise = noise_stream(secret, epoch, policy, observation.series, start_ms, spend_nano, cells)
-            spent = Spent(policy.kind.perturb(noise, cells, spend_nano), spend_nano)
-            return advance(policy, state, index, at, guard, spent)
-    return advance(policy, state, index, at, state.guard, None)
+    guard = state.guard.spend(landmark=at[0], spend_nano=spend_nano) if spend_nano else None
+    if guard is None:
+        return advance(policy, state, index, at, state.guard, None, 0)
+    noise = noise_stream(secret, epoch, policy, observation.series, start_ms, spend_nano, cells)
+    measurement = policy.kind.perturb(noise, cells, spend_nano)
+    return advance(policy, state, index, at, guard, measurement, spend_nano)
 
 
-def advance(policy: Policy, state: State, index: int, at: Place, guard: Guard, spent: Spent | None) -> Stepped:
-    """Return the step's outcome from its measurement: post-processing only, no raw value comes here."""
+def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
+    """Return why a step may not be decided now: the series ended, the step was passed, or its key is gone."""
+    if state.closed:
+        return "closed"
+    if start_ms >= state.decided_end_ms:
+        return "key-erased"
+    return "duplicate" if start_ms + policy.step_ms > state.decided_ms else "late"
+
+
+def advance(
+    policy: Policy,
+    state: State,
+    index: int,
+    at: Place,
+    guard: Guard,
+    fresh: ReleasedCells | None,
+    spend_nano: int,
+) -> Stepped:
+    """Return the step's outcome from its measurement (None: not perturbed): no raw value comes here.
+
+    ``guard`` is the one after the spend; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
+    """
     start_ms = index * policy.step_ms
-    elapsed = index - state.last_step if state.last_step != NEVER else 0
-    kind = policy.kind
-    rate_nano, level = state.rate_nano, state.level
-    source_ms, measurement, estimate = state.source_ms, state.measurement, state.estimate
+    kind, filtered = policy.kind, policy.filter == "level"
+    level = state.level
     release: Release
-    if spent is not None:
-        if source_ms != NEVER and isinstance(policy.scheme, Adaptive):
-            still = kind.still(measurement, spent.measurement, spent.spend_nano)
-            rate_nano = policy.scheme.next_rate(rate_nano, still=still)
-        source_ms, measurement, estimate = start_ms, spent.measurement, spent.measurement
-        if policy.filter == "level":
-            level, estimate = measured(kind, level, measurement, spent.spend_nano, elapsed)
-        estimate = kind.clamp(estimate)
-        release = Perturbed(start_ms, estimate, measurement, spent.spend_nano)
-    else:
-        if policy.filter == "level":
-            level = drifted(kind, level, elapsed)
+    if fresh is None:
+        rate_nano, source_ms = state.rate_nano, state.source_ms
+        measurement, estimate = state.measurement, state.estimate
+        if filtered:
+            level = drifted(kind, level, elapsed_steps(state, index))
         release = Approximated(start_ms, estimate, source_ms) if source_ms != NEVER else Withheld(start_ms)
+    else:
+        rate_nano, source_ms, measurement = next_rate(policy, state, fresh, spend_nano), start_ms, fresh
+        estimate = fresh
+        if filtered:
+            level, estimate = measured(kind, level, fresh, spend_nano, elapsed_steps(state, index))
+        estimate = kind.clamp(estimate)
+        release = Perturbed(start_ms, estimate, fresh, spend_nano)
     moved = State(
         guard,
         state.landmarks,
@@ -173,11 +177,24 @@ def advance(policy: Policy, state: State, index: int, at: Place, guard: Guard, s
         level,
         state.closed,
     )
-    left = max(0, at.left - 1) if at.landmark else at.left
-    figures = Figures(guard.budget_nano, guard.landmark_spent_nano, left, guard.regular_peak_nano)
-    spend_nano = spent.spend_nano if spent else None
-    entry = ReleaseEntry(policy.version, start_ms, release.decision, at.landmark, spend_nano, figures)
+    landmark, left = at
+    if landmark and left:
+        left -= 1
+    budget, spent, peak = guard
+    entry = ReleaseEntry(policy.version, start_ms, release.decision, landmark, spend_nano, budget, spent, left, peak)
     return Stepped(moved, release, entry)
+
+
+def elapsed_steps(state: State, index: int) -> int:
+    """Return the steps since the last decided one of the period; 0 for its first."""
+    return index - state.last_step if state.last_step != NEVER else 0
+
+
+def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
+    """Return the sampling rate after a publication, from this measurement and the one before it."""
+    if state.source_ms == NEVER or not isinstance(policy.scheme, Adaptive):
+        return state.rate_nano
+    return policy.scheme.next_rate(state.rate_nano, still=policy.kind.still(state.measurement, fresh, spend_nano))
 
 
 def adopt(policy: Policy, before: Policy | None, state: State | None, lifetime_nano: int | None) -> Adopted | Refused:

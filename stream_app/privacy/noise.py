@@ -17,16 +17,16 @@ COIN = b"landmark-coin-01"
 
 
 def noise_stream(
-    secret: bytes, epoch: int, policy: Policy, series: bytes, step_ms: int, spend_nano: int, cells: RawCells
+    secret: bytes, epoch: int, policy: Policy, series: str, step_ms: int, spend_nano: int, cells: RawCells
 ) -> BitStream:
     """Return the bits of one event's noise; ``step_ms`` is the start of its step."""
     # PRIVACY: the raw cells enter a keyed hash whose bits cannot be told from uniform ones without the key.
-    head = pack(">QQQH", epoch, step_ms, spend_nano, len(series))
-    value = pack(f">{len(cells)}q", *cells)
-    return BitStream(secret, NOISE, b"".join((policy.identity, head, series, value)))
+    name = series.encode()
+    head = pack(">QQQH", epoch, step_ms, spend_nano, len(name))
+    return BitStream(secret, NOISE, b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells)))
 
 
-def coin_stream(secret: bytes, epoch: int, policy: Policy, series: bytes, step_ms: int) -> BitStream:
+def coin_stream(secret: bytes, epoch: int, policy: Policy, series: str, step_ms: int) -> BitStream:
     """Return the bits of one event's coin."""
-    head = pack(">QQH", epoch, step_ms, len(series))
-    return BitStream(secret, COIN, b"".join((policy.identity, head, series)))
+    name = series.encode()
+    return BitStream(secret, COIN, b"%b%b%b" % (policy.identity, pack(">QQH", epoch, step_ms, len(name)), name))
