@@ -54,6 +54,8 @@ class Partition:
         self._committing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._ending = asyncio.Event()
+        self._refetch: asyncio.Task[None] | None = None
+        self._lost: PartitionStoppedError | None = None
         self._failures = 0
 
     # Assignment
@@ -95,11 +97,20 @@ class Partition:
         if not self.runs:
             return
         if not self._inbox.put(event, event.value):
-            asyncio.create_task(self._shell.consumer.seek_partitions({self.tp: self.next_offset}))  # noqa: RUF006
+            self._refetch = asyncio.create_task(self._ask_again())
             return
         self._wake.set()
         if self._inbox.full:
             self._shell.consumer.on_buffer_full(self.tp)
+
+    async def _ask_again(self) -> None:
+        """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
+        first = (await self._shell.consumer.earliest_offsets(self.tp))[self.tp]
+        if first > self.next_offset:
+            self._lost = self._restorer.input_lost(self.next_offset, first)
+            self._wake.set()
+        else:
+            await self._shell.consumer.seek_partitions({self.tp: self.next_offset})
 
     async def close(self, seconds: float) -> None:
         """End: let the running transaction finish within ``seconds``, then let the id go."""
@@ -147,6 +158,8 @@ class Partition:
             if self._committing is not None and self._committing.done():
                 await self._committed()
             self._wake.clear()
+            if self._lost is not None and not len(self._inbox):
+                raise self._lost
             portion = self._inbox.take()
             if portion is not None:
                 if self._inbox.hungry:

@@ -94,10 +94,10 @@ class PartitionProducer:
 
         The offset is unknown when a repeated request found its batch written already.
         """
-        answers = []
+        answers: list[Any] = []
         try:
             for page in pages.sealed():
-                answers.append(await self._producer.send_batch(page, topic, partition=self._partition))
+                answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
         finally:
             # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.
             found = await asyncio.gather(*answers, return_exceptions=True)

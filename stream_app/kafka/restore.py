@@ -123,12 +123,7 @@ class Restorer:
                 _RECOVER,
             )
         if first > row.next_offset:
-            raise self._stopped(
-                "input-lost",
-                f"input from offset {row.next_offset} on",
-                f"that the log starts at {first}: events were deleted before they were decided",
-                "Run `recover --accept-lost-input` to go on behind them, and raise the topic's retention",
-            )
+            raise self.input_lost(row.next_offset, first)
         if ledger_end < row.ledger_offset:
             raise self._stopped(
                 "ledger-short",
@@ -136,6 +131,15 @@ class Restorer:
                 f"that it ends at {ledger_end}: entries are lost",
                 "Restore the ledger topic from a backup; without it nobody can audit what was spent",
             )
+
+    def input_lost(self, next_offset: int, first: int) -> PartitionStoppedError:
+        """Return why a partition whose log begins at ``first`` cannot go on from ``next_offset``."""
+        return self._stopped(
+            "input-lost",
+            f"input from offset {next_offset} on",
+            f"that the log starts at {first}: events were deleted before they were decided",
+            "Run `recover --accept-lost-input` to go on behind them, and raise the topic's retention",
+        )
 
     async def _read_tail(self, reader: LogReader, row: PartitionRow) -> Tail:
         explanation = " and ".join(self._changes(row)) or "key and configuration are those that the state was made with"

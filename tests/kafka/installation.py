@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from stream_app import keyfile
-from stream_app.cli.topics import make_and_check
 from stream_app.kafka import group
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.log import Isolation, LogReader
+from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.routing import router
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
@@ -108,9 +108,7 @@ class Installation:
         for event in events:
             key = str(event["series"]).encode()
             value = json.dumps(event).encode()
-            answers.append(
-                await producer.send(self.names.events, key=key, value=value, partition=partition_of(key))
-            )
+            answers.append(await producer.send(self.names.events, key=key, value=value, partition=partition_of(key)))
         await asyncio.gather(*answers)
         await producer.stop()
         return len(events)
@@ -146,6 +144,19 @@ class Installation:
         await admin.start()
         try:
             await admin.delete_topics([topic])
+        finally:
+            await admin.close()
+
+    def forget_events(self, before: int) -> None:
+        """Delete the events below this offset, as retention does."""
+        asyncio.run(self._forget_events(before))
+
+    async def _forget_events(self, before: int) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
+        await admin.start()
+        tps = [TopicPartition(self.names.events, partition) for partition in range(self.partitions)]
+        try:
+            await admin.delete_records({tp: RecordsToDelete(before_offset=before) for tp in tps})
         finally:
             await admin.close()
 

@@ -1,15 +1,20 @@
 """The worker against a real broker: whole runs, crashes, zombies, and what stops a partition."""
 
 import json
+import re
 import shutil
 import signal
+from http import HTTPStatus
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from stream_app.cli import main
 from stream_app.kafka.broker import LocalBroker
-from tests.kafka.installation import Installation, readings
+from stream_app.kafka.metrics import TABLE
+from tests.kafka.installation import Installation, input_of, readings
 
 
 @pytest.fixture
@@ -17,6 +22,18 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     """An installation named after the test."""
     name = request.node.name.replace("test_", "").replace("_", "-")
     return Installation(broker, tmp_path, name)
+
+
+def recover(installation: Installation, *options: str) -> int:
+    """Run `recover` with the installation's settings."""
+    policies, config = installation.folder / "policies.jsonl", installation.folder / "recover.toml"
+    policies.write_text(json.dumps(installation.policy))
+    config.write_text(
+        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
+        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
+        f'key_file = "{installation.folder / "key"}"\npolicies_file = "{policies}"\n'
+    )
+    return main(["recover", "--config", str(config), "--json", *options])
 
 
 def test_topics_hold_what_replay_computes(installation: Installation) -> None:
@@ -30,10 +47,8 @@ def test_topics_hold_what_replay_computes(installation: Installation) -> None:
     folder = installation.folder
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
-    assert main(
-        ["replay", str(folder / "events.jsonl"), "--out", str(folder / "replay"), "--key", str(folder / "key")]
-        + ["--policies", str(folder / "policies.jsonl")]
-    ) == 0
+    command = ["replay", str(folder / "events.jsonl"), "--out", str(folder / "replay"), "--key", str(folder / "key")]
+    assert main([*command, "--policies", str(folder / "policies.jsonl")]) == 0
     for topic, file in ((installation.names.releases, "releases"), (installation.names.ledger, "ledger")):
         replayed: dict[str, list[bytes]] = {}
         for line in (folder / "replay" / f"{file}.jsonl").read_bytes().splitlines():
@@ -90,14 +105,7 @@ def test_lost_changelog_stops_until_recovered(installation: Installation) -> Non
         assert worker.await_end() == 1
     assert "row-missing" in worker.log.read_text()
     assert "recover" in worker.log.read_text()
-    config = installation.folder / "recover.toml"
-    config.write_text(
-        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
-        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
-        f'key_file = "{installation.folder / "key"}"\npolicies_file = "{installation.folder / "policies.jsonl"}"\n'
-    )
-    (installation.folder / "policies.jsonl").write_text(json.dumps(installation.policy))
-    assert main(["recover", "--config", str(config), "--json"]) == 0
+    assert recover(installation) == 0
     with installation.worker() as worker:
         worker.await_committed(total)
         worker.stop()
@@ -107,3 +115,45 @@ def test_lost_changelog_stops_until_recovered(installation: Installation) -> Non
         entry = json.loads(record.value)
         sequences.setdefault(entry["series"], []).append(entry["sequence"])
     assert all(found == list(range(1, len(found) + 1)) for found in sequences.values())
+
+
+def test_lost_input_stops_until_accepted(installation: Installation) -> None:
+    """Events that were deleted undecided are not passed over in silence."""
+    total = installation.send(readings(600))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    total += installation.send(readings(600, start=600))
+    installation.forget_events(before=400)
+    with installation.worker(exit_when_stopped="any") as worker:
+        assert worker.await_end() == 1
+    assert "input-lost" in worker.log.read_text()
+    assert recover(installation, "--accept-lost-input") == 0
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    kept = {(record.partition, record.offset) for record in installation.read(installation.names.events)}
+    answers = [(record.partition, input_of(record)) for record in installation.read(installation.names.releases)]
+    assert len(answers) == len(set(answers))
+    assert kept <= set(answers)
+
+
+def test_metrics_and_health(installation: Installation) -> None:
+    """What was decided is counted, health is told, and no series is named."""
+    total = installation.send(readings(300))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())
+        with urlopen(f"{address}/readyz") as answer:  # noqa: S310 (our own server)
+            assert answer.status == HTTPStatus.OK
+        with urlopen(f"{address}/healthz") as answer:  # noqa: S310
+            assert answer.status == HTTPStatus.OK
+        with urlopen(f"{address}/metrics") as answer:  # noqa: S310
+            text = answer.read().decode()
+        with pytest.raises(HTTPError):
+            urlopen(f"{address}/table")  # noqa: S310
+        worker.stop()
+    counted = re.findall(r'^landmark_events_total\{partition="\d+"\} ([0-9.]+)$', text, re.MULTILINE)
+    assert sum(map(float, counted)) == total
+    assert all(name in text for name in TABLE)
+    assert "home-" not in text

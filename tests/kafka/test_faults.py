@@ -1,0 +1,138 @@
+"""What goes wrong around a worker: binding ledger entries, a stolen producer, a killed broker, curious readers."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.producer import PartitionProducer
+from stream_app.kafka.routing import router
+from tests.kafka.installation import POLICY, START_MS, Installation, readings
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test."""
+    return Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"))
+
+
+def ledger_of(installation: Installation, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the ledger that these events must give."""
+    folder = installation.folder
+    (folder / "tail.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
+    command = ["replay", str(folder / "tail.jsonl"), "--out", str(folder / "tail"), "--key", str(folder / "key")]
+    assert main([*command, "--policies", str(folder / "policies.jsonl")]) == 0
+    return [json.loads(line) for line in (folder / "tail" / "ledger.jsonl").read_bytes().splitlines()]
+
+
+async def abort_entries(installation: Installation, partition: int, offset: int, entries: list[dict[str, Any]]) -> None:
+    """Leave ledger entries behind as a worker does that dies before its commit."""
+    producer = await PartitionProducer.open(installation.settings(), partition)
+    pages = producer.pages()
+    for entry in entries:
+        value = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode()
+        pages.append(entry["series"].encode(), value, START_MS, [("input", b"%d" % offset)])
+    await producer.begin()
+    await producer.send(installation.names.ledger, pages)
+    await producer.abort()
+    await producer.stop()
+
+
+def test_aborted_entries_bind(installation: Installation) -> None:
+    """A changed configuration must not draw a release anew that may have been read; the old one goes on."""
+    total = installation.send(readings(400))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    fresh = {"series": "home-999", "timestamp": START_MS, "value": 3}
+    partition = router(installation.partitions)(b"home-999")
+    offset = sum(record.partition == partition for record in installation.read(installation.names.events))
+    asyncio.run(abort_entries(installation, partition, offset, ledger_of(installation, [fresh])))
+    total += installation.send([fresh])
+
+    installation.policy = {**POLICY, "epsilon": 2.0}
+    with installation.worker(exit_when_stopped="any") as worker:
+        assert worker.await_end() == 1
+    assert "tail-differs" in worker.log.read_text()
+    assert "the configuration has fingerprint" in worker.log.read_text()
+    assert not [record for record in installation.read(installation.names.releases) if record.key == b"home-999"]
+
+    installation.policy = dict(POLICY)
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    installation.answered_once()
+
+    installation.policy = {**POLICY, "epsilon": 2.0}
+    total += installation.send([{"series": "home-1000", "timestamp": START_MS, "value": 3}])
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    assert "adopted: the configuration has fingerprint" in worker.log.read_text()
+
+
+def test_stolen_producer_is_opened_again(installation: Installation) -> None:
+    """Fenced while the group still counts it as the owner, a worker reads everything back and goes on."""
+    total = installation.send(readings(400))
+
+    async def steal() -> None:
+        for partition in range(installation.partitions):
+            await (await PartitionProducer.open(installation.settings(), partition)).stop()
+
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        asyncio.run(steal())
+        total += installation.send(readings(400, start=400))
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    assert "opens its producer again" in worker.log.read_text()
+    installation.answered_once()
+
+
+def test_broker_killed_midway(tmp_path: Path) -> None:
+    """A worker outlives its broker's death and goes on when it is back."""
+    with LocalBroker.start(tmp_path / "kafka") as broker:
+        installation = Installation(broker, tmp_path, "killed", more={"batch_records": 50})
+        total = installation.send(readings(4_000))
+        with installation.worker() as worker:
+            worker.await_committed(200)
+            os.kill(broker.pid, signal.SIGKILL)
+            worker._await(lambda: not broker.answers(), "silence", 10)  # noqa: SLF001
+            with LocalBroker.start(tmp_path / "kafka") as again:
+                installation.broker = again
+                worker.await_committed(total)
+                assert worker.stop() == 0
+                installation.answered_once()
+
+
+def test_raw_values_are_found_nowhere(installation: Installation) -> None:
+    """Logs at debug level, state, changelog and outputs hold no raw value, of any fate."""
+    canaries = ["7.654321987", "8.123456789", "canary-secret"]
+    events: list[dict[str, Any]] = [
+        {"series": "home-1", "timestamp": START_MS, "value": float(canaries[0])},
+        {"series": "home-1", "timestamp": START_MS, "value": float(canaries[1])},  # duplicate
+        {"series": "home-1", "timestamp": START_MS + 9_000_000, "value": canaries[2]},  # invalid-value
+        {"series": "car-1", "timestamp": START_MS, "value": float(canaries[1])},  # no-policy
+        {"series": "home-2", "type": "policy", "version": 1, "note": canaries[2]},  # invalid-policy
+    ]
+    total = installation.send(events)
+    with installation.worker(log_level="debug") as worker:
+        worker.await_committed(total)
+        worker.stop()
+    places = {"log": worker.log.read_bytes()}
+    for topic in installation.names[1:]:
+        places[topic] = b"".join(
+            (record.key or b"") + (record.value or b"") for record in installation.read(topic, "read_uncommitted")
+        )
+    for file in installation.settings().data_folder.rglob("*"):
+        if file.is_file():
+            places[str(file)] = file.read_bytes()
+    found = [(name, canary) for name, content in places.items() for canary in canaries if canary.encode() in content]
+    assert found == []

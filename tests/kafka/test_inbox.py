@@ -1,0 +1,82 @@
+"""The inbox: order, no holes, and batches within their limits."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app.decision import InputRecord
+from stream_app.kafka.consumer import Fetched
+from stream_app.kafka.inbox import Inbox
+
+
+def fetched(start: int, end: int, *, size: int = 10, skip: frozenset[int] = frozenset()) -> Fetched:
+    """A fetch of the offsets between, some of which hold no record."""
+    records = [InputRecord("t", 0, offset, 0, None, b"x" * size) for offset in range(start, end) if offset not in skip]
+    return Fetched(records, start, end)
+
+
+def test_hole_is_refused_and_changes_nothing() -> None:
+    """Offsets that are missing are asked for again."""
+    inbox = Inbox(10, 1_000)
+    inbox.restart(5)
+    assert not inbox.put("late", fetched(7, 9))
+    assert inbox.next_offset == 5
+    assert inbox.take() is None
+
+
+def test_repeated_offsets_are_dropped() -> None:
+    """What was taken once is not taken again."""
+    inbox = Inbox(10, 1_000)
+    inbox.restart(5)
+    assert inbox.put("a", fetched(3, 8))
+    assert inbox.put("b", fetched(6, 8))
+    portion = inbox.take()
+    assert portion is not None
+    assert [record.offset for record in portion.records] == [5, 6, 7]
+    assert (portion.start, portion.end, portion.messages) == (5, 8, ["a"])
+
+
+@given(
+    lengths=st.lists(st.integers(1, 30), max_size=12),
+    sizes=st.lists(st.integers(1, 200), min_size=12, max_size=12),
+    most_records=st.integers(1, 40),
+    most_bytes=st.integers(1, 600),
+)
+def test_portions_are_the_log(lengths: list[int], sizes: list[int], most_records: int, most_bytes: int) -> None:
+    """All records come out once and in order, in portions within the limits, each message with its last record."""
+    inbox = Inbox(most_records, most_bytes)
+    inbox.restart(0)
+    end, ends = 0, []
+    for number, length in enumerate(lengths):
+        assert inbox.put(number, fetched(end, end + length, size=sizes[number]))
+        end += length
+        ends.append(end)
+    seen, messages, place = [], [], 0
+    while (portion := inbox.take()) is not None:
+        assert portion.start == place
+        place = portion.end
+        assert len(portion.records) <= most_records
+        assert len(portion.records) == 1 or sum(len(record.value or b"") for record in portion.records) <= most_bytes
+        seen += [record.offset for record in portion.records]
+        messages += portion.messages
+        assert all(ends[message] <= portion.end for message in portion.messages)
+    assert seen == list(range(end))
+    assert messages == list(range(len(lengths)))
+    assert len(inbox) == 0
+
+
+@pytest.mark.parametrize("skip", [frozenset({5, 6}), frozenset({9})])
+def test_offsets_without_records_are_passed(skip: frozenset[int]) -> None:
+    """Transaction markers leave gaps; the portion's end is behind them."""
+    inbox = Inbox(100, 10_000)
+    inbox.restart(5)
+    assert inbox.put("a", fetched(5, 10, skip=skip))
+    portion = inbox.take()
+    assert portion is not None
+    assert portion.end == 10
+    assert len(portion.records) == 5 - len(skip)
+
+
+def test_records_do_not_show_themselves() -> None:
+    """A fetch in a log says its place only."""
+    assert "x" not in repr(fetched(1, 3)).replace("offsets", "")

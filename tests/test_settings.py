@@ -1,0 +1,119 @@
+"""Settings: the file, the environment over it, every error at once, no secret shown."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.settings import InvalidSettingsError, Settings
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+def write(text: str) -> Path:
+    """Write the default settings file."""
+    file = Path("landmark-stream.toml")
+    file.write_text(text)
+    return file
+
+
+def test_everything_has_a_default() -> None:
+    """Without a file or environment the settings are usable."""
+    assert Settings.load().prefix == "landmark"
+
+
+def test_environment_lies_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same field the environment's value counts."""
+    write('partitions = 3\nprefix = "file"')
+    monkeypatch.setenv("LANDMARK_STREAM_PREFIX", "environment")
+    settings = Settings.load()
+    assert (settings.partitions, settings.prefix) == (3, "environment")
+
+
+def test_every_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All problems of file and environment are told together."""
+    write('partitions = 0\nunknown = 1\nsecurity_protocol = "SASL_PLAINTEXT"\nca_file = "missing.pem"')
+    monkeypatch.setenv("LANDMARK_STREAM_PARTITION", "4")
+    with pytest.raises(InvalidSettingsError) as caught:
+        Settings.load()
+    assert {problem.field for problem in caught.value.problems} == {
+        "LANDMARK_STREAM_PARTITION",
+        "partitions",
+        "unknown",
+        "allow_plaintext_credentials",
+        "ca_file",
+        "sasl_user",
+        "sasl_password_file",
+    }
+
+
+@pytest.mark.parametrize("text", ["partitions = ", "\x00"])
+def test_no_toml(text: str) -> None:
+    """A file that is not TOML is named."""
+    write(text)
+    with pytest.raises(InvalidSettingsError, match="not TOML"):
+        Settings.load()
+
+
+def test_named_file_must_exist() -> None:
+    """A file that was asked for is not silently left out."""
+    with pytest.raises(InvalidSettingsError, match="No such file"):
+        Settings.load(Path("other.toml"))
+
+
+def test_two_passwords_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which password counts is never a guess, and no error shows one."""
+    Path("password").write_text("from-file\n")
+    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
+    assert Settings.load().password() == "from-file"
+    monkeypatch.setenv("LANDMARK_STREAM_SASL_PASSWORD", "from-environment")
+    with pytest.raises(InvalidSettingsError, match="found 2 passwords") as caught:
+        Settings.load()
+    assert "from-environment" not in str(caught.value)
+
+
+def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`check` prints what is in force, but no password."""
+    monkeypatch.setenv("LANDMARK_STREAM_SASL_PASSWORD", "geheim")
+    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nkey_file = "key"')
+    assert main(["keys", "new", "key"]) == 0
+    capsys.readouterr()
+    assert main(["check", "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert "geheim" not in printed
+    assert json.loads(printed)["in_force"]["sasl_user"] == "u"
+
+
+def test_check_names_every_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing key and a bad policy are told together."""
+    write('policies = [{series = "*", epsilon = -1}]')
+    assert main(["check", "--json"]) == 2
+    fields = [problem["field"] for problem in json.loads(capsys.readouterr().out)["problems"]]
+    assert "key_file" in fields
+    assert "policies.0.epsilon" in fields
+
+
+def test_check_reads_a_policy_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """Policies are checked line by line."""
+    policy = {
+        "series": "home-1",
+        "version": 2,
+        "epsilon": 1,
+        "protection": {"level": "event"},
+        "scheme": {"name": "uniform"},
+        "value": {"kind": "number", "lower": 0, "upper": 1, "resolution": 0.1},
+    }
+    file = Path("policies.jsonl")
+    file.write_text(json.dumps(policy) + "\n")
+    assert main(["check", str(file)]) == 0
+    file.write_text(json.dumps(policy) + "\nno json\n" + json.dumps({**policy, "epsilon": 0}))
+    capsys.readouterr()
+    assert main(["check", str(file)]) == 2
+    printed = capsys.readouterr().out
+    assert "policies.jsonl:2" in printed
+    assert "policies.jsonl:3.epsilon" in printed
