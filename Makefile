@@ -55,5 +55,5 @@ $(VENV):
 $(DEMO): INSTALL := .[demo]
 $(TEST): INSTALL := .[demo,test]
 $(DEMO) $(TEST): pyproject.toml constraints.txt | $(VENV)
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '$(INSTALL)'
+	$(BIN)/pip install -qq --no-compile --disable-pip-version-check -c constraints.txt -e '$(INSTALL)'
 	@touch $(if $(findstring test,$(INSTALL)),$(DEMO)) $@
