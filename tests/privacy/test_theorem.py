@@ -1,0 +1,206 @@
+"""The guarantee over all short traces: what was really spent over L and any one step never exceeds the budget."""
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from stream_app.privacy import fold
+from stream_app.privacy.fold import Place
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.policy import Policy
+from tests.privacy.enumeration import Rules, Search, policy_under, search
+
+UNIFORM: dict[str, object] = {"name": "uniform"}
+ADAPTIVE: dict[str, object] = {"name": "adaptive"}
+SKIP: dict[str, object] = {"name": "skip", "accept_risk": True}
+BALANCED: dict[str, object] = {"name": "balanced", "regular_share": 0.3}
+HALVED: dict[str, object] = {"name": "balanced"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "epsilon_nano"),
+    [(UNIFORM, 7), (ADAPTIVE, 5), (SKIP, 3), (BALANCED, 4)],
+    ids=lambda part: str(part["name"]) if isinstance(part, dict) else str(part),
+)
+def test_six_steps(scheme: dict[str, object], epsilon_nano: int) -> None:
+    """Over all traces of six steps no sum breaks the budget and the guard refuses no proposal of the scheme."""
+    found = search(Rules(), scheme, epsilon_nano, steps=6, spares=(0,))
+    assert found.traces > 2 * 10**8
+    assert found.registered > 0
+    assert found.not_registered > 0
+    assert (found.violations, found.refusals, found.miscounts) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("epsilon_nano", [1, 2, 3, 4, 5, 6, 11])
+@pytest.mark.parametrize("scheme", [UNIFORM, SKIP, BALANCED, HALVED], ids=["uniform", "skip", "balanced", "halved"])
+def test_spare_landmarks_and_many_budgets(scheme: dict[str, object], epsilon_nano: int) -> None:
+    """The same over four steps for budgets that round in every way, with landmarks held in reserve."""
+    found = search(Rules(), scheme, epsilon_nano, steps=4, spares=(0, 2))
+    assert (found.violations, found.refusals, found.miscounts) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("level", [{"level": "event"}, {"level": "user", "length": 4}, {"level": "user", "length": 6}])
+@pytest.mark.parametrize("epsilon_nano", [1, 3, 7, 10])
+@pytest.mark.parametrize("scheme", [UNIFORM, ADAPTIVE], ids=["uniform", "adaptive"])
+def test_event_and_user_level(level: dict[str, object], epsilon_nano: int, scheme: dict[str, object]) -> None:
+    """At event level no single step exceeds the budget, at user level not the sum of all."""
+    found = Search(Rules(), [policy_under(scheme, epsilon_nano, level)], 6).run()
+    assert (found.violations, found.refusals) == (0, 0)
+    rules = Rules(proposals=lambda policy, guard, at: [fold.proposal(policy, guard, at) + 1], spend=_trusting)
+    assert Search(rules, [policy_under(scheme, epsilon_nano, level)], 6).run().violations > 0
+
+
+def _any(policy: Policy, guard: Guard, at: Place) -> Iterable[int]:
+    """Propose every spend, so that the guard stands alone."""
+    assert policy.epsilon_nano == guard.budget_nano
+    assert at[1] >= 0
+    return range(1, guard.budget_nano + 1)
+
+
+def test_the_guard_alone_keeps_the_theorem() -> None:
+    """Whatever a scheme proposes, the guard lets nothing break the theorem; it refuses some and allows some."""
+    found = search(Rules(proposals=_any), UNIFORM, 4, steps=4, spares=(0,))
+    assert found.violations == 0
+    assert found.refusals > 0
+    assert found.states > 5_000
+
+
+def _trusting(guard: Guard, landmark: bool, spend_nano: int) -> Guard:  # noqa: FBT001 (the search's call)
+    """Book every spend, refuse none."""
+    budget, spent, peak = guard
+    return Guard(budget, spent + spend_nano, peak) if landmark else Guard(budget, spent, max(peak, spend_nano))
+
+
+def test_schemes_alone_keep_the_theorem() -> None:
+    """Proposals need no guard to stop them: what they propose always fits, whatever was registered."""
+    for scheme in (UNIFORM, BALANCED, SKIP):
+        assert search(Rules(spend=_trusting), scheme, 7, steps=5, spares=(0,)).violations == 0
+
+
+def _without_min(policy: Policy, guard: Guard, at: Place) -> Iterable[int]:
+    """Propose Uniform's shares without the `min`: R landmarks need not fit beside M."""
+    assert policy.epsilon_nano == guard.budget_nano
+    landmark, left = at
+    budget = guard.budget_nano - guard.landmark_spent_nano
+    share = budget // (left + 1) if left else 0
+    return (share if landmark else budget - left * share,)
+
+
+def test_a_share_without_min_is_caught() -> None:
+    """Without the `min` the guard must refuse proposals, and without a guard the theorem breaks."""
+    assert search(Rules(proposals=_without_min), UNIFORM, 7, steps=4, spares=(0,)).refusals > 0
+    assert search(Rules(proposals=_without_min, spend=_trusting), UNIFORM, 7, steps=4, spares=(0,)).violations > 0
+
+
+Spend = Callable[[Guard, bool, int], Guard | None]
+
+
+def _landmarks_lower_the_peak(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
+    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    return after._replace(regular_peak_nano=max(0, after[2] - spend_nano)) if after and landmark else after
+
+
+def _landmarks_end_the_peak(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
+    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    return after._replace(regular_peak_nano=0) if after and landmark else after
+
+
+def _the_last_regular_spend_counts(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
+    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    return after if not after or landmark else after._replace(regular_peak_nano=spend_nano)
+
+
+def _landmarks_forget_the_peak(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
+    fits = spend_nano <= guard.budget_nano - guard.landmark_spent_nano
+    return _trusting(guard, landmark, spend_nano) if fits else None
+
+
+def _regular_steps_forget_landmarks(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
+    if landmark:
+        return guard.spend(landmark=landmark, spend_nano=spend_nano)
+    return _trusting(guard, landmark, spend_nano) if spend_nano <= guard.budget_nano else None
+
+
+def _landmarks_are_free(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
+    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    return guard if after and landmark else after
+
+
+@pytest.mark.parametrize(
+    "spend",
+    [
+        _landmarks_lower_the_peak,
+        _landmarks_end_the_peak,
+        _the_last_regular_spend_counts,
+        _landmarks_forget_the_peak,
+        _regular_steps_forget_landmarks,
+        _landmarks_are_free,
+    ],
+)
+def test_broken_spends_are_caught(spend: Spend) -> None:
+    """Each way to book a spend wrongly breaks the theorem in some short trace, and the search sees it."""
+    assert search(Rules(proposals=_any, spend=spend), UNIFORM, 3, steps=4, spares=(0,)).violations > 0
+
+
+@pytest.mark.parametrize("scheme", [UNIFORM, BALANCED], ids=["uniform", "balanced"])
+@pytest.mark.parametrize("spend", [_landmarks_lower_the_peak, _landmarks_end_the_peak])
+def test_a_lowered_peak_is_caught_under_the_schemes(spend: Spend, scheme: dict[str, object]) -> None:
+    """`M -= spend` and `M = 0` after a landmark break the theorem under the schemes' own proposals."""
+    assert search(Rules(spend=spend), scheme, 7, steps=4, spares=(0,)).violations > 0
+
+
+class _NeverRefuses(Guard):
+    """Charges decided steps without asking whether they fit."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        budget, spent, peak = self
+        return Guard(budget, spent + steps * peak, peak)
+
+
+class _DoesNotCharge(Guard):
+    """Asks whether decided steps fit, and books nothing."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        return Guard(*self) if Guard(*self).charge_passed(steps) else None
+
+
+class _ForgetsThePeak(Guard):
+    """Takes the largest regular spend to have moved over to the landmarks."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        after = Guard(*self).charge_passed(steps)
+        return after._replace(regular_peak_nano=0) if after and steps else after
+
+
+class _LowersThePeak(Guard):
+    """Takes what it charges off the largest regular spend."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        budget, spent, peak = self
+        after = Guard(*self).charge_passed(steps)
+        return Guard(budget, after[1], max(0, peak - (after[1] - spent))) if after else None
+
+
+class _ChargesOnce(Guard):
+    """Charges several steps like one."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        return Guard(*self).charge_passed(min(steps, 1))
+
+
+class _LeavesNoRoom(Guard):
+    """Forgets that the largest regular spend may belong to yet another step."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        budget, spent, peak = self
+        return Guard(budget, spent + steps * peak, peak) if spent + steps * peak <= budget else None
+
+
+@pytest.mark.parametrize("scheme", [UNIFORM, BALANCED], ids=["uniform", "balanced"])
+@pytest.mark.parametrize(
+    "guard", [_NeverRefuses, _DoesNotCharge, _ForgetsThePeak, _LowersThePeak, _ChargesOnce, _LeavesNoRoom]
+)
+def test_broken_registrations_are_caught(guard: type[Guard], scheme: dict[str, object]) -> None:
+    """Each way to register decided steps wrongly breaks the theorem in some short trace, and the search sees it."""
+    steps = 5 if guard is _ChargesOnce else 4  # three equal spends and two registered ones take five steps
+    assert search(Rules(guard=guard), scheme, 7, steps=steps, spares=(0,)).violations > 0
