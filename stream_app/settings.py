@@ -79,9 +79,9 @@ class Settings(BaseSettings):
 
     # Worker
     data_folder: Path = Field(Path("landmark-data"), description="local state; can be lost, the changelog rebuilds it")
-    rocksdb_budget_bytes: int = Field(256 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="RocksDB memory of a worker")
-    cached_series: int = Field(100_000, ge=100, description="series kept decoded in memory, over all partitions")
-    batch_records: int = Field(8_000, ge=1, le=1_000_000, description="most input records of a transaction")
+    rocksdb_budget_bytes: int = Field(128 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="RocksDB memory of a worker")
+    cached_series: int = Field(50_000, ge=100, description="series kept decoded in memory, over all partitions")
+    batch_records: int = Field(4_000, ge=1, le=1_000_000, description="most input records of a transaction")
     batch_bytes: int = Field(16 * _MEBIBYTE, ge=1, description="most input bytes of a transaction, but for one record")
     output_batch_bytes: int = Field(
         3_000_000, ge=300_000, description="most bytes of an output batch; under the topics' max.message.bytes"
