@@ -118,7 +118,8 @@ class Workload:
         if chance < 86:
             return self._version(course)
         if chance < 88:
-            return {"type": "close", "series": course.name}
+            # Now and then: whatever comes after it is only rejected.
+            return {"type": "close", "series": course.name} if draw.random() < 0.25 else self._version(course)
         return self._broken(course, chance)
 
     def _spans(self, course: Course, *, ahead: bool) -> list[object]:

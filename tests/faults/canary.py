@@ -1,0 +1,108 @@
+"""Canaries: raw values so unlikely that they can be found wherever they went, in whatever form."""
+
+import base64
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+Value = TypeVar("Value", int, float, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """One raw value, the path it is sent on, and every form in which it would show."""
+
+    path: str
+    value: float | str
+    forms: tuple[bytes, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Spell it out."""
+        object.__setattr__(self, "forms", tuple(dict.fromkeys(_forms(self.value))))
+
+    def within(self, content: bytes) -> bool:
+        """Tell whether any form of it stands in ``content``."""
+        return any(form in content for form in self.forms)
+
+
+def _forms(value: float | str) -> Iterator[bytes]:
+    if isinstance(value, str):
+        texts = [value]
+    elif isinstance(value, int):
+        texts = [str(value), f"{float(value)!r}"]
+        yield from (struct.pack(order + "q", value) for order in "<>")
+        yield from (struct.pack(order + "d", float(value)) for order in "<>")
+    else:
+        fraction = value.as_integer_ratio()[0]
+        digits = repr(value).replace(".", "").lstrip("-0")
+        # As it is, without its point, on a grid of thousandths or 1e-7 degrees, with an exponent, as an exact fraction.
+        texts = [
+            repr(value),
+            digits,
+            f"{value:.3f}" if abs(value) > 1e6 else f"{value:.7f}",
+            f"{value:.11e}",
+            str(fraction),
+        ]
+        texts.append(str(round(value * 1000)) if abs(value) > 1e6 else str(round(value * 10**7)))
+        yield from (struct.pack(order + "d", value) for order in "<>")
+        yield from (struct.pack(order + "q", round(value * 1000)) for order in "<>" if abs(value) > 1e6)
+    for text in texts:
+        plain = text.encode()
+        yield plain
+        yield text.encode("utf-16-le")
+        yield plain.hex().encode()
+        # In base64 a text has three spellings, by its place; the ends of each depend on what stands beside it.
+        for shift in range(3):
+            yield base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4]
+
+
+class Aviary:
+    """Makes canaries, each once, the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        """Begin with none."""
+        self._draw = np.random.default_rng(seed)
+        self.canaries: list[Canary] = []
+
+    def number(self, path: str) -> float:
+        """Return a number of fifteen digits, between 1e8 and 1e9."""
+        return self._kept(path, float(int(self._draw.integers(10**14, 10**15))) / 10**6)
+
+    def count(self, path: str) -> int:
+        """Return a count of fifteen digits."""
+        return self._kept(path, int(self._draw.integers(10**14, 10**15)))
+
+    def degrees(self, path: str, low: float, high: float) -> float:
+        """Return an angle with twelve decimals."""
+        return self._kept(path, round(float(self._draw.uniform(low, high)), 12))
+
+    def text(self, path: str) -> str:
+        """Return a word."""
+        return self._kept(path, f"canary{self._draw.bytes(10).hex()}")
+
+    def _kept(self, path: str, value: Value) -> Value:
+        self.canaries.append(Canary(path, value))
+        return value
+
+
+def found(canaries: list[Canary], places: dict[str, bytes]) -> list[str]:
+    """Return what was found where; nothing, if all is well."""
+    return [
+        f"{canary.path} in {place}"
+        for place, content in places.items()
+        for canary in canaries
+        if canary.within(content)
+    ]
+
+
+def files(folder: Path, *, without: tuple[str, ...] = ()) -> dict[str, bytes]:
+    """Return the content of all files below a folder but for those whose path holds one of ``without``."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part in str(path.relative_to(folder)) for part in without)
+    }

@@ -1,0 +1,27 @@
+"""The moment that the tail rule is for: a worker killed between its ledger entries and their commit."""
+
+import asyncio
+import time
+
+from tests.faults.fleet import Worker
+from tests.faults.topics import Topics
+
+_SETTLE_SECONDS = 0.3
+"""For what was on its way when the worker froze."""
+
+
+async def freeze_with_tail(worker: Worker, topics: Topics, seconds: float = 60.0) -> int:
+    """Freeze a worker while its transaction is open and ledger entries lie in the log; return how many.
+
+    It must be at work: frozen at a moment without such a tail it is woken and tried again.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        worker.pause()
+        await asyncio.sleep(_SETTLE_SECONDS)
+        behind = sum(await topics.ends("ledger")) - sum(await topics.ends("ledger", "read_committed"))
+        if behind > 0:
+            return behind
+        worker.wake()
+        await asyncio.sleep(0.02)
+    raise AssertionError("never at work with an open transaction")
