@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 _ATTEMPTS = 6
 _BACKOFF_SECONDS = 0.5
 _OWNER_SECONDS = 1.0
+_COMMIT_SECONDS = 10.0
 
 
 class Partition:
@@ -127,16 +128,18 @@ class Partition:
     # Work
 
     async def _live(self) -> None:
-        while not self._ending.is_set():
+        trouble: Exception | None = None
+        while not self._ending.is_set() and self.stopped is None:
             try:
+                if trouble is not None:
+                    await self._reopen(trouble)
                 await self._work()
             except Exception as error:  # noqa: BLE001
+                trouble = error
                 if self._ending.is_set():
                     logger.info("partition %d: ended while it was revoked: %s", self.number, told(error))
-                elif not can_reopen(error) or self._failures >= _ATTEMPTS or not await self._reopen(error):
+                elif not can_reopen(error) or self._failures >= _ATTEMPTS:
                     await self._stop(error)
-                if self.stopped is not None:
-                    return
 
     async def _work(self) -> None:
         """Decide and commit until it is closed; raises what went wrong."""
@@ -228,8 +231,8 @@ class Partition:
             start = restored.row.next_offset
             await self._commit(self._batch(Portion(start, start, [], []), 0))
 
-    async def _reopen(self, error: Exception) -> bool:
-        """Open the producer again and read everything back; return False when that fails for good."""
+    async def _reopen(self, error: Exception) -> None:
+        """Open the producer again and read everything back."""
         self._failures += 1
         logger.warning("partition %d: %s; opens its producer again", self.number, told(error))
         await self._drop_commit()
@@ -240,19 +243,20 @@ class Partition:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), _OWNER_SECONDS)
         if self._ending.is_set():
-            return True
+            return
         self._producer = await PartitionProducer.open(self._shell.settings, self.number)
         self._shell.metrics.count("landmark_reopened", 1, str(self.number))
         await self._restore(None)
         await self._shell.consumer.seek_partitions({self.tp: self.next_offset})
         self._shell.consumer.on_buffer_drop(self.tp)
-        return True
 
     async def _drop_commit(self) -> None:
+        """Let the running commit end; cut short, it would leave its transaction open before all readers."""
         task, self._committing = self._committing, None
         if task is not None:
+            await asyncio.wait({task}, timeout=_COMMIT_SECONDS)
             task.cancel()
-            await asyncio.wait({task})
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _stop(self, error: Exception) -> None:
         await self._drop_commit()
