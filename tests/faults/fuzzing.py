@@ -153,7 +153,9 @@ class Fuzz:
         return bytes(whole)
 
     def _deep(self, series: str) -> bytes:
-        depth = int(self._one((10, 250, 260, 1_000, 1_030, 20_000, 100_000)))
+        depth = int(self._one((10, 250, 260, 1_000, 1_030, 3_000)))
+        if self._draw.random() < 0.01:
+            depth = 100_000
         opening, closing = self._one(((b"[", b"]"), (b'{"a":', b"}")))
         closed = closing * (depth if self._draw.random() < 0.7 else 0)
         return b'{"series":"%b","timestamp":%d,"value":%b1%b}' % (series.encode(), START_MS, opening * depth, closed)

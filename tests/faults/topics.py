@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 from aiokafka.partitioner import murmur2
 
 from tests.faults.fleet import PATIENCE_SECONDS, Fleet, Site
@@ -34,8 +35,11 @@ class Topics:
 
     async def read(self, meaning: str, isolation: Isolation = "read_committed") -> list[Any]:
         """Return every record of a topic, partition after partition."""
+        return [record async for record in self.walk(meaning, isolation)]
+
+    async def walk(self, meaning: str, isolation: Isolation = "read_committed") -> AsyncIterator[Any]:
+        """Yield every record of a topic, partition after partition."""
         topic = self.site.topics[meaning]
-        found: list[Any] = []
         async with self._consumer(isolation) as consumer:
             for tp in [TopicPartition(topic, number) for number in range(self.site.partitions)]:
                 end = (await consumer.end_offsets([tp]))[tp]
@@ -43,8 +47,8 @@ class Topics:
                 await consumer.seek_to_beginning(tp)
                 while await consumer.position(tp) < end:
                     for records in (await consumer.getmany(timeout_ms=200)).values():
-                        found += records
-        return found
+                        for record in records:
+                            yield record
 
     async def ends(self, meaning: str, isolation: Isolation = "read_uncommitted") -> list[int]:
         """Return where each partition of a topic ends; read-committed it ends at the first open transaction."""
@@ -89,6 +93,8 @@ class Topics:
         await admin.start()
         try:
             offsets = await admin.list_consumer_group_offsets(self.site.name)
+        except GroupCoordinatorNotAvailableError:
+            return 0, []  # a young broker: nobody committed anything yet
         finally:
             await admin.close()
         mine = [place for tp, place in offsets.items() if tp.topic == self.site.topics["events"] and place.offset >= 0]

@@ -12,6 +12,8 @@ import orjson
 from tests.faults.fleet import Site
 from tests.faults.topics import Topics, input_of
 
+Inputs = Mapping[tuple[int, int], bytes | None]
+
 
 @dataclass
 class Verdict:
@@ -39,7 +41,10 @@ async def judge(site: Site, *, replay: bool = True) -> Verdict:
     names = ("releases", "ledger", "rejects")
     committed = {name: await topics.read(name) for name in names}
     uncommitted = {name: await topics.read(name, "read_uncommitted") for name in names}
-    inputs = await topics.read("events")
+    # Input may be large: its bytes are kept for the replay alone.
+    inputs = {
+        (record.partition, record.offset): record.value if replay else None async for record in topics.walk("events")
+    }
     verdict = Verdict(inputs=len(inputs), entries=len(committed["ledger"]), rejected=len(committed["rejects"]))
     _answers(verdict, inputs, committed)
     _uncommitted(verdict, committed, uncommitted)
@@ -51,9 +56,9 @@ async def judge(site: Site, *, replay: bool = True) -> Verdict:
     return verdict
 
 
-def _answers(verdict: Verdict, inputs: list[Any], committed: Mapping[str, list[Any]]) -> None:
+def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
     """Each input has one reject, or its ledger entries; nothing is answered twice."""
-    places = {(record.partition, record.offset) for record in inputs}
+    places = set(inputs)
     rejects = Counter(map(input_of, committed["rejects"]))
     decided = {input_of(record) for record in committed["ledger"]}
     verdict.decided = len(decided)
@@ -147,10 +152,10 @@ def _audit(site: Site) -> None:
     assert report["holds"], report["findings"][:5]
 
 
-def _replay(site: Site, inputs: list[Any], committed: Mapping[str, list[Any]]) -> None:
+def _replay(site: Site, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
     """`replay` of the input with the same key gives the same bytes; rejects name the same records and reasons."""
     file, out = site.folder / "inputs.jsonl", site.folder / "replay"
-    file.write_bytes(b"".join(record.value + b"\n" for record in inputs))
+    file.write_bytes(b"".join((value or b"null") + b"\n" for value in inputs.values()))
     site.command(
         "replay", str(file), "--out", str(out), "--key", str(site.key), "--config", str(site.config()), "--json"
     )
