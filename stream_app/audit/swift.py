@@ -25,7 +25,7 @@ def parts_of(text: str) -> list[str]:
     return text.split('"', _DECISION + 1)
 
 
-def advance(series: Series, text: str, parts: list[str]) -> ReleaseEntry | None:  # noqa: C901, PLR0911 - see above
+def advance(series: Series, text: str, parts: list[str]) -> ReleaseEntry | None:  # noqa: C901 - see above
     """Move a series past a release entry and return it if it is what must come next; else change nothing."""
     chain, books = series.chain, series.books
     if books is None or not books.sure or series.closed or chain.old_repeat is not None or len(parts) <= _DECISION:

@@ -36,15 +36,15 @@ async def read_topics(
         TopicError: a topic is not there, or its start was deleted.
         aiokafka.errors.KafkaError: the brokers cannot be reached or refuse.
     """
-    # No group: an audit commits nothing and disturbs nobody.
-    # Without a group every partition of its topics is assigned at the start.
     topics = [topic for topic in (ledger, releases) if topic is not None]
+    await _find(client, topics)
+    # No group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
     consumer = AIOKafkaConsumer(
         *topics, **client, isolation_level="read_committed", enable_auto_commit=False, auto_offset_reset="earliest"
     )
     try:
         await consumer.start()
-        await _assign(consumer, ledger, releases)
+        await _whole(consumer, ledger)
         await _read(consumer, auditor, ledger, progress)
         judged = auditor.pending()
         if judged:
@@ -55,13 +55,21 @@ async def read_topics(
         await consumer.stop()
 
 
-async def _assign(consumer: Any, ledger: str, releases: str | None) -> None:
-    topics = [topic for topic in (ledger, releases) if topic is not None]
-    for topic in topics:
-        if not any(partition.topic == topic for partition in consumer.assignment()):
-            raise TopicError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
-    partitions = list(consumer.assignment())
-    for partition, start in (await consumer.beginning_offsets(partitions)).items():
+async def _find(client: Mapping[str, Any], topics: list[str]) -> None:
+    """Raise `TopicError` for a topic that is not there; a consumer of it would wait for a minute, and not say which."""
+    consumer = AIOKafkaConsumer(**client)
+    try:
+        await consumer.start()
+        missing = set(topics) - await consumer.topics()
+    finally:
+        await consumer.stop()
+    if missing:
+        raise TopicError(f"topic {min(missing)} is not there; make it with `topics`, or set `prefix`")
+
+
+async def _whole(consumer: Any, ledger: str) -> None:
+    """Raise `TopicError` for a topic that does not begin at its first record any more."""
+    for partition, start in (await consumer.beginning_offsets(list(consumer.assignment()))).items():
         if start > 0:
             remedy = "" if partition.topic == ledger else "; audit the ledger alone with --no-releases"
             raise TopicError(

@@ -1,0 +1,127 @@
+"""Event logs by Hypothesis, decided by the worker's own fold: the true ledgers that an audit must find true."""
+
+from typing import Any, NamedTuple
+
+import orjson
+from hypothesis import strategies as st
+
+from stream_app.context import Context, Limits
+from stream_app.decision import Decided, InputRecord, decide
+from stream_app.privacy.key import KeyRing
+from stream_app.rows import SeriesRow
+
+HORIZON = 60  # steps
+DAY_MS = 86_400_000
+ADVANCES = (1, 1, 1, 2, 1, 1, 1, 0, 1, 9)  # steps from one event to the next
+REGISTRATION, NEW_POLICY, END = range(70, 79), range(79, 84), range(84, 85)  # of 85 chances; the rest are events
+SERIES = ("a", 'b"', "ç")
+
+epsilons = st.one_of(
+    st.integers(1, 300).map(lambda nano: float(f"{nano}e-9")),  # so small that every rounding shows
+    st.floats(1e-9, 10.0),
+    st.integers(1, 3),
+)
+values = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "kind": st.just("number"),
+            "lower": st.just(0),
+            "upper": st.just(10),
+            "resolution": st.sampled_from((0.001, 1)),
+        },
+        optional={"sensitivity": st.sampled_from((0.5, 3, 100))},
+    ),
+    st.fixed_dictionaries(
+        {"kind": st.just("counts"), "keys": st.just(["x", "y"])}, optional={"sensitivity": st.integers(1, 9)}
+    ),
+    st.just({"kind": "category", "categories": ["in", "out", True]}),
+    st.fixed_dictionaries(
+        {
+            "kind": st.just("location"),
+            "radius": st.sampled_from((50, 120.5)),
+            "resolution": st.just(10),
+            "bounds": st.just({"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}),
+        }
+    ),
+)
+DATA: dict[str, Any] = {
+    "number": 3.25,
+    "counts": {"x": 3, "y": 0},
+    "category": "in",
+    "location": {"latitude": -10.93934, "longitude": -37.06274},
+}
+
+
+class History(NamedTuple):
+    """What the topics hold after a log, in order, and under which lifetime it was decided."""
+
+    ledger: list[bytes]
+    releases: list[bytes]
+    rejects: list[bytes]
+    lifetime_nano: int | None
+
+
+@st.composite
+def spans(draw: st.DrawFn, step: int) -> list[int | list[int]]:
+    """Return landmark timestamps and intervals, aligned or not."""
+    found: list[int | list[int]] = []
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, HORIZON * step))
+        length = draw(st.integers(0, 5 * step))
+        found.append([start, start + length] if length else start)
+    return found
+
+
+@st.composite
+def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
+    """Return a policy record at level landmark, event or user."""
+    step = draw(st.sampled_from((1, 7, 1000, DAY_MS)))
+    level = draw(st.sampled_from(("landmark",) * 4 + ("event", "user")))
+    protection: dict[str, Any] = {"level": level, "step": step}
+    if level == "landmark":
+        protection |= {"landmarks": draw(spans(step)), "spare": draw(st.integers(0, 4))}
+    if level == "user":
+        protection["length"] = draw(st.integers(1, HORIZON))
+    schemes = [{"name": "uniform"}, {"name": "adaptive"}, {"name": "adaptive", "decrease": 0.9, "minimum": 0.0}]
+    if level != "user":
+        share = draw(st.sampled_from((0, 0.123456789, 0.5, 1)))
+        schemes += [{"name": "skip", "accept_risk": True}, {"name": "balanced", "regular_share": share}]
+    record = {"type": "policy", "series": series, "version": version, "epsilon": draw(epsilons)}
+    record |= {"protection": protection, "scheme": draw(st.sampled_from(schemes)), "value": draw(values)}
+    return record
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Return a log of up to three series, with registrations, versions and ends, as the fold decided it."""
+    lifetime = draw(st.sampled_from((None, None, 10**9, 10**10)))
+    epoch_ms = draw(st.sampled_from((None, DAY_MS)))
+    context = Context(KeyRing("0123456789abcdef", 0, b"k" * 32, epoch_ms), (), Limits(lifetime_nano=lifetime))
+    history = History([], [], [], lifetime)
+    rows: dict[str, SeriesRow] = {}
+    in_force: dict[str, dict[str, Any]] = {}
+    now = dict.fromkeys(SERIES, 0)
+    # One byte a record: single draws would take ten times as long as all that is tested.
+    size = draw(st.integers(1, 120))
+    for byte in draw(st.binary(min_size=size, max_size=size)):
+        chance, series = byte // len(SERIES), SERIES[byte % len(SERIES)]
+        policy = in_force.get(series)
+        if policy is None or chance in NEW_POLICY:
+            record = draw(policies(series, draw(st.integers(1, 3)) if policy is None else policy["version"] + 1))
+        elif chance in REGISTRATION:
+            record = {"type": "landmarks", "series": series, "add": draw(spans(policy["protection"]["step"]))}
+        elif chance in END:
+            record = {"type": "close", "series": series}
+        else:
+            now[series] += ADVANCES[chance % len(ADVANCES)] * policy["protection"]["step"]
+            record = {"series": series, "timestamp": now[series], "value": DATA[policy["value"]["kind"]]}
+        outcome = decide(context, rows.get, InputRecord("events", 0, 0, 0, None, orjson.dumps(record)))
+        if not isinstance(outcome, Decided):
+            history.rejects.append(outcome.message.value)
+            continue
+        rows[series] = outcome.row
+        if record.get("type") == "policy":
+            in_force[series] = record
+        history.ledger.extend(entry.value for entry in outcome.entries)
+        history.releases.extend([outcome.release.value] if outcome.release else [])
+    return history

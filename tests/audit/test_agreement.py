@@ -1,0 +1,85 @@
+"""Two implementations agree: what the fold decides, the audit finds true, and the theorem holds by literal sums."""
+
+from collections import defaultdict
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.audit.histories import History, histories
+from tests.audit.ways import audit
+
+MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@MANY
+@given(histories())
+def test_a_decided_log_holds(history: History) -> None:
+    """No finding in a ledger that the fold wrote, alone and with its releases; the theorem holds by literal sums."""
+    assert audit(history.ledger, lifetime_nano=history.lifetime_nano).findings == ()
+    report = audit(history.ledger, history.releases, history.lifetime_nano)
+    assert report.findings == ()
+    assert (report.entries, report.releases) == (len(history.ledger), len(history.releases))
+    assert_theorem(history.ledger)
+
+
+@settings(MANY, max_examples=100)
+@given(histories(), st.data())
+def test_copies_change_nothing(history: History, data: st.DataObject) -> None:
+    """A stretch that was written twice, as by a batch that was tried again, changes neither findings nor figures."""
+    end = data.draw(st.integers(0, len(history.ledger)))
+    start = data.draw(st.integers(0, end))
+    copied = [*history.ledger[:end], *history.ledger[start:]]
+    plain = audit(history.ledger, history.releases, history.lifetime_nano)
+    report = audit(copied, history.releases, history.lifetime_nano)
+    assert report == plain._replace(repeated=end - start)
+
+
+@settings(MANY, max_examples=100)
+@given(histories(), st.data())
+def test_any_changed_byte_is_found(history: History, data: st.DataObject) -> None:
+    """One bit of one line flipped anywhere, in the ledger or the releases: the verdict fails."""
+    for lines in (history.ledger, history.releases):
+        if not lines:
+            continue
+        place = data.draw(st.integers(0, len(lines) - 1))
+        byte = data.draw(st.integers(0, len(lines[place]) - 1))
+        line = bytearray(lines[place])
+        line[byte] ^= 1 << data.draw(st.integers(0, 7))
+        true, lines[place] = lines[place], bytes(line)
+        assert not audit(history.ledger, history.releases, history.lifetime_nano).holds
+        lines[place] = true
+
+
+def assert_theorem(ledger: list[bytes]) -> None:
+    """For every period, every step t, at every moment: the spends on the final landmarks and t are at most epsilon."""
+    for period in periods(ledger).values():
+        step, budget = period["step"], period["budget"]
+        landmarks = {each for start, end in period["landmarks"] for each in range(start // step, -(-end // step))}
+        spent: dict[int, int] = {}
+        for timestamp, epsilon_nano in period["spends"]:
+            spent[timestamp // step] = epsilon_nano
+            protected = spent if period["level"] == "user" else landmarks
+            on_landmarks = sum(epsilon for at, epsilon in spent.items() if at in protected)
+            for at, epsilon in spent.items():
+                assert on_landmarks + (epsilon if at not in protected else 0) <= budget
+
+
+def periods(ledger: list[bytes]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return for every policy version what it promises, its final landmarks, and what was spent under it, in order."""
+    found: dict[tuple[str, int], dict[str, Any]] = defaultdict(lambda: {"spends": []})
+    for entry in map(orjson.loads, ledger):
+        period = found[entry["series"], entry["policy"]]
+        if entry["entry"] == "policy":
+            protection = entry["parameters"]["protection"]
+            spans = protection.get("landmarks", [])
+            period["landmarks"] = [span if isinstance(span, list) else [span, span + 1] for span in spans]
+            period["level"], period["step"] = protection["level"], protection["step"]
+            period["budget"] = int(Decimal(repr(entry["parameters"]["epsilon"])) * 10**9)
+        elif entry["entry"] == "landmarks":
+            period["landmarks"] += entry["add"]
+        elif entry["entry"] == "release":
+            period["spends"].append((entry["timestamp"], entry.get("epsilon_nano", 0)))
+    return found

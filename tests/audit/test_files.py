@@ -1,0 +1,198 @@
+"""Files and the command: side by side, in bounded memory, with the verdict first and the agreed exit codes."""
+
+import json
+from functools import partial
+from operator import ne
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app.audit import Auditor
+from stream_app.audit.files import LONGEST_LINE, read_files
+from stream_app.audit.report import LISTED
+from stream_app.cli import main
+from tests.audit.ways import audit, codes
+from tests.audit.written import LEDGERS, Written, seal, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a true ledger and its releases."""
+    save(tmp_path, write(LEDGERS["uniform"]))
+    return tmp_path
+
+
+def save(folder: Path, written: Written) -> None:
+    """Write the two files."""
+    (folder / "ledger.jsonl").write_bytes(b"".join(line + b"\n" for line in written.lines()))
+    (folder / "releases.jsonl").write_bytes(b"".join(line + b"\n" for line in written.release_lines()))
+
+
+def run(folder: Path, *more: str) -> int:
+    """Run the command on both files."""
+    return main(["audit", "--ledger", f"{folder}/ledger.jsonl", "--releases", f"{folder}/releases.jsonl", *more])
+
+
+def test_a_true_ledger_exits_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The verdict is the first line."""
+    assert run(folder) == 0
+    assert capsys.readouterr().out.startswith("HOLDS: no findings\n")
+
+
+def test_the_json_contract(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exactly the agreed members, with findings as objects."""
+    assert run(folder, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"holds": True, "series": 1, "entries": 14, "findings": []}
+    written = write(LEDGERS["uniform"])
+    del written.entries[2]
+    save(folder, written)
+    assert run(folder, "--json") == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["holds"] is False
+    assert report["findings"][0] == {
+        "code": "gap",
+        "series": "home-7",
+        "sequence": 4,
+        "message": "sequence 3 missing before it",
+    }
+
+
+def test_findings_exit_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The number of findings stands in the verdict, each with its code, series and sequence."""
+    written = write(LEDGERS["uniform"])
+    written.releases[0]["value"] = 9.0
+    save(folder, written)
+    assert run(folder) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "DOES NOT HOLD: 1 finding"
+    assert lines[1].startswith("changed-release  home-7 #2  ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--ledger", "no-such-file"],
+        ["--ledger", "."],
+        ["--releases", "releases.jsonl"],
+        ["--ledger", "releases.jsonl"],
+        ["--ledger", "ledger.jsonl", "--no-releases"],
+        ["--ledger", "ledger.jsonl", "--picture", "no-such-folder/picture.png"],
+        ["--ledger", "ledger.jsonl", "--picture", "picture.nonsense"],
+        ["--config", "no-such-file"],
+    ],
+)
+def test_what_cannot_be_read_exits_2(
+    folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is printed as a report, and the error names what is to be mended."""
+    monkeypatch.chdir(folder)
+    assert main(["audit", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("landmark-stream audit: ")
+
+
+@pytest.mark.parametrize("lifetime", ["0", "-1", "nan", "much"])
+def test_a_lifetime_is_a_number_above_0(folder: Path, lifetime: str) -> None:
+    """The argument is refused by name."""
+    with pytest.raises(SystemExit) as error:
+        run(folder, f"--lifetime={lifetime}")
+    assert error.value.code == 2
+
+
+def test_a_lifetime_is_heeded(folder: Path) -> None:
+    """Below the first epsilon even the first policy is too much."""
+    assert run(folder, "--lifetime", "1e-7") == 0
+    assert run(folder, "--lifetime", "9.9e-8") == 1
+
+
+def test_a_picture_is_drawn(folder: Path) -> None:
+    """Where matplotlib is there, the file is written in the format of its name."""
+    pytest.importorskip("matplotlib")
+    assert run(folder, "--picture", f"{folder}/picture.png") == 0
+    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_odd_ends_of_lines(folder: Path) -> None:
+    """Empty lines and carriage returns are no records; a last line needs no end; a half one is a finding."""
+    lines = write(LEDGERS["uniform"]).lines()
+    ledger = folder / "ledger.jsonl"
+    ledger.write_bytes(b"\r\n\n".join(lines))
+    assert run(folder) == 0
+    ledger.write_bytes(b"\n".join([*lines[:-1], lines[-1][:50]]))
+    assert run(folder) == 1
+
+
+def test_a_giant_line_is_one_finding(tmp_path: Path) -> None:
+    """A line that no record can be is passed over, not taken into memory, and what follows is read."""
+    lines = write(LEDGERS["uniform"]).lines()
+    ledger = tmp_path / "ledger.jsonl"
+    giant = b'{"series":"' + b"x" * (3 * LONGEST_LINE)
+    ledger.write_bytes(b"\n".join([lines[0], giant, *lines[1:]]))
+    auditor = Auditor()
+    assert read_files(auditor, ledger, None) == len(lines) + 1
+    report = auditor.finish()
+    assert [finding.code for finding in report.findings] == ["malformed-entry"]
+    assert report.entries == len(lines)
+
+
+def test_findings_are_bounded(tmp_path: Path) -> None:
+    """A hostile ledger cannot fill the memory with findings: the rest is counted."""
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_bytes(write(LEDGERS["uniform"]).lines()[0] + b"\nno entry" * (LISTED + 7))
+    auditor = Auditor()
+    read_files(auditor, ledger, None)
+    report = auditor.finish()
+    assert (len(report.findings), report.found) == (LISTED + 1, LISTED + 7)
+    assert report.findings[-1].code == "unlisted"
+    assert report.findings[-1].message == "7 further findings"
+
+
+def test_a_terminal_is_not_driven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A series id from a hostile ledger reaches the terminal escaped."""
+    written = write(LEDGERS["uniform"], "\x1b[2J\nHOLDS: no findings")
+    del written.entries[1]
+    save(tmp_path, written)
+    assert run(tmp_path) == 1
+    output = capsys.readouterr().out
+    assert "\x1b" not in output
+    assert "\nHOLDS" not in output
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_answered(data: bytes) -> None:
+    """Bytes that are no record are a finding each, never an error."""
+    report = audit([data], [data])
+    assert codes(report) == {"malformed-entry", "malformed-release"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(list(LEDGERS)), st.data())
+def test_any_member_of_any_type_is_answered(name: str, data: st.DataObject) -> None:
+    """Whatever stands in a member, sealed anew or not, the audit ends with a finding, never with an error."""
+    written = write(LEDGERS[name])
+    lines, releases = written.lines(), written.release_lines()
+    for records, forged in ((written.entries, lines), (written.releases, releases)):
+        place = data.draw(st.integers(0, len(records) - 1))
+        record = dict(records[place])
+        member = data.draw(st.sampled_from(sorted(record)))
+        record[member] = data.draw(json_values.filter(partial(ne, record[member])))
+        forged[place] = orjson.dumps(record)
+    assert not audit(lines, releases).holds
+
+
+@given(st.recursive(json_values, lambda inner: st.fixed_dictionaries({"protection": inner, "value": inner})))
+def test_any_parameters_are_answered(parameters: object) -> None:
+    """Parameters of any shape are unknown terms or a malformed entry."""
+    written = write(LEDGERS["event"])
+    written.entries[0]["parameters"] = parameters
+    assert not audit(seal(written).lines()).holds

@@ -1,0 +1,84 @@
+"""True ledgers, written by hand, hold: every scheme at every level, registrations, versions, absent steps."""
+
+import pytest
+
+from stream_app.audit import check
+from tests.audit.ways import audit
+from tests.audit.written import LEDGERS, NANO, Written, renumber, seal, write
+
+
+@pytest.mark.parametrize("name", LEDGERS)
+def test_a_true_ledger_holds(name: str) -> None:
+    """No finding, with and without its releases, and the counts are those of the text."""
+    written = write(LEDGERS[name])
+    report = audit(written.lines(), written.release_lines())
+    assert report.findings == ()
+    assert report.holds
+    assert (report.series, report.entries, report.releases) == (1, len(written.entries), len(written.releases))
+    assert audit(written.lines()).holds
+    assert report.spent_nano == sum(entry.get("epsilon_nano", 0) for entry in written.entries)
+
+
+def test_many_series_hold_in_any_mix() -> None:
+    """Series are audited side by side, however they interleave, and `check` is the same in one call."""
+    together = [write(text, name) for name, text in LEDGERS.items()]
+    turns = max(len(written.entries) for written in together)
+    lines = [written.lines()[turn] for turn in range(turns) for written in together if turn < len(written.entries)]
+    releases = [line for written in reversed(together) for line in written.release_lines()]
+    report = check(lines, releases)
+    assert report.findings == ()
+    assert report.series == len(LEDGERS)
+    assert report == check(iter(lines), iter(releases))
+
+
+def test_the_example_of_the_design() -> None:
+    """Section 9: epsilon 1, four landmarks ahead and a spare of two give a regular step 142857148."""
+    text = """
+    policy 1 {"epsilon": 1.0, "scheme": {"name": "adaptive"}, "landmarks": [1, [4000, 7000]], "spare": 2}
+    2 perturbed . 142857148 | 0 5 142857148
+    """
+    written = write(text)
+    assert audit(written.lines()).findings[0].message == "spends 142857148, adaptive proposes 166666670"
+    written = write(text.replace("[1, [4", "[3000, [4").replace("| 0 5", "| 0 6"))
+    assert audit(written.lines(), written.release_lines()).holds
+
+
+def test_another_key_is_told_and_is_no_finding() -> None:
+    """A key may be replaced: the report says so; each chain counts under the key of its last entry."""
+    written = write(LEDGERS["event"])
+    written.entries[-1]["key"] = "f" * 16
+    other = write(LEDGERS["user"], "other")
+    report = audit([*seal(written).lines(), *other.lines()])
+    assert report.holds
+    assert report.keys == {"f" * 16: 1, "0123456789abcdef": 1}
+    assert "more than one noise key" in report.text()
+
+
+def test_the_lifetime_can_be_declared() -> None:
+    """A configured lifetime above the first epsilon, which no ledger shows, allows later versions more."""
+    written = write(LEDGERS["adaptive"])
+    policy = next(entry for entry in written.entries if entry["policy"] == 3)
+    policy["parameters"]["epsilon"] = 1.7e-8
+    policy["budget_nano"] = 17
+    del written.entries[written.entries.index(policy) + 1 :]
+    renumber(written)
+    assert [finding.code for finding in audit(written.lines()).findings] == ["lifetime"]
+    assert audit(written.lines(), lifetime_nano=101).holds
+    assert not audit(written.lines(), lifetime_nano=100).holds
+
+
+def test_an_empty_ledger_holds() -> None:
+    """Nothing was spent, so nothing is wrong; that something was cut off is not to be seen."""
+    report = audit([])
+    assert report.holds
+    assert report.text().startswith("HOLDS")
+
+
+def test_the_report_tells_what_was_read() -> None:
+    """The verdict is the first line; figures are in epsilon, with nine decimals."""
+    written: Written = write(LEDGERS["uniform"])
+    text = audit(written.lines(), written.release_lines()).text().splitlines()
+    assert text[0] == "HOLDS: no findings"
+    assert "spent epsilon 0.000000148 in all" in text
+    assert "largest loss of a series epsilon 0.000000100 (home-7)" in text
+    assert f"{NANO}" not in text
