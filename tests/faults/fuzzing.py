@@ -119,7 +119,7 @@ class Fuzz:
         chance = float(self._draw.random())
         partition = partition_of(key, self._partitions)
         if chance < 0.03:
-            key = None
+            key = None if value is not None else b""  # aiokafka sends no record that is nothing at all
         elif chance < 0.06:
             key = self._draw.bytes(int(self._draw.integers(0, 40)))
         elif chance < 0.09:
