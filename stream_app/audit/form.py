@@ -83,11 +83,15 @@ def _close(values: Values) -> Entry | str:
     return _linked(CloseEntry._make(values))
 
 
-def _linked(entry: Entry) -> Entry | str:
+def _linked(entry: ReleaseEntry | PolicyEntry | LandmarksEntry | CloseEntry) -> Entry | str:
     if not 1 <= entry.sequence <= MAX_SEQUENCE or entry.epoch < 0:
         return "`sequence` or `epoch` is out of range"
+    if not entry.series or entry.policy < 1:
+        return "`series` is empty or `policy` below 1"
     if _KEY.fullmatch(entry.key) is None:
         return "`key` is not 16 hexadecimal digits"
+    if not is_hash(entry.previous) or not is_hash(entry.hash):
+        return "`previous` or `hash` is not 64 hexadecimal digits"
     return entry
 
 
@@ -142,4 +146,19 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
         if name in members and type(members[name]) not in types:
             return f"`{name}` is {type(members[name]).__name__}"
     release = ReleaseRecord(**members)
-    return release if 0 <= release.timestamp <= MAX_TIMESTAMP else "`timestamp` is out of range"
+    if not release.series or release.policy < 1:
+        return "`series` is empty or `policy` below 1"
+    if not all(0 <= at <= MAX_TIMESTAMP for at in (release.timestamp, release.source or 0)):
+        return "`timestamp` or `source` is out of range"
+    if decision == PERTURBED and (members["epsilon_nano"] < 1 or members["scale"] <= 0):
+        return "`epsilon_nano` or `scale` is not above 0"
+    if not all(_is_published(members[name]) for name in ("value", "measurement") if name in members):
+        return "`value` or `measurement` is no number, category, position or counts"
+    return release
+
+
+def _is_published(value: object) -> bool:
+    if isinstance(value, dict):
+        position = value.keys() == {"latitude", "longitude"}
+        return bool(value) and all(type(part) is int or (position and type(part) is float) for part in value.values())
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and value != "")

@@ -4,7 +4,7 @@ import pytest
 
 from stream_app.audit import check
 from tests.audit.ways import audit
-from tests.audit.written import LEDGERS, NANO, Written, renumber, seal, write
+from tests.audit.written import LEDGERS, NANO, Written, cover, renumber, seal, write
 
 
 @pytest.mark.parametrize("name", LEDGERS)
@@ -82,3 +82,17 @@ def test_the_report_tells_what_was_read() -> None:
     assert "spent epsilon 0.000000148 in all" in text
     assert "largest loss of a series epsilon 0.000000100 (home-7)" in text
     assert f"{NANO}" not in text
+
+
+def test_the_last_step_may_end_after_the_last_timestamp() -> None:
+    """A registration of whole steps may reach beyond the year 9999 when the step does."""
+    text = """
+    policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}}
+    253402300799 perturbed . 100 | 0 0 100
+    landmarks [[253402300799, 253402300800]] 0 | 0 0 100
+    """
+    written = write(text.replace('"uniform"}', '"uniform"}, "step": 1000000000'))
+    written.entries[1]["timestamp"] = written.releases[0]["timestamp"] = 253_402_000_000_000
+    written.entries[2]["add"] = [[253_402_000_000_000 + 10**9, 253_402_000_000_000 + 2 * 10**9]]
+    written.entries[2]["landmarks_left"] = 1
+    assert audit(seal(cover(written)).lines(), written.release_lines()).holds

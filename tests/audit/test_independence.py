@@ -1,0 +1,29 @@
+"""The audit is a second implementation: it shares no arithmetic with what writes the ledger."""
+
+import ast
+from pathlib import Path
+
+import stream_app.audit
+
+ROOM = Path(stream_app.audit.__file__).parent
+
+
+def imports(path: Path) -> set[str]:
+    """Return the modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+def test_no_file_imports_what_it_checks() -> None:
+    """Of the program itself only the audit's own files are imported, and one file alone knows JSON."""
+    files = sorted(ROOM.glob("*.py"))
+    assert len(files) > 10
+    for path in files:
+        own = {module for module in imports(path) if module.startswith("stream_app")}
+        assert all(module.startswith("stream_app.audit") for module in own), path.name
+    assert [path.name for path in files if {"orjson", "json"} & imports(path)] == ["reader.py"]
