@@ -1,0 +1,294 @@
+"""The guarantee over long traces: whole logs of JSON records through the real decision, summed up by the test alone."""
+
+import json
+from decimal import Decimal
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from stream_app.context import Context, Limits
+from stream_app.decision import Decided, Rejected
+from stream_app.privacy.guard import Guard
+from tests.run import ADAPTIVE, BALANCED, KEYS, SKIP, UNIFORM, Run, observation, policy
+
+SERIES = "home-7"
+NANO = 10**9
+
+
+Span = tuple[int, int | None]
+"""An offset in steps, and the length of an interval."""
+
+
+class Events(NamedTuple):
+    """Several events in a row, so many steps apart; a gap of 0 is a duplicate, a negative one comes late."""
+
+    gaps: list[int]
+    times: int
+
+
+class Landmarks(NamedTuple):
+    """A registration relative to the present step; an offset with a length is an interval."""
+
+    spans: list[Span]
+
+
+class Version(NamedTuple):
+    """A policy version, its landmarks relative to the present step."""
+
+    epsilon: float
+    scheme: dict[str, object]
+    level: str
+    step: int
+    landmarks: list[Span]
+    spare: int
+    length: int
+
+
+class Close(NamedTuple):
+    """The end of the series."""
+
+
+Move = Events | Landmarks | Version | Close
+
+EPSILONS = st.one_of(
+    st.floats(1e-9, 2.0),
+    st.integers(1, 40).map(lambda whole: float(f"{whole}e-9")),
+    st.sampled_from([0.1, 0.3, 1.0, 1 / 3]),
+)
+ANY_SPANS = st.tuples(st.integers(-5, 60), st.one_of(st.none(), st.none(), st.integers(1, 9)))
+LATER_SPANS = st.tuples(st.integers(1, 80), st.one_of(st.none(), st.integers(1, 30)))
+GAPS = st.lists(st.sampled_from([1, 1, 1, 1, 2, 3, 70, 0, -1]), min_size=1, max_size=9)
+EVENTS = st.builds(Events, GAPS, st.integers(1, 6))
+VERSIONS = st.builds(
+    Version,
+    epsilon=EPSILONS,
+    scheme=st.sampled_from([dict(UNIFORM), dict(ADAPTIVE), dict(SKIP), dict(BALANCED)]),
+    level=st.sampled_from(["landmark", "landmark", "landmark", "event", "user"]),
+    step=st.sampled_from([1, 7, 1000]),
+    landmarks=st.lists(st.one_of(LATER_SPANS, LATER_SPANS, ANY_SPANS), max_size=6),
+    spare=st.integers(0, 3),
+    length=st.integers(1, 200),
+)
+MOVES = st.one_of(EVENTS, EVENTS, EVENTS, st.builds(Landmarks, st.lists(ANY_SPANS, min_size=1, max_size=4)), VERSIONS)
+TRACES = st.tuples(
+    VERSIONS, st.lists(MOVES, min_size=10, max_size=60), st.one_of(st.none(), st.floats(1e-9, 4.0)), st.booleans()
+)
+
+
+class Period:
+    """What one policy version really spent, from the releases alone, and which steps count as landmarks."""
+
+    def __init__(self, version: Version, now_ms: int, start_ms: int, budget_nano: int) -> None:
+        """Begin without spends."""
+        self.step = version.step
+        self.start_ms = start_ms  # the end of the last step decided before it
+        self.level = version.level
+        self.budget_nano = budget_nano
+        self.landmarks = steps_of(version.landmarks, version.step, now_ms) if version.level == "landmark" else set()
+        self.spends: dict[int, int] = {}
+
+    @property
+    def worst_nano(self) -> int:
+        """Return the largest sum of spends over L and any one step t."""
+        if self.level == "user":
+            return sum(self.spends.values())
+        regular = [spend for step, spend in self.spends.items() if step not in self.landmarks]
+        return sum(self.spends.values()) - sum(regular) + max(regular, default=0)
+
+
+def spans_ms(spans: list[Span], step: int, now_ms: int) -> list[int | list[int]]:
+    """Return landmarks as a record carries them, in milliseconds and off the grid."""
+    at = [(max(0, now_ms + offset * step + step // 3), length) for offset, length in spans]
+    return [start if length is None else [start, start + length * step] for start, length in at]
+
+
+def steps_of(spans: list[Span], step: int, now_ms: int) -> set[int]:
+    """Return the steps that spans touch, found millisecond by millisecond (or by tenths of a step)."""
+    steps: set[int] = set()
+    for span in spans_ms(spans, step, now_ms):
+        start, end = span if isinstance(span, list) else (span, span + 1)
+        steps |= {ms // step for ms in range(start, end, max(1, step // 10))} | {(end - 1) // step}
+    return steps
+
+
+class Trace:
+    """One series' log under way: records go in, and after each of them the sums are taken anew."""
+
+    def __init__(self, lifetime: float | None, guard: type[Guard]) -> None:
+        """Begin with nothing."""
+        self.lifetime_nano = None if lifetime is None else int(lifetime * NANO)
+        self.run = Run(Context(KEYS, limits=Limits(lifetime_nano=self.lifetime_nano)), guard)
+        self.periods: list[Period] = []
+        self.version = 0
+        self.now_ms = 0
+        self.decided_ms, self.decided_end_ms = -1, 0
+        self.events = self.versions = self.late_landmarks = self.closed = 0
+
+    def play(self, move: Move) -> None:
+        """Send a move's records and check the theorem after each."""
+        match move:
+            case Events(gaps, times):
+                for gap in gaps * times:
+                    self._event(gap)
+                    self._check()
+            case Landmarks(spans):
+                self._register(spans)
+            case Version():
+                self._version(move)
+            case Close():
+                self.closed += isinstance(self.run.feed({"type": "close", "series": SERIES}), Decided)
+
+    def _event(self, gap: int) -> None:
+        step = self.periods[-1].step if self.periods else 1
+        self.now_ms = max(0, self.now_ms + gap * step)
+        outcome = self.run.feed(observation(SERIES, self.now_ms, (self.now_ms % 11000) / 1000))
+        if isinstance(outcome, Decided) and outcome.release is not None:
+            release = json.loads(outcome.release.value)
+            period = self.periods[-1]
+            assert release["timestamp"] == self.now_ms // period.step * period.step
+            assert release["timestamp"] > self.decided_ms
+            self.decided_ms = release["timestamp"]
+            self.decided_end_ms = self.decided_ms + period.step
+            period.spends[release["timestamp"] // period.step] = release.get("epsilon_nano", 0)
+            self.events += 1
+        else:
+            self.now_ms = max(self.now_ms, self.decided_ms)
+
+    def _register(self, spans: list[Span]) -> None:
+        outcome = self.run.feed(
+            {"type": "landmarks", "series": SERIES, "add": spans_ms(spans, self._step, self.now_ms)}
+        )
+        if not self.periods:
+            assert isinstance(outcome, Rejected)
+            return
+        period = self.periods[-1]
+        added = steps_of(spans, period.step, self.now_ms)
+        passed = {step for step in added if step in period.spends or step < max(period.spends, default=0)}
+        before = {step for step in added if step * period.step < period.start_ms}
+        if isinstance(outcome, Decided):
+            assert period.level == "landmark"
+            assert not before
+            self.late_landmarks += bool(passed - period.landmarks)
+            period.landmarks |= added
+        elif period.level == "landmark" and not self.closed:
+            assert passed or before, "landmarks after the last decided step are always allowed"
+        self._check()
+
+    @property
+    def _step(self) -> int:
+        return self.periods[-1].step if self.periods else 1
+
+    def _version(self, move: Version) -> None:
+        self.version += 1
+        protection: dict[str, object] = {"level": move.level, "step": move.step}
+        if move.level == "landmark":
+            landmarks = spans_ms(move.landmarks, move.step, self.now_ms)
+            protection |= {"landmarks": landmarks, "spare": move.spare}
+        if move.level == "user":
+            protection["length"] = move.length
+        record = policy(SERIES, self.version, epsilon=move.epsilon, protection=protection, scheme=move.scheme)
+        outcome = self.run.feed(record)
+        if isinstance(outcome, Decided):
+            budget_nano = int(Decimal(repr(move.epsilon)) * NANO)
+            self.periods.append(Period(move, self.now_ms, self.decided_end_ms, budget_nano))
+            self.versions += 1
+        self._check()
+
+    def _check(self) -> None:
+        """Assert the theorem for every t of every period, and the lifetime over all of them."""
+        for period in self.periods:
+            assert period.worst_nano <= period.budget_nano
+        if self.periods:
+            lifetime = self.periods[0].budget_nano if self.lifetime_nano is None else self.lifetime_nano
+            used = sum(period.worst_nano for period in self.periods[:-1])
+            assert used + self.periods[-1].budget_nano <= lifetime
+
+
+def play(trace: tuple[Version, list[Move], float | None, bool], guard: type[Guard] = Guard) -> Trace:
+    """Play a trace to its end; with a close somewhere if it says so."""
+    first, moves, lifetime, closing = trace
+    played = Trace(lifetime, guard)
+    played.play(first)
+    if closing:
+        moves = [*moves[: len(moves) * 3 // 4], Close(), *moves[len(moves) * 3 // 4 :]]
+    for move in moves:
+        played.play(move)
+    if closing and played.closed:
+        assert isinstance(played.run.feed(observation(SERIES, played.now_ms + 10**6, 1.0)), Rejected)
+    return played
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(TRACES)
+def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None, bool]) -> None:
+    """Over long logs with versions, registrations and closings, every sum holds after every record."""
+    play(trace)
+
+
+class _NeverRefuses(Guard):
+    """Charges decided steps without asking whether they fit."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        budget, spent, peak = self
+        return Guard(budget, spent + steps * peak, peak)
+
+
+class _DoesNotCharge(Guard):
+    """Asks whether decided steps fit, and books nothing."""
+
+    def charge_passed(self, steps: int) -> Guard | None:
+        return Guard(*self) if Guard(*self).charge_passed(steps) else None
+
+
+class _LandmarksEndThePeak(Guard):
+    """Takes the largest regular spend to be over when a landmark spends."""
+
+    def spend(self, *, landmark: bool, spend_nano: int) -> Guard | None:
+        after = Guard(*self).spend(landmark=landmark, spend_nano=spend_nano)
+        return after._replace(regular_peak_nano=0) if after and landmark else after
+
+
+class _LandmarksAreFree(Guard):
+    """Books nothing for a landmark."""
+
+    def spend(self, *, landmark: bool, spend_nano: int) -> Guard | None:
+        after = Guard(*self).spend(landmark=landmark, spend_nano=spend_nano)
+        return Guard(*self) if after and landmark else after
+
+
+@pytest.mark.parametrize("guard", [_NeverRefuses, _DoesNotCharge, _LandmarksEndThePeak, _LandmarksAreFree])
+def test_a_broken_guard_is_caught(guard: type[Guard]) -> None:
+    """The same logs under a broken guard break some sum, and the same check sees it."""
+
+    @settings(
+        max_examples=1000,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+        database=None,
+        derandomize=True,
+    )
+    @given(TRACES)
+    def broken(trace: tuple[Version, list[Move], float | None, bool]) -> None:
+        play(trace, guard)
+
+    with pytest.raises(AssertionError):
+        broken()
+
+
+def test_traces_are_long_and_varied() -> None:
+    """What Hypothesis draws holds hundreds of decided steps, several versions, late registrations and closings."""
+    seen: list[Trace] = []
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @given(TRACES)
+    def collect(trace: tuple[Version, list[Move], float | None, bool]) -> None:
+        seen.append(play(trace))
+
+    collect()
+    assert max(trace.events for trace in seen) > 200
+    assert max(trace.versions for trace in seen) > 2
+    assert sum(trace.late_landmarks for trace in seen) > 3
+    assert sum(trace.closed for trace in seen) > 5

@@ -1,0 +1,102 @@
+"""A run without Kafka: records go through the real decision one by one, what comes out is kept as bytes."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from stream_app.context import Context, DefaultPolicy, Limits
+from stream_app.decision import Decided, InputRecord, Rejected, decide
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.key import KeyRing
+from stream_app.privacy.policy import policy_of
+from stream_app.rows import SeriesRow
+
+KEYS = KeyRing("0123456789abcdef", 0, bytes(range(32)))
+Record = Mapping[str, object]
+
+NUMBER: Record = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+LOCATION: Record = {
+    "kind": "location",
+    "radius": 500,
+    "resolution": 10,
+    "bounds": {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0},
+}
+COUNTS: Record = {"kind": "counts", "keys": ["walk", "ride", "rest"], "sensitivity": 2}
+CATEGORY: Record = {"kind": "category", "categories": ["none", "contact", "ill", True]}
+KINDS = {"number": NUMBER, "location": LOCATION, "counts": COUNTS, "category": CATEGORY}
+UNIFORM: Record = {"name": "uniform"}
+ADAPTIVE: Record = {"name": "adaptive"}
+SKIP: Record = {"name": "skip", "accept_risk": True}
+BALANCED: Record = {"name": "balanced"}
+SCHEMES = {"uniform": UNIFORM, "adaptive": ADAPTIVE, "skip": SKIP, "balanced": BALANCED}
+
+
+def policy(series: str, version: int = 1, **members: object) -> dict[str, object]:
+    """Return a policy record; what is not given is a plain number under Uniform."""
+    record: dict[str, object] = {"type": "policy", "series": series, "version": version, "epsilon": 1.0}
+    return record | {"protection": {"level": "landmark"}, "scheme": UNIFORM, "value": NUMBER} | members
+
+
+def observation(series: str, timestamp_ms: int, value: object) -> dict[str, object]:
+    """Return an observation record."""
+    return {"type": "observation", "series": series, "timestamp": timestamp_ms, "value": value}
+
+
+def default(glob: str, **members: object) -> DefaultPolicy:
+    """Return a default policy for the series that match a glob."""
+    record = policy(glob) | members
+    parameters = {name: part for name, part in record.items() if name not in {"type", "series", "version"}}
+    return DefaultPolicy(glob, policy_of(parameters, 1))
+
+
+class Run:
+    """A log being decided; outputs of all series in order, and the rows."""
+
+    def __init__(self, context: Context | None = None, guard: type[Guard] = Guard) -> None:
+        """Begin; ``guard`` is what the states of this run hold, so that a broken one can be tried."""
+        self.context = context or Context(KEYS)
+        self.guard = guard
+        self.rows: dict[str, SeriesRow] = {}
+        self.releases: list[bytes] = []
+        self.ledger: list[bytes] = []
+        self.rejects: list[bytes] = []
+        self.offset = 0
+
+    def lookup(self, series: str) -> SeriesRow | None:
+        """Return the row of a series."""
+        row = self.rows.get(series)
+        if row is None or self.guard is Guard:
+            return row
+        return row._replace(state=row.state._replace(guard=self.guard(*row.state.guard)))
+
+    def feed(
+        self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0
+    ) -> Decided | Rejected:
+        """Decide one record and keep what comes out."""
+        value = json.dumps(record).encode() if isinstance(record, Mapping) else record
+        found = InputRecord("landmark.events", 0, self.offset, appended_ms, key, value)
+        outcome = decide(self.context, self.lookup, found)
+        self.offset += 1
+        if isinstance(outcome, Rejected):
+            self.rejects.append(outcome.message.value)
+            return outcome
+        self.rows[outcome.row.series] = outcome.row
+        self.ledger += [entry.value for entry in outcome.entries]
+        if outcome.release is not None:
+            self.releases.append(outcome.release.value)
+        return outcome
+
+    def feed_all(self, records: Iterable[Record | bytes | None]) -> "Run":
+        """Decide records in order."""
+        for record in records:
+            self.feed(record)
+        return self
+
+    @property
+    def outputs(self) -> tuple[list[bytes], list[bytes], list[bytes]]:
+        """Return all bytes that came out."""
+        return self.releases, self.ledger, self.rejects
+
+
+def limited(**limits: object) -> Context:
+    """Return a context with an operator's caps."""
+    return Context(KEYS, limits=Limits(**limits))  # type: ignore[arg-type]
