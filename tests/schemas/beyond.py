@@ -1,0 +1,266 @@
+"""What the decoder refuses and a JSON Schema cannot: the one table of the rules that stand in words alone.
+
+Each rule is written a second time here, as plainly as it can be, and has an example that breaks it and no other.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from tests.schemas.catalogue import strict_validator
+
+LARGEST_RECORD_BYTES = 262_144
+LARGEST_SERIES_BYTES = 200
+DEEPEST = 1024
+MOST_CELLS = 2**50
+STRETCH = 1.005
+METRES_PER_DEGREE = math.tau * 6_371_008.8 / 360
+
+
+class Sent(NamedTuple):
+    """A document that fits the schema of its record, and the bytes that were sent."""
+
+    record: str
+    document: Any
+    value: bytes
+
+
+class Rule(NamedTuple):
+    """A rule: its name, why no schema says it, whether a document breaks it, and one that does."""
+
+    name: str
+    reason: str
+    broken: Callable[[Sent], bool]
+    example: Sent
+
+
+def sent(record: str, document: Any) -> Sent:
+    """Return a document as it is sent."""
+    return Sent(record, document, json.dumps(document).encode())
+
+
+def broken_rules(document: Sent) -> list[str]:
+    """Return the names of all rules that a document breaks."""
+    return [rule.name for rule in RULES if rule.broken(document)]
+
+
+def _whole_floats(given: Sent) -> bool:
+    return not strict_validator(given.record).is_valid(given.document)
+
+
+def _long_series(given: Sent) -> bool:
+    return len(given.document["series"].encode("utf-8", "surrogatepass")) > LARGEST_SERIES_BYTES
+
+
+def _long_record(given: Sent) -> bool:
+    return len(given.value) > LARGEST_RECORD_BYTES
+
+
+def _lone_surrogate(given: Sent) -> bool:
+    texts = (node for node, _ in _nodes(given.document) if isinstance(node, str))
+    return any("\ud800" <= letter <= "\udfff" for text in texts for letter in text)
+
+
+def _beyond_doubles(given: Sent) -> bool:
+    try:
+        return any(math.isinf(float(node)) for node, _ in _nodes(given.document) if isinstance(node, int | float))
+    except OverflowError:
+        return True
+
+
+def _deep(given: Sent) -> bool:
+    return any(depth > DEEPEST for node, depth in _nodes(given.document) if isinstance(node, list | dict))
+
+
+def _nodes(document: Any) -> Iterator[tuple[Any, int]]:
+    """Yield every value and member name with its depth, however deep."""
+    open_nodes = [(document, 1)]
+    while open_nodes:
+        node, depth = open_nodes.pop()
+        yield node, depth
+        if isinstance(node, dict):
+            open_nodes += [(name, depth + 1) for name in node]
+            open_nodes += [(value, depth + 1) for value in node.values()]
+        elif isinstance(node, list):
+            open_nodes += [(value, depth + 1) for value in node]
+
+
+def _backward_interval(given: Sent) -> bool:
+    spans = {
+        "landmarks": lambda: given.document["add"],
+        "policy": lambda: given.document["protection"].get("landmarks", []),
+    }.get(given.record, list)()
+    return any(isinstance(span, list) and span[0] >= span[1] for span in spans)
+
+
+def _value(given: Sent, kind: str) -> dict[str, Any] | None:
+    """Return a policy's `value` if it is of a kind."""
+    value: dict[str, Any] | None = given.document["value"] if given.record == "policy" else None
+    return value if value and value["kind"] == kind else None
+
+
+def _exact(number: float) -> Fraction:
+    return Fraction(repr(float(number)))
+
+
+def _ends(value: dict[str, Any]) -> tuple[int, int]:
+    """Return the first and the last grid point of a number."""
+    resolution = _exact(value["resolution"])
+    return math.ceil(_exact(value["lower"]) / resolution), math.floor(_exact(value["upper"]) / resolution)
+
+
+def _coarse_grid(given: Sent) -> bool:
+    value = _value(given, "number")
+    return value is not None and _ends(value)[1] <= _ends(value)[0]
+
+
+def _fine_grid(given: Sent) -> bool:
+    value = _value(given, "number")
+    if value is None:
+        return False
+    low, high = _ends(value)
+    return max(high - low, abs(low), abs(high)) > MOST_CELLS
+
+
+def _sides(given: Sent) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return the ends of a location's box: south and north, west and east."""
+    value = _value(given, "location")
+    bounds = value and value["bounds"]
+    return bounds and ((bounds["south"], bounds["north"]), (bounds["west"], bounds["east"]))
+
+
+def _turned_box(given: Sent) -> bool:
+    sides = _sides(given)
+    return sides is not None and any(low >= high for low, high in sides)
+
+
+def _wide_box(given: Sent) -> bool:
+    sides = _sides(given)
+    half = math.radians(max(high - low for low, high in sides)) / 2 if sides else 0
+    return half > 0 and half / math.sin(half) > STRETCH
+
+
+def _coarse_lattice(given: Sent) -> bool:
+    sides = _sides(given)
+    if sides is None or _turned_box(given):
+        return False
+    south, north = sides[0]
+    shrink = (1, math.cos(math.radians(max(abs(south), abs(north)))))
+    per_degree = [METRES_PER_DEGREE * each / given.document["value"]["resolution"] for each in shrink]
+    points = zip(sides, per_degree, strict=True)
+    return any(math.floor(high * cells) <= math.ceil(low * cells) for (low, high), cells in points)
+
+
+def _strange_substitute(given: Sent) -> bool:
+    counts, category = _value(given, "counts"), _value(given, "category")
+    if counts and isinstance(counts.get("invalid"), dict):
+        return not counts["invalid"].keys() <= set(counts["keys"])
+    if category and category.get("invalid", "reject") != "reject":
+        return category["invalid"] not in category["categories"]
+    return False
+
+
+def _nested(depth: int) -> Sent:
+    """Return an observation whose value is lists in lists, made without the recursion of a JSON codec."""
+    value: list[Any] = []
+    for _ in range(depth - 1):
+        value = [value]
+    text = b'{"series": "home-7", "timestamp": 5, "value": %b}' % (b"[" * depth + b"]" * depth)
+    return Sent("observation", {"series": "home-7", "timestamp": 5, "value": value}, text)
+
+
+def _observation(**members: Any) -> Sent:
+    return sent("observation", {"series": "home-7", "timestamp": 5, "value": 1.5} | members)
+
+
+def _policy(value: dict[str, Any], **protection: Any) -> Sent:
+    members = {"type": "policy", "series": "home-7", "version": 1, "epsilon": 1, "scheme": {"name": "uniform"}}
+    return sent("policy", members | {"protection": {"level": "landmark"} | protection, "value": value})
+
+
+_NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+_BOUNDS = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
+_LOCATION = {"kind": "location", "radius": 500, "resolution": 10, "bounds": _BOUNDS}
+
+RULES = (
+    Rule(
+        "an integer has no fraction and no exponent",
+        "to JSON Schema 1.0 is an integer; a decoder that took it would need a rule for 1e400 too",
+        _whole_floats,
+        _observation(timestamp=5.0),
+    ),
+    Rule(
+        "a series id has at most 200 bytes in UTF-8",
+        "lengths of a schema count characters",
+        _long_series,
+        _observation(series="é" * 101),
+    ),
+    Rule(
+        "a record has at most 262144 bytes",
+        "a schema sees the document, not its bytes",
+        _long_record,
+        _observation(value="x" * LARGEST_RECORD_BYTES),
+    ),
+    Rule(
+        "a text holds no half of a surrogate pair",
+        "it has no UTF-8, and what a reader makes of its escape differs",
+        _lone_surrogate,
+        _observation(value="\ud800"),
+    ),
+    Rule(
+        "a number is no larger than a double",
+        "JSON has numbers of any size, and raw values have no declared range",
+        _beyond_doubles,
+        _observation(value=10**400),
+    ),
+    Rule(
+        "a record nests at most 1024 deep",
+        "schemas have no depth",
+        _deep,
+        _nested(DEEPEST),
+    ),
+    Rule(
+        "an interval starts before its end",
+        "schemas do not compare members",
+        _backward_interval,
+        _policy(_NUMBER, landmarks=[[9, 5]]),
+    ),
+    Rule(
+        "lower .. upper holds two multiples of resolution",
+        "schemas do not compute",
+        _coarse_grid,
+        _policy(_NUMBER | {"resolution": 11}),
+    ),
+    Rule(
+        "the grid ends within 2^50 times resolution",
+        "schemas do not compute",
+        _fine_grid,
+        _policy(_NUMBER | {"resolution": 1e-16}),
+    ),
+    Rule(
+        "south lies below north and west below east",
+        "schemas do not compare members",
+        _turned_box,
+        _policy(_LOCATION | {"bounds": _BOUNDS | {"west": -36.9}}),
+    ),
+    Rule(
+        "the plane stretches no distance within the bounds by more than 0.5 %",
+        "schemas do not compute",
+        _wide_box,
+        _policy(_LOCATION | {"bounds": _BOUNDS | {"north": 9}}),
+    ),
+    Rule(
+        "the bounds hold two lattice points a side",
+        "schemas do not compute",
+        _coarse_lattice,
+        _policy(_LOCATION | {"resolution": 100_000}),
+    ),
+    Rule(
+        "a substitute is a value of its kind",
+        "schemas do not look members up in other members",
+        _strange_substitute,
+        _policy({"kind": "counts", "keys": ["walk"], "invalid": {"ride": 1}}),
+    ),
+)

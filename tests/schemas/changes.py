@@ -1,0 +1,85 @@
+"""Documents near a given one: one member or item gone, replaced or added, at any depth."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+
+Path = tuple[str | int, ...]
+ANYTHING: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 2, 90, 2**53, LAST_TIMESTAMP_MS, LAST_TIMESTAMP_MS + 1, 10**20, 10**400),
+    *(0.5, -0.5, 1.0, 1e3, 1e-10, 1e-101, 1e17, 1e101),
+    *("", "a", "reject", "x" * 200, "x" * 201, "é" * 101, "\ud800"),
+    *([], [1], [1, 2], [2, 1], [1, 1], [1, 2, 3], [[1, 2]], [2.0, 3], ["a", "b"], ["a", "a"], [True, False]),
+    *({}, {"a": 1}, {"latitude": -10.9, "longitude": 400}),
+)
+"""What a member or an item is replaced with, whatever it was."""
+NAMES = {
+    "type": ("observation", "policy", "landmarks", "close", "contribution"),
+    "level": ("landmark", "event", "user", "w-event"),
+    "name": ("uniform", "adaptive", "skip", "balanced", "bd"),
+    "kind": ("number", "counts", "location", "category"),
+    "filter": ("none", "level"),
+}
+"""Words that mean something, under the member where they do."""
+ADDED = {
+    **{"length": (1, None), "landmarks": ([], [5]), "spare": (0, 3), "accept_risk": (True, False), "minimum": (0.2,)},
+    **{"regular_share": (0.2, True), "sensitivity": (2, 0.5, None), "clamp": (False,), "filter": (None,)},
+    **{"invalid": (0, True, {"a": 1}, "contact"), "dummies": ({},), "collect": ({},), "timestamp": (7,), "key": (1,)},
+}
+"""Members that an object may gain, each with values that may suit it."""
+
+
+def places(document: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield where every value stands, that of the whole document last."""
+    inner = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    for name, value in inner:
+        yield from places(value, (*path, name))
+    yield path
+
+
+def at(document: Any, path: Path) -> Any:
+    """Return the value at a place."""
+    for name in path:
+        document = document[name]
+    return document
+
+
+def replaced(document: Any, path: Path, value: Any) -> Any:
+    """Return a copy with another value at a place."""
+    if not path:
+        return value
+    changed = copy.deepcopy(document)
+    at(changed, path[:-1])[path[-1]] = value
+    return changed
+
+
+def removed(document: Any, path: Path) -> Any:
+    """Return a copy without the member or item at a place."""
+    changed = copy.deepcopy(document)
+    del at(changed, path[:-1])[path[-1]]
+    return changed
+
+
+def added(document: Any, path: Path, name: str, value: Any) -> Any:
+    """Return a copy in which the object at a place has one more member, or another value in it."""
+    changed = copy.deepcopy(document)
+    at(changed, path)[name] = value
+    return changed
+
+
+def changes(document: Any) -> Iterator[Any]:
+    """Yield every document that is one change away."""
+    for path in places(document):
+        found = at(document, path)
+        if path:
+            yield removed(document, path)
+        for value in ANYTHING:
+            yield replaced(document, path, value)
+        for value in NAMES.get(str(path[-1]) if path else "", ()):
+            yield replaced(document, path, value)
+        if isinstance(found, dict):
+            for name, values in ADDED.items():
+                for value in values:
+                    yield added(document, path, name, value)
