@@ -11,7 +11,7 @@ from typing import NamedTuple, assert_never
 from stream_app.privacy.entry import CloseEntry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.key import KeyRing
-from stream_app.privacy.landmarks import Interval, aligned
+from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise import coin_stream, noise_stream
 from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel
@@ -229,6 +229,8 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
     if add.count_before(-(-state.period_start_ms // policy.step_ms)):
         return Refused("refused-landmark")
     union = state.landmarks.union(add)
+    if len(union.intervals) > MOST_INTERVALS:
+        return Refused("refused-landmark")
     next_step = state.last_step + 1
     passed = union.count_before(next_step) - state.landmarks.count_before(next_step)
     guard = state.guard.charge_passed(passed)

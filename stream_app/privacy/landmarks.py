@@ -8,6 +8,9 @@ from itertools import accumulate
 Interval = tuple[int, int]
 """Steps ``[first, end)`` by index: a step's start is its index times the step's length."""
 
+MOST_INTERVALS = 65_536
+"""Intervals of one series, two megabytes as a row: a row that no topic takes would stop its partition for ever."""
+
 
 @dataclass(frozen=True, slots=True)
 class LandmarkSet:
