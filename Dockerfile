@@ -1,10 +1,11 @@
 # The worker's image: installed once in a stage with a compiler's leftovers, run in one without them, never as root.
 FROM python:3.11-slim AS build
 WORKDIR /build
-COPY pyproject.toml constraints.txt README.md ./
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
+COPY pyproject.toml setup.py constraints.txt README.md ./
 COPY stream_app stream_app
 RUN python -m venv /opt/landmark-stream \
-    && /opt/landmark-stream/bin/pip install --no-cache-dir --constraint constraints.txt .
+    && LANDMARK_STREAM_COMPILE=1 /opt/landmark-stream/bin/pip install --no-cache-dir --constraint constraints.txt .
 
 FROM python:3.11-slim
 COPY --from=build /opt/landmark-stream /opt/landmark-stream

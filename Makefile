@@ -8,7 +8,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format install constraints clean
+.PHONY: compiled help demo test lint format install constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -32,6 +32,9 @@ format: $(TEST)  ## Put the code in the formatter's shape
 	$(BIN)/ruff format
 
 install: $(TEST)  ## Make the environment alone
+
+compiled: $(STAMP)  ## Compile the path of every event in place (about twice as fast; remove with `make clean`)
+	LANDMARK_STREAM_COMPILE=1 $(BIN)/pip install -qq --no-deps --disable-pip-version-check -c constraints.txt -e .
 
 constraints:  ## Take the newest versions of all dependencies into constraints.txt
 	rm -rf build/constraints

@@ -139,7 +139,7 @@ def _counts_measured(
     b = kind.scale(spend_nano)
     r = 2 * b * b
     if not state:
-        levels = (part for z in cells for part in (float(z), 0.0) * models)
+        levels = (part for z in list(cells) for part in (float(z), 0.0) * models)
         return (r,) * models + tuple(levels), cells
     s = kind.sensitivity
     gains: list[float] = []
@@ -150,7 +150,7 @@ def _counts_measured(
         gains.append(gain)
         new.append(p * (1 - gain))
     estimates: list[int] = []
-    for cell, z in enumerate(cells):
+    for cell, z in enumerate(list(cells)):
         best = chosen = 0.0
         for n, gain in enumerate(gains):
             at = models + 2 * (cell * models + n)

@@ -33,7 +33,7 @@ class Counts:
         """Return every count plus discrete Laplace noise of rate ``e / sensitivity``; loss at most ``spend_nano``."""
         denominator = self.sensitivity * NANO
         # PRIVACY: noise of rate e/sensitivity a cell; neighbours differ by at most `sensitivity` summed over the cells.
-        noisy = (cell + discrete_laplace(stream, spend_nano, denominator) for cell in cells)
+        noisy = (cell + discrete_laplace(stream, spend_nano, denominator) for cell in list(cells))
         return ReleasedCells(tuple(max(-LARGEST_COUNT, min(cell, LARGEST_COUNT)) for cell in noisy))
 
     def scale(self, spend_nano: int) -> float:
@@ -42,12 +42,12 @@ class Counts:
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether ``keys * sensitivity / e`` exceeds the L1 distance of two measurements."""
-        change = sum(abs(new - old) for new, old in zip(current, previous, strict=True))
+        change = sum(abs(new - old) for new, old in zip(list(current), list(previous), strict=True))
         return len(self.keys) * self.sensitivity * NANO > change * spend_nano
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate without negative counts (unless ``clamp`` is false)."""
-        return ReleasedCells(tuple(max(0, cell) for cell in cells)) if self.clamped else cells
+        return ReleasedCells(tuple(max(0, cell) for cell in list(cells))) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> dict[str, int]:
         """Return the counts by key."""

@@ -1,0 +1,43 @@
+"""Compiles the path of every event with mypyc, when asked to: `LANDMARK_STREAM_COMPILE=1 pip install .`, `make compiled`.
+
+The same files run as Python otherwise; both give the same bytes (tests/test_compiled.py). Not the default: it needs a C
+compiler and a minute, and in a checkout a compiled module would hide later changes of its source.
+"""
+
+import os
+import sys
+from typing import Any
+
+from setuptools import setup
+
+CORE = """axis entry fold guard key kind_form landmarks laplace level noise planar policy randomness rational raw reason
+release response scheme state"""
+KINDS = "__init__ category counts location number"
+OUTSIDE = "context decision rows wire"
+BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}
+
+
+def compiled_files() -> list[str]:
+    """Return the files that every event passes."""
+    return [
+        *(f"stream_app/privacy/{name}.py" for name in CORE.split()),
+        *(f"stream_app/privacy/kinds/{name}.py" for name in KINDS.split()),
+        *(f"stream_app/{name}.py" for name in OUTSIDE.split()),
+    ]
+
+
+def extensions() -> list[Any]:
+    """Return the extension modules to build; none unless asked for."""
+    # The hooks of an installation run this file several times: only the last of them builds.
+    if os.environ.get("LANDMARK_STREAM_COMPILE") != "1" or not BUILDS & set(sys.argv):
+        return []
+    from mypyc.build import mypycify  # noqa: PLC0415 - only where it compiles
+
+    modules = mypycify(["--ignore-missing-imports", *compiled_files()], opt_level="2", group_name="stream_app.core")
+    for module in modules:
+        # A fused multiply-add rounds once where two operations round twice: machines would disagree on an estimate.
+        module.extra_compile_args.append("-ffp-contract=off")
+    return list(modules)
+
+
+setup(ext_modules=extensions())

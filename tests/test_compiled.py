@@ -1,0 +1,93 @@
+"""The compiled path of an event gives the same bytes as its source run by Python."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_app import keyfile, wire
+
+ROOT = Path(__file__).parent.parent
+EVENTS = 400
+KINDS: dict[str, tuple[dict[str, object], object]] = {
+    "number": ({"kind": "number", "lower": -3, "upper": 10, "resolution": 0.01}, 4.237),
+    "counts": ({"kind": "counts", "keys": ["walk", "ride"], "sensitivity": 2}, {"walk": 12}),
+    "category": ({"kind": "category", "categories": ["home", "work", True]}, "work"),
+    "location": (
+        {
+            "kind": "location",
+            "radius": 150,
+            "resolution": 1,
+            "bounds": {"south": 47.0, "west": 8.0, "north": 47.9, "east": 9.0},
+        },
+        {"latitude": 47.3769, "longitude": 8.5417},
+    ),
+}
+SCHEMES: tuple[dict[str, object], ...] = ({"name": "uniform"}, {"name": "adaptive"}, {"name": "balanced"})
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler, so nothing is ever compiled")
+def test_compiled_and_interpreted_runs_write_the_same_bytes(tmp_path: Path) -> None:
+    """Every kind under every scheme, filter on and off, comes out equal to the byte."""
+    events = tmp_path / "events.jsonl"
+    events.write_bytes(b"".join(_events()))
+    keyfile.create(tmp_path / "key")
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "stream_app", tree / "stream_app", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    shutil.copy(ROOT / "setup.py", tree)
+    interpreted = _replay(tree, events, tmp_path)
+    assert not list(tree.rglob("*.so"))
+    build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    subprocess.run(build, cwd=tree, env={**_environment(), "LANDMARK_STREAM_COMPILE": "1"}, check=True, timeout=800)
+    assert len(list((tree / "stream_app" / "privacy").glob("*.so"))) > 10
+    compiled = _replay(tree, events, tmp_path)
+    assert compiled == interpreted
+    assert interpreted["releases"].count(b"perturbed") > EVENTS
+
+
+def _events() -> list[bytes]:
+    lines = []
+    for kind, (value, raw) in KINDS.items():
+        for scheme in SCHEMES:
+            for level in ("none", "level"):
+                series = f"{kind}-{scheme['name']}-{level}"
+                policy = {
+                    "type": "policy",
+                    "series": series,
+                    "version": 1,
+                    "epsilon": 2.5,
+                    "protection": {"level": "landmark", "landmarks": [[30, 60]], "step": 10, "spare": 1},
+                    "scheme": scheme,
+                    "filter": level,
+                    "value": value,
+                }
+                lines.append(policy)
+                lines += [{"series": series, "timestamp": 10 * step, "value": raw} for step in range(EVENTS)]
+                lines.append({"type": "landmarks", "series": series, "add": [10 * EVENTS + 50]})
+    return [wire.dump(line) + b"\n" for line in lines]
+
+
+def _replay(tree: Path, events: Path, folder: Path) -> dict[str, bytes]:
+    out = folder / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "stream_app",
+        "replay",
+        str(events),
+        "--out",
+        str(out),
+        "--key",
+        str(folder / "key"),
+    ]
+    subprocess.run(command, cwd=tree, env=_environment(), check=True, capture_output=True, timeout=300)
+    return {name: (out / f"{name}.jsonl").read_bytes() for name in ("releases", "ledger", "rejects")}
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}  # noqa: TID251 - a child's
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
