@@ -8,7 +8,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: compiled help demo test lint format install constraints clean
+.PHONY: help demo test lint format install compiled constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -33,7 +33,7 @@ format: $(TEST)  ## Put the code in the formatter's shape
 
 install: $(TEST)  ## Make the environment alone
 
-compiled: $(STAMP)  ## Compile the path of every event in place (about twice as fast; remove with `make clean`)
+compiled: $(DEMO)  ## Compile the path of every event in place (about twice as fast; remove with `make clean`)
 	LANDMARK_STREAM_COMPILE=1 $(BIN)/pip install -qq --no-deps --disable-pip-version-check -c constraints.txt -e .
 
 constraints:  ## Take the newest versions of all dependencies into constraints.txt
@@ -44,6 +44,7 @@ constraints:  ## Take the newest versions of all dependencies into constraints.t
 	build/constraints/bin/pip freeze --exclude landmark-stream > constraints.txt
 
 clean:  ## Remove what this file made; data and keys of the demo stay
+	find stream_app -name "*.so" -delete
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV):
