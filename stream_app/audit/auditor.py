@@ -9,7 +9,7 @@ from stream_app.audit.reader import read_entry, read_release, spelt
 from stream_app.audit.releases import Covered, Pairing
 from stream_app.audit.report import Report, Tally
 from stream_app.audit.series import Rules, Series
-from stream_app.audit.swift import SERIES, advance, parts_of
+from stream_app.audit.swift import QUOTES, SERIES, advance, entry_of
 from stream_app.audit.terms import Terms
 
 Watch = Callable[[ReleaseEntry], None]
@@ -93,21 +93,23 @@ class Auditor:
             text = data.decode()
         except UnicodeDecodeError:
             return False
-        parts = parts_of(text)
+        parts = text.split('"', QUOTES)
         series = self._series.get(parts[SERIES]) if len(parts) > SERIES else None
         if series is None or series.books is None:
             return False
-        source_ms = series.books.source_ms
-        entry = advance(series, text, parts)
-        if entry is None:
+        source_ms, previous = series.books.source_ms, series.chain.hash
+        stepped = advance(series, text, parts)
+        if stepped is None:
             return False
-        self._tally.count(entry.decision, entry.epsilon_nano)
-        if entry.epsilon_nano:
-            sentence = series.guarantee.spend(entry.epsilon_nano, landmark=entry.landmark)
+        decision, landmark, epsilon_nano, _, _ = stepped
+        self._tally.decisions[decision] += 1
+        if epsilon_nano:
+            self._tally.spent_nano += epsilon_nano
+            sentence = series.guarantee.spend(epsilon_nano, landmark=landmark)
             if sentence:
-                self._tally.add(Finding("theorem", entry.series, entry.sequence, sentence))
+                self._tally.add(Finding("theorem", series.name, series.chain.sequence, sentence))
         if self._told:
-            self._tell(entry, series.books.terms, source_ms)
+            self._tell(entry_of(series, stepped, previous), series.books.terms, source_ms)
         return True
 
     def _in_full(self, data: bytes) -> None:

@@ -6,7 +6,7 @@ One flat function, because at a hundred thousand entries a second each call woul
 """
 
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from stream_app.audit.chain import DIGEST_BYTES, MOST_BYTES, TAIL_BYTES
 from stream_app.audit.entry import APPROXIMATED, MAX_SEQUENCE, MAX_TIMESTAMP, PERTURBED, WITHHELD, ReleaseEntry
@@ -14,19 +14,25 @@ from stream_app.audit.form import HASH_DIGITS, is_hash
 from stream_app.audit.series import Series
 from stream_app.audit.share import must_publish, share
 
+QUOTES: Final = 16
+"""At how many quotation marks an entry's text is split, which gives the parts below."""
 SERIES: Final = 3
-"""Which part of an entry's text, split at its quotation marks, is the series; below: the timestamp, the decision."""
 _TIMESTAMP: Final = 12
 _DECISION: Final = 15
 
 
-def parts_of(text: str) -> list[str]:
-    """Return the beginning of an entry's text, split at its quotation marks as far as its decision, or fewer parts."""
-    return text.split('"', _DECISION + 1)
+class Stepped(NamedTuple):
+    """The release entry that a series was moved past."""
+
+    decision: str
+    landmark: bool
+    epsilon_nano: int
+    timestamp: int
+    release: str
 
 
-def advance(series: Series, text: str, parts: list[str]) -> ReleaseEntry | None:  # noqa: C901 - see above
-    """Move a series past a release entry and return it if it is what must come next; else change nothing."""
+def advance(series: Series, text: str, parts: list[str]) -> Stepped | None:  # noqa: C901 - see above
+    """Move a series past a release entry if it is what must come next; else return None and change nothing."""
     chain, books = series.chain, series.books
     if books is None or not books.sure or series.closed or chain.old_repeat is not None or len(parts) <= _DECISION:
         return None
@@ -55,7 +61,7 @@ def advance(series: Series, text: str, parts: list[str]) -> ReleaseEntry | None:
         spend = 0
         spending = ""
     sequence, left = chain.sequence + 1, left - landmark if left > 0 else 0
-    link = f'","key":"{chain.key}","epoch":{chain.epoch},"previous":"{chain.hash}"'
+    link = f'","key":"{chain.key}","epoch":{chain.epoch},"previous":"{chain.hash}"'  # what follows the release's hash
     end = len(text) - TAIL_BYTES - len(link)
     release = text[end - HASH_DIGITS : end]
     body = (
@@ -68,24 +74,6 @@ def advance(series: Series, text: str, parts: list[str]) -> ReleaseEntry | None:
     own_hash = digest.hex()
     if text != f'{body},"hash":"{own_hash}"}}' or not is_hash(release):
         return None
-    entry = ReleaseEntry(
-        series.name,
-        sequence,
-        timestamp,
-        decision,
-        landmark,
-        terms.version,
-        terms.budget_nano,
-        spend,
-        spent,
-        left,
-        peak,
-        release,
-        chain.key,
-        chain.epoch,
-        chain.hash,
-        own_hash,
-    )
     chain.sequence = sequence
     chain.hash = own_hash
     chain.digests += digest
@@ -99,4 +87,29 @@ def advance(series: Series, text: str, parts: list[str]) -> ReleaseEntry | None:
         books.first_step = step
     if spend:
         books.source_ms = timestamp
-    return entry
+    return Stepped(decision, landmark, spend, timestamp, release)
+
+
+def entry_of(series: Series, stepped: Stepped, previous: str) -> ReleaseEntry:
+    """Return the entry that a series has just been moved past."""
+    chain, books = series.chain, series.books
+    assert books is not None, "there was a policy, or it would not have moved"
+    left = books.standing(books.next_step)[1]
+    return ReleaseEntry(
+        series.name,
+        chain.sequence,
+        stepped.timestamp,
+        stepped.decision,
+        stepped.landmark,
+        books.terms.version,
+        books.terms.budget_nano,
+        stepped.epsilon_nano,
+        books.spent_nano,
+        left,
+        books.peak_nano,
+        stepped.release,
+        chain.key,
+        chain.epoch,
+        previous,
+        chain.hash,
+    )
