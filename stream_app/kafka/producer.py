@@ -7,6 +7,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.security import client_arguments
+from stream_app.kafka.topics import OUTPUT_BYTES
 from stream_app.settings import Settings
 
 _STOP_SECONDS = 10.0
@@ -71,7 +72,8 @@ class PartitionProducer:
             transactional_id=f"{settings.application}-{partition}",
             transaction_timeout_ms=settings.transaction_timeout_ms,
             max_batch_size=settings.output_batch_bytes,
-            max_request_size=2 * settings.output_batch_bytes,
+            # A row with the most landmark intervals has 2.2 MB: a batch of its own, of any size that its topic takes.
+            max_request_size=max(2 * settings.output_batch_bytes, OUTPUT_BYTES),
             acks="all",
         )
         try:
