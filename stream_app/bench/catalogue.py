@@ -1,0 +1,37 @@
+"""All benchmarks by name, and running one."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from stream_app.bench.figure import Result
+from stream_app.bench.progress import Bars
+from stream_app.bench.site import Ground
+
+BENCHES: Mapping[str, tuple[str, str]] = {
+    "worker": ("throughput", "events/s over those of a bare client that writes the same bytes"),
+    "faust": ("against_stock", "events/s over those of Faust as it comes"),
+    "series": ("population", "memory and speed with a million series"),
+    "latency": ("latency", "from append to committed release at half load"),
+    "recovery": ("recovery", "reading the state of a million series back from the changelog"),
+    "core": ("core", "one decision and its parts, without Kafka"),
+}
+"""Name, module, what it measures. A module offers ``DEFAULT`` sizes and ``run(ground, sizes, show) -> Result``."""
+
+
+def run(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
+    """Run a benchmark in an empty ``folder``, in its default sizes but for those ``given``.
+
+    Raises:
+        ClientError: when a program under measurement fails.
+        LocalBrokerError: when there is no broker.
+    """
+    module: Any = importlib.import_module(f"stream_app.bench.{BENCHES[name][0]}")
+    sizes = replace(module.DEFAULT, **given)
+    with Bars() as bars:
+        if not getattr(module, "NEEDS_BROKER", True):
+            return cast("Result", module.run(None, sizes, bars.show))
+        with Ground.prepared(folder) as ground:
+            return cast("Result", module.run(ground, sizes, bars.show))

@@ -1,0 +1,87 @@
+"""The benchmark `recovery`: reading the state of very many series back after its local copy is lost."""
+
+import http.client
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from stream_app.bench.events import events
+from stream_app.bench.figure import Figure, Result
+from stream_app.bench.process import Client, ClientError
+from stream_app.bench.progress import Show
+from stream_app.bench.running import work, worker
+from stream_app.bench.site import Ground, Site
+from stream_app.bench.sizes import Sizes
+from stream_app.kafka.broker import HOST
+
+DEFAULT = Sizes(events=1_000_000, series=1_000_000)
+PATIENCE_SECONDS = 600.0
+_LOOK_SECONDS = 0.05
+_READY = 200
+_ROWS = "landmark_recovered_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A worker's start: how long until it was ready, and the rows that it read back for it."""
+
+    seconds: float
+    rows: int
+
+
+def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
+    """Measure starts with the local copy and without it, in turn, on one state."""
+    kept: list[Start] = []
+    lost: list[Start] = []
+    with Site.made(ground, "bench-recovery", sizes) as site:
+        site.send(events(replace(sizes, events=sizes.series)))
+        work(site, sizes.series, show)
+        for number in range(sizes.repeats):
+            show("starts", 2 * number, 2 * sizes.repeats)
+            kept.append(_start(site))
+            shutil.rmtree(site.settings.data_folder)
+            lost.append(_start(site))
+    pairs = list(zip(kept, lost, strict=True))
+    figures = {
+        "start_with_state": Figure.of("s", (start.seconds for start in kept)),
+        "start_without_state": Figure.of("s", (start.seconds for start in lost)),
+        "recovery": Figure.of("s", (after.seconds - before.seconds for before, after in pairs)),
+        "rows": Figure.of("rows", (start.rows for start in lost)),
+        "rate": Figure.of("rows/s", (after.rows / (after.seconds - before.seconds) for before, after in pairs)),
+    }
+    return Result("recovery", sizes.document(), figures)
+
+
+def _start(site: Site) -> Start:
+    began = time.perf_counter()
+    with worker(site) as client:
+        while not _ready(site.http_port):
+            client.check()
+            if time.perf_counter() - began > PATIENCE_SECONDS:
+                raise ClientError(f"not ready after {PATIENCE_SECONDS:.0f} seconds:\n{client.last_words()}")
+            time.sleep(_LOOK_SECONDS)
+        return Start(time.perf_counter() - began, _recovered(site.http_port, client))
+
+
+def _ready(port: int) -> bool:
+    with suppress(OSError, http.client.HTTPException):
+        return _get(port, "/readyz")[0] == _READY
+    return False
+
+
+def _recovered(port: int, client: Client) -> int:
+    for line in _get(port, "/metrics")[1].splitlines():
+        if line.startswith(f"{_ROWS} "):
+            return int(float(line.split()[1]))
+    raise ClientError(f"no {_ROWS} among the worker's metrics:\n{client.last_words()}")
+
+
+def _get(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()

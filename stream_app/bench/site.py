@@ -1,0 +1,112 @@
+"""A site: topics, settings and key of one run on a broker of its own, gone afterwards."""
+
+import asyncio
+import shutil
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiokafka.admin import AIOKafkaAdminClient
+
+from stream_app import keyfile, wire
+from stream_app.bench.machine import Cores, pinned
+from stream_app.bench.sizes import Sizes
+from stream_app.kafka.broker import HOST, LocalBroker
+from stream_app.kafka.cluster import Cluster
+from stream_app.kafka.provision import make_and_check
+from stream_app.kafka.security import client_arguments
+from stream_app.kafka.sending import Event, send_events
+from stream_app.kafka.topics import TopicNames, wanted_topics
+from stream_app.settings import Settings
+
+_BROKER = {"log.segment.delete.delay.ms": "1000", "log.initial.task.delay.ms": "1000"}
+"""Topics of finished runs leave the disk at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What all runs share: a folder, a broker and the cores."""
+
+    folder: Path
+    broker: LocalBroker
+    cores: Cores
+
+    @classmethod
+    @contextmanager
+    def prepared(cls, folder: Path) -> "Iterator[Ground]":
+        """Start a broker on its own cores; stop it at the end."""
+        cores = Cores.split()
+        # Whoever watches stays off the client's core too.
+        with pinned(cores.others), LocalBroker.start(folder / "kafka", overrides=_BROKER) as broker:
+            yield cls(folder, broker, cores)
+
+
+class Site:
+    """Topics, settings and key under one name."""
+
+    def __init__(self, ground: Ground, name: str, sizes: Sizes, **more: object) -> None:
+        """Make folder, key, configuration file and topics; ``more`` are further settings."""
+        self.ground, self.name, self.sizes = ground, name, sizes
+        self.folder = ground.folder / name
+        self.folder.mkdir(parents=True)
+        self.config = self.folder / "landmark-stream.toml"
+        keyfile.create(self.folder / "key")
+        (self.folder / "policies.jsonl").write_bytes(wire.dump(sizes.policy()))
+        self.http_port = _free_port()
+        lines: Mapping[str, object] = {
+            "bootstrap_servers": ground.broker.bootstrap_servers,
+            "application": name,
+            "prefix": name,
+            "partitions": sizes.partitions,
+            "key_file": str(self.folder / "key"),
+            "policies_file": str(self.folder / "policies.jsonl"),
+            "data_folder": str(self.folder / "state"),
+            "http_port": self.http_port,
+            **more,
+        }
+        self.config.write_text("".join(f"{field} = {wire.dump(value).decode()}\n" for field, value in lines.items()))
+        self.settings = Settings.load(self.config)
+        self.names = TopicNames.of(name, name)
+        asyncio.run(make_and_check(self.settings))
+
+    @classmethod
+    @contextmanager
+    def made(cls, ground: Ground, name: str, sizes: Sizes, **more: object) -> "Iterator[Site]":
+        """Make a site and take everything of it away at the end."""
+        site = cls(ground, name, sizes, **more)
+        try:
+            yield site
+        finally:
+            asyncio.run(site._delete())
+            shutil.rmtree(site.folder)
+
+    def send(self, events: Iterable[Event]) -> int:
+        """Append events to the events topic, each on its series' partition; return their number."""
+        return asyncio.run(send_events(self.settings, events))
+
+    def other_outputs(self) -> TopicNames:
+        """Make a second set of output topics for another client of the same events; return the names."""
+        names = TopicNames.of(f"{self.name}-other", f"{self.name}-other")._replace(events=self.names.events)
+        asyncio.run(self._make(names))
+        return names
+
+    async def _make(self, names: TopicNames) -> None:
+        async with Cluster.connected(client_arguments(self.settings)) as cluster:
+            topics = wanted_topics(names, self.sizes.partitions, 1)
+            await cluster.make([topic for topic in topics if topic.name != self.names.events])
+
+    async def _delete(self) -> None:
+        admin = AIOKafkaAdminClient(**client_arguments(self.settings))
+        await admin.start()
+        try:
+            await admin.delete_topics([name for name in await admin.list_topics() if name.startswith(self.name)])
+        finally:
+            await admin.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
