@@ -3,8 +3,8 @@
 It shares no code with what wrote the ledger and trusts no derived figure. Files, in the order in which a record passes:
 `files` and `topic` (where the bytes come from), `reader` with `form` (bytes to `entry` values), `chain` (hashes, order,
 copies), `series` (one series over its policy versions), `terms` (what a policy promises), `books` with `landmarks` and
-`share` (the arithmetic of a period), `guarantee` (the theorem, from the spends alone), `swift` (all of these at once for
-an entry that is just what must come next), `releases` with `recent` (releases against entries), `auditor` (all series),
+`share` (the arithmetic of a period), `guarantee` (the theorem, from the spends alone), `swift` (all of these for
+an entry that is what must come next), `releases` with `recent` (releases against entries), `auditor` (all series),
 `report` and `picture` (what came out). Every fault is a `Finding` with one of `CODES`.
 """
 

@@ -1,0 +1,137 @@
+"""Frauds against the chain of a series: entries gone, moved, repeated, or from elsewhere."""
+
+from collections.abc import Iterator
+
+import orjson
+
+from tests.audit.frauds.forged import ARITHMETIC, CHAIN, Forged, forged
+from tests.audit.written import Written, hash_of, releases_in, renumber, seal, write
+
+
+def deleted(true: Written) -> Iterator[Forged]:
+    """An entry is gone; at the end only its release tells."""
+    for index, entry in enumerate(true.entries):
+        written = true.copy()
+        del written.entries[index]
+        if index < len(written.entries):
+            yield forged(written, "truncated" if index == 0 else "gap")
+        elif entry["entry"] == "release":
+            yield forged(written, "release-without-entry")
+
+
+def deleted_and_rewritten(true: Written) -> Iterator[Forged]:
+    """A release entry is gone, and the chain rewritten as if it had never been."""
+    for index, _ in releases_in(true):
+        written = true.copy()
+        del written.entries[index]
+        yield forged(renumber(written), "release-without-entry")
+
+
+def start_cut_off(true: Written) -> Iterator[Forged]:
+    """The first entries are gone, without and with a new chain over the rest."""
+    for index in range(1, len(true.entries)):
+        written = true.copy()
+        del written.entries[:index]
+        yield forged(written, "truncated")
+        yield forged(renumber(written), "no-policy", "policy-version", "release-without-entry")
+
+
+def end_cut_off(true: Written) -> Iterator[Forged]:
+    """The last entries are gone, which only their releases tell."""
+    for index, _ in releases_in(true):
+        written = true.copy()
+        del written.entries[index:]
+        yield forged(written, "release-without-entry")
+
+
+def swapped(true: Written) -> Iterator[Forged]:
+    """Two neighbours change places, without and with a new chain."""
+    for index in range(len(true.entries) - 1):
+        written = true.copy()
+        first, second = written.entries[index : index + 2]
+        written.entries[index : index + 2] = [second, first]
+        yield forged(written, *CHAIN)
+        if first["entry"] == second["entry"] == "release":
+            yield forged(renumber(written), "step-order")
+
+
+def inserted(true: Written) -> Iterator[Forged]:
+    """A copy of an earlier release entry is put in as a new one: its step is decided twice."""
+    for index, entry in releases_in(true):
+        written = true.copy()
+        written.entries.insert(index + 1, dict(entry))
+        yield forged(renumber(written), "step-order")
+
+
+def renumbered(true: Written) -> Iterator[Forged]:
+    """Numbers jump from an entry on, in a rewritten chain."""
+    for index in range(len(true.entries)):
+        written = true.copy()
+        for entry in written.entries[index:]:
+            entry["sequence"] += 2
+        yield forged(seal(written), "gap" if index else "truncated")
+
+
+def conflicting(true: Written) -> Iterator[Forged]:
+    """An entry stands a second time with another release under it: a step measured twice."""
+    for index, entry in releases_in(true):
+        other = dict(entry, release="5" * 64)
+        other["hash"] = hash_of(other)
+        lines = true.lines()
+        yield Forged([*lines, orjson.dumps(other)], true.release_lines(), {"fork"})
+        other = dict(other, previous="6" * 64)
+        other["hash"] = hash_of(other)
+        yield Forged([*lines[: index + 1], orjson.dumps(other), *lines[index + 1 :]], [], {"conflicting-duplicate"})
+
+
+def forked(true: Written) -> Iterator[Forged]:
+    """Two continuations from one entry on, each a whole chain of its own."""
+    for index in range(1, len(true.entries)):
+        written = true.copy()
+        for entry in written.entries[index:]:
+            entry["epoch"] += 1
+        branch = seal(written, index).lines()[index:]
+        yield Forged([*true.lines(), *branch], true.release_lines(), {"fork"})
+
+
+def from_another_series(true: Written) -> Iterator[Forged]:
+    """An entry of another series is put in its place, under this series' name."""
+    other = write(
+        """
+        policy 1 {"epsilon": 5e-9, "scheme": {"name": "uniform"}, "level": "event"}
+        0 perturbed . 5 | 0 0 5
+        """,
+        "other",
+    )
+    for index, _ in releases_in(true):
+        written = true.copy()
+        stranger = dict(other.entries[1], series=true.entries[0]["series"])
+        written.entries[index] = stranger
+        yield forged(written, "bad-hash")
+        stranger["sequence"] = index + 1
+        stranger["hash"] = hash_of(stranger)
+        yield forged(written, "broken-chain")
+        yield forged(seal(written), *ARITHMETIC, "step-order", "policy-version")
+
+
+def epoch_backwards(true: Written) -> Iterator[Forged]:
+    """An entry names an earlier epoch of the key than the one before it."""
+    for index in range(1, len(true.entries)):
+        written = true.copy()
+        written.entries[index - 1]["epoch"] += 1
+        yield forged(seal(written), "epoch-backwards")
+
+
+FRAUDS = (
+    deleted,
+    deleted_and_rewritten,
+    start_cut_off,
+    end_cut_off,
+    swapped,
+    inserted,
+    renumbered,
+    conflicting,
+    forked,
+    from_another_series,
+    epoch_backwards,
+)

@@ -1,0 +1,137 @@
+"""Frauds against the arithmetic of a period, most of them with a chain that was rewritten to match."""
+
+from collections.abc import Iterator
+
+from tests.audit.frauds.forged import ARITHMETIC, FIGURES, Forged, forged
+from tests.audit.written import SECOND, Written, cover, hash_of, releases_in, renumber, seal
+
+
+def figure_changed(true: Written) -> Iterator[Forged]:
+    """A figure is one off: bytes alone, with its own hash, with the whole chain."""
+    for index, entry in enumerate(true.entries):
+        for figure, code in FIGURES.items():
+            for change in (-1, 1):
+                if figure not in entry:
+                    continue
+                written = true.copy()
+                written.entries[index][figure] += change
+                yield forged(written, "bad-hash")
+                written.entries[index]["hash"] = hash_of(written.entries[index])
+                yield forged(written, "broken-chain", code)
+                yield forged(seal(written), code)
+
+
+def landmark_flag(true: Written) -> Iterator[Forged]:
+    """A landmark is called a regular step, or the other way round."""
+    for index, _ in releases_in(true):
+        written = true.copy()
+        written.entries[index]["landmark"] ^= True
+        yield forged(seal(written), "landmark-flag")
+
+
+def spend_changed(true: Written) -> Iterator[Forged]:
+    """A release spends one more or one less than its share, with figures and release to match."""
+    for index, entry in releases_in(true):
+        for change in (-1, 1):
+            if entry.get("epsilon_nano", 0) + min(change, 0) < 1:
+                continue
+            written = true.copy()
+            changed = written.entries[index]
+            changed["epsilon_nano"] += change
+            changed["landmark_spent_nano" if changed["landmark"] else "regular_peak_nano"] += change
+            release = next(one for one in written.releases if one["timestamp"] == changed["timestamp"])
+            release |= {"epsilon_nano": changed["epsilon_nano"], "scale": 10**10 / changed["epsilon_nano"]}
+            yield forged(seal(cover(written)), "share")
+
+
+def overspent(true: Written) -> Iterator[Forged]:
+    """Every spend is doubled, and every figure with it: each entry fits the next, and the theorem is broken."""
+    written = true.copy()
+    for _, entry in releases_in(written):
+        for figure in ("epsilon_nano", "landmark_spent_nano", "regular_peak_nano"):
+            if figure in entry:
+                entry[figure] *= 2
+    yield forged(seal(written), "theorem")
+
+
+def budget_raised(true: Written) -> Iterator[Forged]:
+    """The budget is raised after the fact: in the figures, or in the promise itself."""
+    written = true.copy()
+    for entry in written.entries:
+        if "budget_nano" in entry:
+            entry["budget_nano"] += 10
+    yield forged(seal(written), "budget")
+    written.entries[0]["parameters"]["epsilon"] += 1e-8
+    yield forged(seal(written), *ARITHMETIC)
+
+
+def charge_changed(true: Written) -> Iterator[Forged]:
+    """A registration of decided steps is free, or a policy charges something."""
+    for index, entry in enumerate(true.entries):
+        if "charged_nano" in entry:
+            written = true.copy()
+            written.entries[index]["charged_nano"] += -entry["charged_nano"] or 1
+            yield forged(seal(written), "charge")
+
+
+def registered_too_late(true: Written) -> Iterator[Forged]:
+    """Decided steps become landmarks though their charge no longer fits; or steps of another period; or at no level."""
+    for index, entry in releases_in(true):
+        peak, spent = entry["regular_peak_nano"], entry["landmark_spent_nano"]
+        if not peak or spent + 4 * peak <= entry["budget_nano"]:
+            continue
+        written = true.copy()
+        start = entry["timestamp"] // (2 * SECOND) * 2 * SECOND
+        add = [[max(0, start - 6 * SECOND), start + 2 * SECOND]]
+        names = ("series", "sequence")
+        registration = {name: entry[name] for name in names} | {
+            "entry": "landmarks",
+            "policy": entry["policy"],
+            "add": add,
+        }
+        figures = ("budget_nano", "landmark_spent_nano", "landmarks_left", "regular_peak_nano")
+        registration |= {"charged_nano": 0} | {name: entry[name] for name in figures}
+        registration |= {name: entry[name] for name in ("key", "epoch", "previous", "hash")}
+        written.entries.insert(index + 1, registration)
+        yield forged(renumber(written), "refused-landmark", "charge")
+
+
+def misaligned(true: Written) -> Iterator[Forged]:
+    """A time is no start of a step."""
+    for index, entry in enumerate(true.entries):
+        written = true.copy()
+        changed = written.entries[index]
+        if entry["entry"] == "release":
+            changed["timestamp"] += 1
+        elif entry["entry"] == "landmarks":
+            changed["add"][0][1] += 1
+        else:
+            continue
+        yield forged(seal(written), "step-alignment")
+
+
+def decision_turned(true: Written) -> Iterator[Forged]:
+    """A release is said to have cost nothing, or one that cost nothing to have had another reason."""
+    source = None
+    for index, entry in releases_in(true):
+        written = true.copy()
+        changed = written.entries[index]
+        turned = {"perturbed": "withheld" if source is None else "approximated", "withheld": "approximated"}
+        changed["decision"] = turned.get(entry["decision"], "withheld")
+        changed.pop("epsilon_nano", None)
+        codes = {"decision", *FIGURES.values(), "release-mismatch"}
+        yield forged(seal(written), *codes)
+        source = entry["timestamp"] if entry["decision"] == "perturbed" else source
+
+
+FRAUDS = (
+    figure_changed,
+    landmark_flag,
+    spend_changed,
+    overspent,
+    budget_raised,
+    charge_changed,
+    registered_too_late,
+    misaligned,
+    decision_turned,
+)

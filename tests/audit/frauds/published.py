@@ -1,0 +1,48 @@
+"""Frauds against the releases: missing, changed, or at odds with their entries."""
+
+from collections.abc import Iterator
+
+from tests.audit.frauds.forged import Forged, forged
+from tests.audit.written import Written, cover, seal
+
+
+def release_changed(true: Written) -> Iterator[Forged]:
+    """A release's bytes are not those that its entry covers."""
+    for index in range(len(true.releases)):
+        written = true.copy()
+        release = written.releases[index]
+        release["policy"] += 1
+        yield forged(written, "changed-release")
+        yield Forged(true.lines(), [line[:-1] for line in written.release_lines()], {"malformed-release"})
+
+
+def release_missing(true: Written) -> Iterator[Forged]:
+    """A release is gone, or there is one too many."""
+    for index in range(len(true.releases)):
+        written = true.copy()
+        del written.releases[index]
+        yield forged(written, "entry-without-release")
+        extra = dict(true.releases[index], timestamp=true.releases[index]["timestamp"] + 1)
+        written = true.copy()
+        written.releases.insert(index + 1, extra)
+        yield forged(written, "release-without-entry")
+        written = true.copy()
+        written.releases.insert(index + 1, dict(true.releases[index], series="stranger"))
+        yield forged(written, "release-without-entry")
+        written.releases[index + 1] = dict(true.releases[index], policy=77)
+        yield forged(written, "conflicting-duplicate")
+
+
+def release_contradicts(true: Written) -> Iterator[Forged]:
+    """A release that its entry covers says something else: less noise, another spend, source, policy or value."""
+    for index, release in enumerate(true.releases):
+        for member in ("scale", "epsilon_nano", "source", "policy", "measurement", "value"):
+            if member not in release or (member == "value" and release["decision"] == "perturbed"):
+                continue
+            written = true.copy()
+            changed = written.releases[index]
+            changed[member] = "walk" if member == "measurement" else changed[member] + 1
+            yield forged(seal(cover(written)), "release-mismatch")
+
+
+FRAUDS = (release_changed, release_missing, release_contradicts)
