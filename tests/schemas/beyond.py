@@ -127,8 +127,10 @@ def _fine_grid(given: Sent) -> bool:
 def _sides(given: Sent) -> tuple[tuple[float, float], tuple[float, float]] | None:
     """Return the ends of a location's box: south and north, west and east."""
     value = _value(given, "location")
-    bounds = value and value["bounds"]
-    return bounds and ((bounds["south"], bounds["north"]), (bounds["west"], bounds["east"]))
+    if value is None:
+        return None
+    bounds = value["bounds"]
+    return (bounds["south"], bounds["north"]), (bounds["west"], bounds["east"])
 
 
 def _turned_box(given: Sent) -> bool:

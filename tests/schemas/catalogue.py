@@ -49,6 +49,11 @@ def examples(sort: Literal["valid", "invalid"]) -> tuple[Example, ...]:
     return tuple(Example(path.parts[-3], path.stem, path.read_bytes()) for path in paths)
 
 
+def label(example: Example) -> str:
+    """Return the name of a test case."""
+    return f"{example.record}-{example.name}"
+
+
 @cache
 def validator(record: str) -> Validator:
     """Return what checks a record as JSON Schema says, by which 1.0 is an integer."""

@@ -23,17 +23,29 @@ NAMES = {
     "filter": ("none", "level"),
 }
 """Words that mean something, under the member where they do."""
-ADDED = {
-    **{"length": (1, None), "landmarks": ([], [5]), "spare": (0, 3), "accept_risk": (True, False), "minimum": (0.2,)},
-    **{"regular_share": (0.2, True), "sensitivity": (2, 0.5, None), "clamp": (False,), "filter": (None,)},
-    **{"invalid": (0, True, {"a": 1}, "contact"), "dummies": ({},), "collect": ({},), "timestamp": (7,), "key": (1,)},
+ADDED: dict[str, tuple[Any, ...]] = {
+    "length": (1, None),
+    "landmarks": ([], [5]),
+    "spare": (0, 3),
+    "accept_risk": (True, False),
+    "minimum": (0.2,),
+    "regular_share": (0.2, True),
+    "sensitivity": (2, 0.5, None),
+    "clamp": (False,),
+    "invalid": (0, True, {"a": 1}, "contact"),
+    "filter": (None,),
+    "dummies": ({},),
+    "collect": ({},),
+    "timestamp": (7,),
 }
 """Members that an object may gain, each with values that may suit it."""
 
 
 def places(document: Any, path: Path = ()) -> Iterator[Path]:
     """Yield where every value stands, that of the whole document last."""
-    inner = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    inner = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     for name, value in inner:
         yield from places(value, (*path, name))
     yield path

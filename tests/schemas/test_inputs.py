@@ -12,7 +12,7 @@ from stream_app import wire
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.policy import PolicyError, policy_of
 from tests.schemas.beyond import RULES, Rule, Sent, broken_rules, sent
-from tests.schemas.catalogue import INPUTS, Example, examples, fits
+from tests.schemas.catalogue import INPUTS, Example, examples, fits, label
 from tests.schemas.changes import ADDED, ANYTHING, NAMES, added, at, changes, places, removed, replaced
 
 CLASSES = {
@@ -23,11 +23,6 @@ CLASSES = {
 }
 VALID = [example for example in examples("valid") if example.record in INPUTS]
 INVALID = [example for example in examples("invalid") if example.record in INPUTS]
-
-
-def label(example: Example) -> str:
-    """Return the name of a test case."""
-    return f"{example.record}-{example.name}"
 
 
 def accepted(record: str, value: bytes) -> bool:
@@ -107,7 +102,7 @@ def _neighbours(found: Any) -> Iterator[Any]:
         yield from (found + 1, found - 1, found * 2, found / 2, -found)
 
 
-@settings(max_examples=2000, deadline=None, derandomize=True)
+@settings(max_examples=1500, deadline=None, derandomize=True)
 @given(changed())
 def test_many_changes(drawn: tuple[str, Any]) -> None:
     """Schema and decoder agree on documents that are several changes away, where rules meet."""

@@ -1,0 +1,144 @@
+"""Outputs: whatever the decision writes fits its schema, and the audit reads what fits."""
+
+import json
+from collections.abc import Iterable
+from itertools import product
+from typing import Any, get_args
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from stream_app import wire
+from stream_app.audit.entry import OpaqueEntry
+from stream_app.audit.finding import Finding
+from stream_app.audit.reader import read_entry, read_release
+from stream_app.privacy.reason import Reason
+from tests.audit.histories import History, histories
+from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
+from tests.schemas.catalogue import examples, label, strict_validator
+from tests.schemas.changes import places, removed
+
+HOUR = 3_600_000
+START = 1_338_534_000_000
+VALUES: dict[str, list[object]] = {
+    "number": [1.011, 9, -40, 5.5],
+    "counts": [{"walk": 12, "ride": 3}, {}, {"rest": 2**53 - 1}],
+    "location": [{"latitude": -10.93934, "longitude": -37.06274}, {"latitude": 10, "longitude": 0}],
+    "category": ["contact", True, "none"],
+}
+LEVELS: dict[str, Record] = {
+    "landmark": {"level": "landmark", "landmarks": [START, [START + 2 * HOUR, START + 4 * HOUR]], "step": HOUR},
+    "event": {"level": "event", "step": HOUR},
+    "user": {"level": "user", "step": HOUR, "length": 6},
+}
+VARIANTS = [
+    pytest.param(kind, scheme, level, id=f"{kind}-{scheme}-{level}")
+    for kind, scheme, level in product(KINDS, SCHEMES, LEVELS)
+    if level != "user" or scheme in {"uniform", "adaptive"}
+]
+
+
+def misfits(record: str, lines: Iterable[bytes]) -> list[str]:
+    """Return the outputs that do not fit, with the faults."""
+    check = strict_validator(record)
+    found = ((line, [error.message for error in check.iter_errors(json.loads(line))]) for line in lines)
+    return [f"{line.decode()}: {faults}" for line, faults in found if faults]
+
+
+def life(kind: str, scheme: str, level: str, **value: object) -> list[Record]:
+    """Return the records of a series' whole life, refused ones among them."""
+    members: dict[str, Any] = {
+        "scheme": SCHEMES[scheme],
+        "protection": LEVELS[level],
+        "value": {**KINDS[kind], **value},
+    }
+    values = VALUES[kind]
+    records: list[Record] = [observation("home-7", START, values[0]), policy("home-7", **members)]
+    events = [observation("home-7", START + nth * HOUR, values[nth % len(values)]) for nth in range(12)]
+    records += [*events[:2], {"type": "landmarks", "series": "home-7", "add": [START + HOUR]}, *events[2:]]
+    records += [observation("home-7", START + 11 * HOUR, None), observation("home-7", START, values[0])]
+    records += [observation("home-7", START + 12 * HOUR, None)]
+    records += [{"type": "landmarks", "series": "home-7", "add": [START + 30 * HOUR, [START, START + HOUR]]}]
+    records += [policy("home-7", version=1, **members), {"type": "close", "series": "home-7"}]
+    return [*records, observation("home-7", START + 40 * HOUR, values[0])]
+
+
+@pytest.mark.parametrize(("kind", "scheme", "level"), VARIANTS)
+def test_whole_lives(kind: str, scheme: str, level: str) -> None:
+    """Every release, entry and reject of a series fits, with and without clamping, filter and a substitute."""
+    substitute: Any = {"number": 0.5, "counts": {"walk": 1}, "location": VALUES["location"][0], "category": True}[kind]
+    for value in ({}, {"clamp": False}, {"invalid": substitute}):
+        run = Run().feed_all(life(kind, scheme, level, **value))
+        assert misfits("release", run.releases) == []
+        assert misfits("ledger-entry", run.ledger) == []
+        assert misfits("reject", run.rejects) == []
+        assert {json.loads(line)["entry"] for line in run.ledger} >= {"policy", "release", "close"}
+
+
+def test_every_sort_occurs() -> None:
+    """The lives above show every decision, every kind of entry and most reasons."""
+    runs = [Run().feed_all(life(*variant.values)) for variant in VARIANTS]  # type: ignore[arg-type]
+    entries = [json.loads(line) for run in runs for line in run.ledger]
+    assert {entry["entry"] for entry in entries} == {"policy", "landmarks", "release", "close"}
+    assert {entry.get("decision") for entry in entries} == {None, "perturbed", "approximated", "withheld"}
+    assert any(entry["charged_nano"] for entry in entries if entry["entry"] == "landmarks")
+    reasons = {json.loads(line)["reason"] for run in runs for line in run.rejects}
+    expected = {"no-policy", "duplicate", "late", "invalid-value", "refused-landmark", "invalid-policy", "closed"}
+    assert reasons == expected
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(histories())
+def test_any_history(history: History) -> None:
+    """The outputs of drawn histories fit."""
+    assert misfits("release", history.releases) == []
+    assert misfits("ledger-entry", history.ledger) == []
+    assert misfits("reject", history.rejects) == []
+
+
+@pytest.mark.parametrize("value", [b"", b"[]", b'{"series":7}', b'{"series":"a","timestamp":5}', b" " * 300_000, None])
+def test_rejects_of_anything(value: bytes | None) -> None:
+    """What holds no record is rejected by a record that fits."""
+    run = Run(limited(accept_policies=False))
+    run.feed(value)
+    assert misfits("reject", run.rejects) == []
+    assert len(run.rejects) == 1
+
+
+@pytest.mark.parametrize("reason", get_args(Reason))
+def test_every_reason(reason: Reason) -> None:
+    """A reject of every reason fits, with or without what could be read."""
+    for series, timestamp_ms in (("home-7", START), ("home-7", None), (None, START), (None, None)):
+        assert misfits("reject", [wire.encode_reject(series, timestamp_ms, reason, "landmark.events", 3, 1187)]) == []
+
+
+def read_by_the_audit(record: str, value: bytes) -> bool:
+    """Return whether the audit reads an output."""
+    if record == "release":
+        return not isinstance(read_release(value), Finding)
+    return not isinstance(read_entry(value), Finding | OpaqueEntry)
+
+
+@pytest.mark.parametrize("sort", ["valid", "invalid"])
+def test_the_audit_agrees(sort: Any) -> None:
+    """The audit, an implementation of its own, reads the examples that fit and no others."""
+    found = [each for each in examples(sort) if each.record in {"release", "ledger-entry"}]
+    differing = [
+        label(each)
+        for each in found
+        if read_by_the_audit(each.record, orjson.dumps(each.document)) != (sort == "valid")
+    ]
+    terms = ["ledger-entry-policy-unknown-level", "ledger-entry-policy-unknown-parameter"]  # of policies, read later
+    assert differing == ([] if sort == "valid" else terms)
+
+
+@pytest.mark.parametrize("record", ["release", "ledger-entry"])
+def test_every_member_is_needed(record: str) -> None:
+    """An output without one of its members neither fits nor is read."""
+    for example in examples("valid"):
+        for path in places(example.document) if example.record == record else ():
+            if len(path) == 1:
+                document = removed(example.document, path)
+                assert not strict_validator(record).is_valid(document), path
+                assert not read_by_the_audit(record, orjson.dumps(document)), path
