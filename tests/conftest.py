@@ -12,3 +12,14 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
     """Run a real broker on a free loopback port; tests make topics of their own names in it."""
     with LocalBroker.start(tmp_path_factory.mktemp("kafka")) as running:
         yield running
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare how many draws the two ways of sampling are compared on: ``pytest tests/privacy --draws 1000000``."""
+    parser.addoption("--draws", type=int, default=20_000, help="draws decided by both paths (1000000 takes minutes)")
+
+
+@pytest.fixture
+def draws(request: pytest.FixtureRequest) -> int:
+    """Return how many draws to compare."""
+    return int(request.config.getoption("--draws"))
