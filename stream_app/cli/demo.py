@@ -43,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo; 0 when every event was answered and the audit holds, 1 otherwise."""
     out = Console(stderr=arguments.json)
+    if not out.is_terminal:
+        out.width = 120
     try:
         series = demo_series()
     except (ModuleNotFoundError, FileNotFoundError) as error:
@@ -72,8 +74,8 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     summaries = [summarise(one, releases[one.name], entries[one.name]) for one in series]
     out.print(table_of(summaries))
     out.print(
-        "The mean error compares releases with the input: only who has both can tell it. Adaptive and Balanced had the "
-        "same epsilon.\nBoth schemes publish the same readings here, so for one person their budgets would add up."
+        "Spent and left are epsilon: what landmarks and the dearest other step cost. The mean error compares releases with "
+        "the input: only who has both can tell it. Adaptive and Balanced had the same epsilon.\nBoth schemes publish the same readings here, so for one person their budgets would add up."
     )
     out.print(
         f"{total:,} events in {seconds:.1f} s: {total / seconds:,.0f} events/s, worker and broker on this machine"

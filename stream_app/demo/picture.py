@@ -29,22 +29,26 @@ def draw(
     for one in series:
         scheme = one.policy["scheme"]["name"]
         shown = [release for release in releases[one.name] if "value" in release]
+        # What publishes rarely scatters widely: points below, the steadier scheme on top of them.
+        look: dict[str, Any] = {"color": INK[scheme], "label": f"{scheme}, published"}
+        look |= {"zorder": 2, "alpha": 0.35} if scheme == "adaptive" else {"zorder": 4}
         if one.unit == "m":
             east = [release["value"]["longitude"] for release in shown]
             north = [release["value"]["latitude"] for release in shown]
-            middle.plot(east, north, ".", markersize=2, color=INK[scheme], alpha=0.6, label=f"{scheme}, published")
+            middle.plot(east, north, ".", markersize=2, **look)
         else:
             times = [_moment(release["timestamp"]) for release in shown]
             values = [release["value"] for release in shown]
-            top.plot(times, values, linewidth=0.6, color=INK[scheme], alpha=0.8, label=f"{scheme}, published")
+            top.plot(times, values, *((".",) if scheme == "adaptive" else ()), markersize=1, linewidth=2, **look)
         _budget(bottom, one, entries[one.name], INK[scheme])
     if with_input:
         glucose, ride = series[0], series[2]
         times = [_moment(timestamp) for timestamp, _ in glucose.readings]
-        top.plot(times, [value for _, value in glucose.readings], linewidth=0.4, color=INK["input"], label="input")
+        values = [value for _, value in glucose.readings]
+        top.plot(times, values, linewidth=0.3, color=INK["input"], zorder=3, label="input")
         track = [value for _, value in ride.readings if isinstance(value, dict)]
         east, north = [place["longitude"] for place in track], [place["latitude"] for place in track]
-        middle.plot(east, north, linewidth=1, color="black", label="input")
+        middle.plot(east, north, linewidth=0.8, color="black", zorder=5, label="input")
     top.set(title="Glucose under landmark privacy, epsilon 1", ylabel="glucose (mg/dl)")
     middle.set(title="A ride under landmark privacy, epsilon 10", xlabel="longitude (°)", ylabel="latitude (°)")
     middle.set_aspect("equal", adjustable="datalim")
@@ -55,7 +59,7 @@ def draw(
     )
     bottom.set_ylim(0, 1.05)
     for axes in (top, middle, bottom):
-        axes.legend(loc="upper right", markerscale=4)
+        axes.legend(loc="center right" if axes is bottom else "upper right", markerscale=4, framealpha=0.95)
         axes.grid(alpha=0.2)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -6,6 +6,7 @@ from math import cos, hypot, radians
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE
 from rich.table import Table
 
 from stream_app import wire
@@ -74,8 +75,8 @@ def distance(raw: float | Mapping[str, float], released: float | Mapping[str, fl
 
 def table_of(summaries: Iterable[SeriesSummary]) -> Table:
     """Return the figures as a table."""
-    table = Table(title="What was published")
-    for column in ("series", "events", "perturbed", "approximated", "rejected", "epsilon spent", "left", "mean error"):
+    table = Table(title="What was published", box=SIMPLE, padding=(0, 0, 0, 1))
+    for column in ("series", "events", "perturbed", "approximated", "rejected", "spent", "left", "mean error"):
         table.add_column(column, justify="left" if column == "series" else "right")
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated, one.rejected)
