@@ -1,8 +1,8 @@
 """The demo's input: real series that the package ``bokeh_sampledata`` brings, each under two schemes.
 
 Origin: ``CGM.csv.gz`` is 52,281 readings of one person's continuous glucose monitor, given to the Bokeh project as
-public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position a second (CC0-1.0). The terms of
-both stand in that package's licence files.
+public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position a second (CC0-1.0). The
+terms of both stand in that package's licence files.
 
 Landmarks, ranges and budgets below are made up for the demo and use no reading: taken from raw values they would leak.
 """
