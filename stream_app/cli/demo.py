@@ -75,8 +75,8 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     out.print(table_of(summaries))
     out.print(
         "Spent and left are epsilon: what landmarks and the dearest other step cost. The error is the mean distance\n"
-        "between release and input, which only who has both can tell. Adaptive and Balanced had the same epsilon; both\n"
-        "publish the same readings here, so for one person their budgets would add up."
+        "between release and input, which only who has both can tell. Adaptive and Balanced had the same epsilon;\n"
+        "both publish the same readings here, so for one person their budgets would add up."
     )
     out.print(
         f"{total:,} events in {seconds:.1f} s: {total / seconds:,.0f} events/s, worker and broker on this machine"
