@@ -1,4 +1,4 @@
-"""Compiles the path of every event with mypyc when asked: `make compiled`, `LANDMARK_STREAM_COMPILE=1 pip install .`
+"""Compiles the path of every event with mypyc when asked: `make compiled`, `LANDMARK_STREAM_COMPILE=1 pip install .`.
 
 The same files run as Python otherwise; both give the same bytes (tests/test_compiled.py). Not the default: it needs a C
 compiler and a minute, and in a checkout a compiled module would hide later changes of its source.
