@@ -1,0 +1,119 @@
+"""Which cell a number belongs to: exactly the decimal it was written as, whatever doubles make of it."""
+
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from math import nextafter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app.privacy.axis import LARGEST_CELL, Axis, saturated
+from stream_app.privacy.rational import exact, nano
+
+RESOLUTIONS = ["0.001", "0.1", "0.3", "0.0007", "1e-06", "1e-15", "2.5", "7", "1e+20", "123.456"]
+
+
+def nearest(number: float, resolution: str) -> int:
+    """Return ``floor(v / res + 1/2)`` by fractions of decimal text, which is what the design says."""
+    quotient = Fraction(Decimal(repr(number))) / Fraction(Decimal(resolution)) + Fraction(1, 2)
+    return quotient.numerator // quotient.denominator
+
+
+def axis(resolution: str) -> Axis:
+    """Return an axis of cells of a width."""
+    return Axis(1 / Fraction(Decimal(resolution)), 0, 0)
+
+
+def _boundaries(resolution: str) -> list[float]:
+    """Return doubles at and around boundaries between cells, written as decimals."""
+    numbers = []
+    cells = [0, 1, 2, 3, 7, 10, 99, 1000, 12345, 10**6 + 1, 2**31, 2**45 + 1, 2**49]
+    for cell, sign in product(cells, (1, -1)):
+        decimal = sign * (Decimal(cell) + Decimal("0.5")) * Decimal(resolution)
+        number = float(decimal)
+        numbers += [number, nextafter(number, 1e300), nextafter(number, -1e300), number + float(resolution) / 2]
+    return numbers
+
+
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+def test_boundaries_between_cells(resolution: str) -> None:
+    """At and beside k + 1/2 cells the cell is that of exact decimal arithmetic."""
+    grid = axis(resolution)
+    for number in _boundaries(resolution):
+        assert grid.nearest(number) == nearest(number, resolution), number
+
+
+def test_every_four_decimals_on_a_grid_of_three() -> None:
+    """All numbers of four decimals from 0 to 10 fall on their cell; plain doubles misplace over one in a hundred."""
+    grid = axis("0.001")
+    misplaced = 0
+    for tenthousandth in range(100_000):
+        number = float(f"{tenthousandth // 10_000}.{tenthousandth % 10_000:04}")
+        cell = (tenthousandth + 5) // 10
+        assert grid.nearest(number) == cell
+        misplaced += int(number / 0.001 + 0.5) != cell
+    assert misplaced > 1000
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100), st.sampled_from(RESOLUTIONS)
+)
+def test_any_double(number: float, resolution: str) -> None:
+    """Subnormal, tiny and huge doubles fall on the cell of exact arithmetic."""
+    assert axis(resolution).nearest(number) == nearest(number, resolution)
+
+
+def test_random_doubles_at_every_magnitude() -> None:
+    """Doubles of every size, where the quick way ends and the exact one begins, fall on the exact cell."""
+    generator = np.random.default_rng(3)
+    for resolution in RESOLUTIONS:
+        grid = axis(resolution)
+        cells = 2.0 ** generator.uniform(-3, 60, 2000)
+        for cell in cells:
+            number = float(cell) * float(resolution)
+            assert grid.nearest(number) == nearest(number, resolution)
+
+
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+def test_a_cell_reads_back_from_its_double(resolution: str) -> None:
+    """Within the largest cell, what is published for a cell leads back to it: releases can be read again."""
+    grid = axis(resolution)
+    generator = np.random.default_rng(4)
+    cells = [0, 1, -1, LARGEST_CELL, -LARGEST_CELL, LARGEST_CELL - 1]
+    cells += [int(sign * 2**power) for power, sign in zip(generator.uniform(0, 50, 3000), [1, -1] * 1500, strict=True)]
+    for cell in cells:
+        assert grid.nearest(grid.double(cell)) == cell
+
+
+def test_further_cells_would_not_read_back() -> None:
+    """Some cells beyond the limit do share their double with a neighbour."""
+    grid = axis("0.001")
+    assert any(grid.nearest(grid.double(8 * LARGEST_CELL + odd)) != 8 * LARGEST_CELL + odd for odd in range(1, 100))
+
+
+def test_saturation() -> None:
+    """Cells beyond the limit end at it, others stay."""
+    assert [saturated(cell) for cell in (-(10**30), -5, 0, LARGEST_CELL, LARGEST_CELL + 1)] == [
+        -LARGEST_CELL,
+        -5,
+        0,
+        LARGEST_CELL,
+        LARGEST_CELL,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "nanos"),
+    [(1.0, 10**9), (0.1, 10**8), (0.3, 3 * 10**8), (1e-9, 1), (9.99e-10, 0), (1 / 3, 333_333_333), (7e-9, 7)],
+)
+def test_nano_rounds_the_decimal_down(number: float, nanos: int) -> None:
+    """Nano-epsilon is the decimal text times 10^9, rounded down; a product of doubles would lose some."""
+    assert nano(number) == nanos == Decimal(repr(number)) * 10**9 // 1
+
+
+def test_exact_reads_the_shortest_decimal() -> None:
+    """0.1 is one tenth, not the double beside it."""
+    assert exact(0.1) == Fraction(1, 10) != Fraction(0.1)
