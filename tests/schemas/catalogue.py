@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 FOLDER = Path(__file__).parents[2] / "schemas"
@@ -64,7 +64,8 @@ def validator(record: str) -> Validator:
 def strict_validator(record: str) -> Validator:
     """Return the same where an integer is written as one."""
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, found: type(found) is int)
-    return extend(Draft202012Validator, type_checker=types)(_reference(record), registry=_registry())
+    strict: type[Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    return strict(_reference(record), registry=_registry())
 
 
 def fits(record: str, document: Any) -> bool:
@@ -82,4 +83,5 @@ def _registry() -> Registry[Any]:
     found = [(name, {**document}) for name, document in schemas().items()]
     for _, document in found:
         del document["$schema"]
-    return Registry().with_resources((name, Resource(document, DRAFT202012)) for name, document in found)
+    resources = ((name, DRAFT202012.create_resource(document)) for name, document in found)
+    return Registry().with_resources(resources).crawl()

@@ -1,7 +1,7 @@
 """Documents near a given one: one member or item gone, replaced or added, at any depth."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -81,9 +81,11 @@ def added(document: Any, path: Path, name: str, value: Any) -> Any:
     return changed
 
 
-def changes(document: Any) -> Iterator[Any]:
-    """Yield every document that is one change away."""
+def changes(document: Any, within: Container[str] | None = None) -> Iterator[Any]:
+    """Yield every document that is one change away, of the whole or within some of its members only."""
     for path in places(document):
+        if path and within is not None and path[0] not in within:
+            continue
         found = at(document, path)
         if path:
             yield removed(document, path)

@@ -70,10 +70,21 @@ def test_rules_beyond_schemas(rule: Rule) -> None:
     assert not accepted(rule.example.record, rule.example.value)
 
 
-@pytest.mark.parametrize("example", VALID, ids=label)
-def test_one_change(example: Example) -> None:
+def new_members() -> dict[str, tuple[Example, frozenset[str]]]:
+    """Return the valid examples with those of their members that no earlier one of the record has just so."""
+    known: set[tuple[str, str, str]] = set()
+    found = {}
+    for example in VALID:
+        members = {(example.record, name, json.dumps(value)) for name, value in example.document.items()}
+        found[label(example)] = example, frozenset(name for _, name, _ in members - known)
+        known |= members
+    return found
+
+
+@pytest.mark.parametrize(("example", "members"), new_members().values(), ids=new_members())
+def test_one_change(example: Example, members: frozenset[str]) -> None:
     """Schema and decoder agree on every document that is one change away from a valid example."""
-    found = (disagreement(example.record, document) for document in changes(example.document))
+    found = (disagreement(example.record, document) for document in changes(example.document, members))
     assert [each for each in found if each] == []
 
 
