@@ -56,6 +56,8 @@ class Worker:
         # What lives this long lives to the end: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
+        # A batch makes no cycles: looking for them every 700 new objects took 4.5 % of a worker's time.
+        gc.set_threshold(100_000, 20, 1_000)
         while not self._asked_to_stop.is_set():
             if starting.done() and starting.exception() is not None:
                 logger.error("cannot start: %s", type(starting.exception()).__name__)
