@@ -13,20 +13,20 @@ from stream_app.rows import SeriesRow
 KEYS = KeyRing("0123456789abcdef", 0, bytes(range(32)))
 Record = Mapping[str, object]
 
-NUMBER: Record = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
-LOCATION: Record = {
+NUMBER: dict[str, object] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+LOCATION: dict[str, object] = {
     "kind": "location",
     "radius": 500,
     "resolution": 10,
     "bounds": {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0},
 }
-COUNTS: Record = {"kind": "counts", "keys": ["walk", "ride", "rest"], "sensitivity": 2}
-CATEGORY: Record = {"kind": "category", "categories": ["none", "contact", "ill", True]}
+COUNTS: dict[str, object] = {"kind": "counts", "keys": ["walk", "ride", "rest"], "sensitivity": 2}
+CATEGORY: dict[str, object] = {"kind": "category", "categories": ["none", "contact", "ill", True]}
 KINDS = {"number": NUMBER, "location": LOCATION, "counts": COUNTS, "category": CATEGORY}
-UNIFORM: Record = {"name": "uniform"}
-ADAPTIVE: Record = {"name": "adaptive"}
-SKIP: Record = {"name": "skip", "accept_risk": True}
-BALANCED: Record = {"name": "balanced"}
+UNIFORM: dict[str, object] = {"name": "uniform"}
+ADAPTIVE: dict[str, object] = {"name": "adaptive"}
+SKIP: dict[str, object] = {"name": "skip", "accept_risk": True}
+BALANCED: dict[str, object] = {"name": "balanced"}
 SCHEMES = {"uniform": UNIFORM, "adaptive": ADAPTIVE, "skip": SKIP, "balanced": BALANCED}
 
 
