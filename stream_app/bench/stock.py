@@ -47,6 +47,7 @@ def app_of(settings: Settings, layout: Layout, releases: str, ledger: str) -> An
     release, entry, row = (bytes(size) for size in (layout.release_bytes, layout.ledger_bytes, layout.changelog_bytes))
 
     async def answer(stream: Any) -> None:
+        """Send twice and write the table for every event."""
         async for event in stream.events():
             table[event.key] = row
             await entered.send(key=event.key, value=entry)

@@ -83,6 +83,7 @@ def test_stolen_producer_is_opened_again(installation: Installation) -> None:
     total = installation.send(readings(400))
 
     async def steal() -> None:
+        """Take the transactional id over, as a stray process would."""
         for partition in range(installation.partitions):
             await (await PartitionProducer.open(installation.settings(), partition)).stop()
 
