@@ -1,0 +1,69 @@
+"""Golden values: noise and filtered estimates that must never change, or replays of old logs would differ.
+
+``python -m tests.privacy.golden`` writes them anew. That is right only before a first release of the program: later, a
+difference means that what was decided before can no longer be recomputed.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from stream_app.privacy.noise import coin_stream, noise_stream
+from stream_app.privacy.policy import policy_of
+from stream_app.privacy.raw import RawCells
+from tests.run import KINDS, SCHEMES
+
+NOISE_FILE = Path(__file__).parent / "golden" / "noise.json"
+SECRETS = {"counting": bytes(range(32)), "zeros": bytes(32)}
+CELLS: dict[str, tuple[int, ...]] = {
+    "number": (1234,),
+    "location": (-41_230, -12_100),
+    "counts": (3, 0, 2**53 - 1),
+    "category": (2,),
+}
+
+
+def noise() -> Iterator[dict[str, object]]:
+    """Yield noise of every kind: parameters, first bits, measurement, and the bits of the coin."""
+    for name, value in KINDS.items():
+        for scheme in ("uniform", "adaptive"):
+            for version, epoch, series, step_ms, spend_nano, secret in (
+                (1, 0, "home-7", 1_338_534_000_000, 142_857_148, "counting"),
+                (1, 0, "home-7", 1_338_537_600_000, 142_857_148, "counting"),
+                (2, 15_492, "größe", 0, 1, "zeros"),
+                (9_007_199_254_740_991, 1, "x" * 200, 253_402_300_799_999, 10**15, "counting"),
+            ):
+                parameters = {
+                    "epsilon": 1.0,
+                    "protection": {"level": "landmark", "step": 3_600_000},
+                    "scheme": SCHEMES[scheme],
+                    "value": value,
+                }
+                policy = policy_of(parameters, version)
+                cells = RawCells(CELLS[name])
+                arguments = (SECRETS[secret], epoch, policy, series, step_ms)
+                yield {
+                    "kind": name,
+                    "scheme": scheme,
+                    "version": version,
+                    "epoch": epoch,
+                    "series": series,
+                    "step_ms": step_ms,
+                    "spend_nano": spend_nano,
+                    "secret": secret,
+                    "noise": f"{noise_stream(*arguments, spend_nano, cells).take(256):064x}",
+                    "coin": f"{coin_stream(*arguments).take(256):064x}",
+                    "measurement": list(
+                        policy.kind.perturb(noise_stream(*arguments, spend_nano, cells), cells, spend_nano)
+                    ),
+                }
+
+
+def write() -> None:
+    """Write the golden files anew."""
+    NOISE_FILE.parent.mkdir(exist_ok=True)
+    NOISE_FILE.write_text(json.dumps(list(noise()), indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    write()
