@@ -54,6 +54,12 @@ def _context(arguments: argparse.Namespace) -> Context:
     settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
     if arguments.key is None:
         path = arguments.out / KEY_NAME
+        if path.exists():
+            print(
+                f"landmark-stream replay: uses {path} again and replaces its outputs. If earlier ones were published, "
+                "other policies or values measure the same events anew, which costs both budgets",
+                file=sys.stderr,
+            )
         if not path.exists():
             keyfile.create(path)
         keys = keyfile.load(path, settings.key_epoch_ms)

@@ -13,9 +13,22 @@ MINIMUM_EPOCH_MS = 86_400_000
 """One day: shorter epochs would make an event of the year 9999 ratchet for minutes."""
 
 
+MILESTONE_STEPS = 16_384
+
+
 @lru_cache(maxsize=256)
 def _ratchet(secret: bytes, steps: int) -> bytes:
     """Return ``secret`` moved ``steps`` epochs on."""
+    return _turned(_milestone(secret, steps // MILESTONE_STEPS), steps % MILESTONE_STEPS)
+
+
+@lru_cache(maxsize=256)
+def _milestone(secret: bytes, number: int) -> bytes:
+    """Return ``secret`` moved on to a milestone; kept, so that only the first far-future event takes seconds."""
+    return _turned(_milestone(secret, number - 1), MILESTONE_STEPS) if number else secret
+
+
+def _turned(secret: bytes, steps: int) -> bytes:
     for _ in range(steps):
         secret = blake2b(key=secret, digest_size=SECRET_BYTES, person=b"landmark-ratchet").digest()
     return secret

@@ -112,7 +112,8 @@ class LocationForm(Form):
     """Value kind location."""
 
     kind: Literal["location"]
-    radius: Annotated[Double, Field(gt=0, le=20_100_000)]
+    # A millimetre at least: the filter squares it, and a square that underflows would divide by zero.
+    radius: Annotated[Double, Field(ge=0.001, le=20_100_000)]
     # Below 0.1 m the 7 decimals of a published degree could not name the lattice point.
     resolution: Annotated[Double, Field(ge=0.1, le=20_100_000)]
     bounds: BoundsForm
