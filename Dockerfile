@@ -5,7 +5,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-de
 COPY pyproject.toml setup.py constraints.txt README.md ./
 COPY stream_app stream_app
 RUN python -m venv /opt/landmark-stream \
-    && LANDMARK_STREAM_COMPILE=1 /opt/landmark-stream/bin/pip install --no-cache-dir --constraint constraints.txt .
+    && COMPILE_LANDMARK_STREAM=1 /opt/landmark-stream/bin/pip install --no-cache-dir --constraint constraints.txt .
 
 FROM python:3.11-slim
 COPY --from=build /opt/landmark-stream /opt/landmark-stream

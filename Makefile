@@ -34,7 +34,7 @@ format: $(TEST)  ## Put the code in the formatter's shape
 install: $(TEST)  ## Make the environment alone
 
 compiled: $(DEMO)  ## Compile the path of every event in place (about twice as fast; remove with `make clean`)
-	LANDMARK_STREAM_COMPILE=1 $(BIN)/pip install -qq --no-deps --disable-pip-version-check -c constraints.txt -e .
+	COMPILE_LANDMARK_STREAM=1 $(BIN)/pip install -qq --no-deps --disable-pip-version-check -c constraints.txt -e .
 
 constraints:  ## Take the newest versions of all dependencies into constraints.txt
 	rm -rf build/constraints

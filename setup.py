@@ -1,4 +1,4 @@
-"""Compiles the path of every event with mypyc when asked: `make compiled`, `LANDMARK_STREAM_COMPILE=1 pip install .`.
+"""Compiles the path of every event with mypyc when asked: `make compiled`, `COMPILE_LANDMARK_STREAM=1 pip install .`.
 
 The same files run as Python otherwise; both give the same bytes (tests/test_compiled.py). Not the default: it needs a C
 compiler and a minute, and in a checkout a compiled module would hide later changes of its source.
@@ -29,7 +29,7 @@ def compiled_files() -> list[str]:
 def extensions() -> list[Any]:
     """Return the extension modules to build; none unless asked for."""
     # The hooks of an installation run this file several times: only the last of them builds.
-    asked = os.environ.get("LANDMARK_STREAM_COMPILE")  # noqa: TID251 - no settings exist before an installation
+    asked = os.environ.get("COMPILE_LANDMARK_STREAM")  # noqa: TID251 - no settings exist before an installation
     if asked != "1" or not BUILDS & set(sys.argv):
         return []
     from mypyc.build import mypycify  # noqa: PLC0415 - only where it compiles

@@ -42,7 +42,7 @@ def test_compiled_and_interpreted_runs_write_the_same_bytes(tmp_path: Path) -> N
     interpreted = _replay(tree, events, tmp_path)
     assert not list(tree.rglob("*.so"))
     build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
-    subprocess.run(build, cwd=tree, env={**_environment(), "LANDMARK_STREAM_COMPILE": "1"}, check=True, timeout=800)
+    subprocess.run(build, cwd=tree, env={**_environment(), "COMPILE_LANDMARK_STREAM": "1"}, check=True, timeout=800)
     assert len(list((tree / "stream_app" / "privacy").glob("*.so"))) > 10
     compiled = _replay(tree, events, tmp_path)
     assert compiled == interpreted
