@@ -11,9 +11,11 @@ from pathlib import Path
 from stream_app.privacy.noise import coin_stream, noise_stream
 from stream_app.privacy.policy import policy_of
 from stream_app.privacy.raw import RawCells
+from tests.privacy import filtered
 from tests.run import KINDS, SCHEMES
 
 NOISE_FILE = Path(__file__).parent / "golden" / "noise.json"
+LEVEL_FILE = NOISE_FILE.with_name("level.json")
 SECRETS = {"counting": bytes(range(32)), "zeros": bytes(32)}
 CELLS: dict[str, tuple[int, ...]] = {
     "number": (1234,),
@@ -59,9 +61,29 @@ def noise() -> Iterator[dict[str, object]]:
                 }
 
 
+def level(*, literal: bool = False) -> dict[str, object]:
+    """Return estimates and the last running numbers of a short filtered run of every kind."""
+    subjects = {
+        "number": filtered.number(0, 10, "0.001"),
+        "location": filtered.location(500, "10"),
+        "counts": filtered.counts(3, 2),
+        "category": filtered.category(4),
+    }
+    found: dict[str, object] = {}
+    for name, subject in subjects.items():
+        events = list(filtered.run(subject, 400, 7))
+        last = events[-1].expected_state if literal else events[-1].state
+        found[name] = {
+            "estimates": [event.expected if literal else event.estimate for event in events],
+            "numbers": [part.hex() for part in last],
+        }
+    return found
+
+
 def write() -> None:
     """Write the golden files anew."""
     NOISE_FILE.parent.mkdir(exist_ok=True)
+    LEVEL_FILE.write_text(json.dumps(level()) + "\n")
     NOISE_FILE.write_text(json.dumps(list(noise()), indent=1, ensure_ascii=False) + "\n")
 
 
