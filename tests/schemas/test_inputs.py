@@ -88,6 +88,16 @@ def test_one_change(example: Example, members: frozenset[str]) -> None:
     assert [each for each in found if each] == []
 
 
+@pytest.mark.parametrize("count", [4096, 4097])
+@pytest.mark.parametrize(("kind", "member"), [("counts", "keys"), ("category", "categories")])
+def test_longest_lists(kind: str, member: str, count: int) -> None:
+    """Schema and decoder agree on how many keys and categories there may be."""
+    value = {"kind": kind, member: [f"{nth}" for nth in range(count)]}
+    document = next(each.document for each in VALID if each.record == "policy") | {"value": value}
+    assert disagreement("policy", document) is None
+    assert fits("policy", document) == (count == 4096)
+
+
 @st.composite
 def changed(draw: st.DrawFn) -> tuple[str, Any]:
     """Draw a valid example with two to five changes."""
