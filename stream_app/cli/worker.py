@@ -2,6 +2,8 @@
 
 import argparse
 import asyncio
+import signal
+import sys
 from pathlib import Path
 
 from stream_app.cli import UsageError
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Work until a signal; 0 after one, 1 when its partitions stopped."""
+    signal.signal(signal.SIGTERM, _end)
     try:
         settings = Settings.load(arguments.config)
         context = load_context(settings)
@@ -32,6 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     configure_logs(settings.log_level)
     return asyncio.run(_run(settings, context))
+
+
+def _end(*_: object) -> None:
+    """End at once: until the worker takes the signal over, nothing has begun."""
+    sys.exit(0)
 
 
 async def _run(settings: Settings, context: Context) -> int:
