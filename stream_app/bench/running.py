@@ -14,8 +14,14 @@ from stream_app.bench.watch import Rate, Watch
 class Work:
     """What a worker did with everything that was sent."""
 
-    rate: Rate
+    watch: Watch
+    events: int
     peak_bytes: int
+
+    @property
+    def rate(self) -> Rate:
+        """How fast it was."""
+        return self.watch.rate(self.events)
 
 
 @contextmanager
@@ -32,4 +38,4 @@ def work(site: Site, events: int, show: Show) -> Work:
     with worker(site) as client:
         watch.until(events, client, show)
         peak = client.peak_bytes()
-    return Work(watch.rate(events), peak)
+    return Work(watch, events, peak)

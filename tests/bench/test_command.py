@@ -1,0 +1,55 @@
+"""The command `bench`: its JSON, its table, and what it refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+
+CORE = [
+    "bench",
+    "core",
+    *["--events", "200", "--series", "20", "--repeats", "2", "--scheme", "balanced", "--kind", "category"],
+]
+PARTS = ("decide", "decode", "step", "encode_release", "hash_release", "encode_entry", "dump_row")
+
+
+def test_answers_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One object: the machine, and for each benchmark its sizes, figures and targets; nothing stays behind."""
+    assert main([*CORE, "--folder", str(tmp_path), "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert document["machine"].keys() == {"cpu", "cores", "python", "system", "load"}
+    (result,) = document["results"]
+    assert result["bench"] == "core"
+    assert result["sizes"]["repeats"] == 2
+    assert result["figures"].keys() == {f"balanced_category_{part}" for part in PARTS}
+    for figure in result["figures"].values():
+        assert figure["unit"] == "us"
+        assert len(figure["runs"]) == 2
+        assert figure["min"] <= figure["median"] <= figure["max"]
+    assert result["targets"] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """People read the machine first, then figures."""
+    assert main(CORE) == 0
+    shown = capsys.readouterr().out
+    assert "Python" in shown
+    assert "balanced category decide" in shown
+
+
+def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names those that there are."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["bench", "nothing"])
+    assert "worker" in capsys.readouterr().err
+
+
+def test_sizes_are_positive(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is measured with no events."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["bench", "worker", "--events", "0"])
+    assert "at least 1" in capsys.readouterr().err

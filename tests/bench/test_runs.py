@@ -1,0 +1,43 @@
+"""Each benchmark runs in tiny sizes and finds the stated figures; how fast anything is decides no test."""
+
+import importlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from stream_app.bench.catalogue import BENCHES
+from stream_app.bench.figure import Result
+from stream_app.bench.site import Ground
+
+FIGURES = {
+    "worker": {"worker", "bare", "worker_over_bare", "worker_cpu", "bare_cpu", "bare_cpu_over_worker_cpu"}
+    | {"batch", "output"},
+    "faust": {"worker", "stock", "worker_over_stock", "worker_cpu", "stock_cpu"},
+    "series": {"peak_memory", "peak_memory_few", "many", "few", "many_over_few", "many_cpu", "few_cpu", "new_series"},
+    "latency": {"full_load", "load", "p50", "p99", "most"},
+    "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate"},
+}
+EVENTS = 25_000
+SIZES = {
+    "worker": {"events": EVENTS, "series": 50},
+    "faust": {"events": EVENTS, "series": 50},
+    "series": {"events": EVENTS, "series": EVENTS},
+    "latency": {"events": EVENTS, "series": 50},
+    "recovery": {"series": 500},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in BENCHES if name != "core"])
+def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
+    """Sizes as asked for, every figure measured once, and targets that name figures."""
+    shown: list[str] = []
+    module: Any = importlib.import_module(f"stream_app.bench.{BENCHES[name][0]}")
+    sizes = replace(module.DEFAULT, repeats=1, partitions=1, **SIZES[name])
+    result: Result = module.run(ground, sizes, lambda what, *_: shown.append(what))
+    assert result.bench == name
+    assert result.sizes == sizes.document()
+    assert result.figures.keys() == FIGURES[name]
+    assert all(len(figure.runs) == 1 for figure in result.figures.values())
+    assert {target.figure for target in result.targets} <= result.figures.keys()
+    assert shown
