@@ -9,7 +9,7 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 Path = tuple[str | int, ...]
 ANYTHING: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 90, 2**53, LAST_TIMESTAMP_MS, LAST_TIMESTAMP_MS + 1, 10**20, 10**400),
-    *(0.5, -0.5, 1.0, 1e3, 1e-10, 1e-101, 1e17, 1e101),
+    *(0.5, -0.5, -181, -1e101, 1.0, 1e3, 1e-10, 1e-101, 1e17, 1e101),
     *("", "a", "reject", "x" * 200, "x" * 201, "é" * 101, "\ud800"),
     *([], [1], [1, 2], [2, 1], [1, 1], [1, 2, 3], [[1, 2]], [2.0, 3], ["a", "b"], ["a", "a"], [True, False]),
     *({}, {"a": 1}, {"latitude": -10.9, "longitude": 400}),
