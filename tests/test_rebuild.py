@@ -1,92 +1,133 @@
-"""Rows survive the state table, and come again from ledger and releases alone."""
+"""Rows from ledger and releases alone equal the rows of the run, for everything a policy can be."""
 
-from typing import Any
+import json
+from collections.abc import Callable
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
-from stream_app import rows
-from stream_app.rebuild import RebuildError, rebuild
-from tests.run import ADAPTIVE, BALANCED, COUNTS, KINDS, SCHEMES, SKIP, Run, default, limited, observation, policy
+from stream_app import wire
+from stream_app.context import Context, Limits
+from stream_app.decision import Decided
+from stream_app.rebuild import RebuildError, rebuild, restored
+from tests.privacy.test_long_traces import TRACES, Move, Version, play
+from tests.run import COUNTS, KEYS, KINDS, LOCATION, NUMBER, SCHEMES, Record, Run, default, observation, policy
+from tests.test_rows import records
 
-VALUES: dict[str, object] = {
-    "number": 4.2,
-    "location": {"latitude": -10.94, "longitude": -37.06},
-    "counts": {"walk": 12, "ride": 3},
-    "category": "contact",
-}
-STEPS = 40
-PROTECTION = {"level": "landmark", "landmarks": [[100, 150]], "step": 10, "spare": 1}
+CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**10))
 
 
-def a_run(kind: str, scheme: str, filter_name: str) -> Run:
-    """Return a run with gaps, late landmarks, a second version and a closing."""
-    run = Run(limited(lifetime_nano=3 * 10**9))
-    members: dict[str, Any] = {
-        "protection": PROTECTION,
-        "scheme": SCHEMES[scheme],
-        "value": KINDS[kind],
-        "filter": filter_name,
-    }
-    run.feed(policy("a", **members))
-    run.feed_all(observation("a", 10 * step, VALUES[kind]) for step in range(STEPS) if step % 7)
-    run.feed({"type": "landmarks", "series": "a", "add": [[10 * STEPS + 100, 10 * STEPS + 130]]})
-    run.feed(policy("a", 2, **members | {"protection": {"level": "landmark", "step": 20}}))
-    run.feed_all(observation("a", 10 * STEPS + 20 * step, VALUES[kind]) for step in range(5))
-    run.feed({"type": "close", "series": "a"})
-    return run
+@pytest.mark.parametrize("filtered", ["none", "level"])
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_kind_scheme_and_filter(kind: str, scheme: str, filtered: str) -> None:
+    """After every record of a log the rebuilt rows equal the run's, to the last bit of the filter."""
+    run = Run(CONTEXT)
+    for record in records(kind, scheme, filtered):
+        if isinstance(run.feed(record), Decided):
+            assert rebuild(CONTEXT, run.ledger, run.releases) == run.rows
 
 
-@pytest.mark.parametrize("filter_name", ["none", "level"])
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_come_again_from_ledger_and_releases(kind: str, scheme: str, filter_name: str) -> None:
-    """Every row that a run ends with is rebuilt to the last digit, filter and rate included."""
-    run = a_run(kind, scheme, filter_name)
-    assert len(run.ledger) > STEPS
-    rebuilt = rebuild(run.context, run.ledger, run.releases)
-    assert {name: rows.dump(row, None) for name, row in rebuilt.items()} == {
-        name: rows.dump(row, None) for name, row in run.rows.items()
-    }
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(TRACES)
+def test_long_logs(trace: tuple[Version, list[Move], float | None, bool]) -> None:
+    """The rows of long random logs are rebuilt equal."""
+    run = play(trace).run
+    assert rebuild(run.context, run.ledger, run.releases) == run.rows
 
 
-def test_a_missing_entry_or_release_is_told() -> None:
-    """What does not follow is refused with its place, never guessed."""
-    run = a_run("number", "uniform", "none")
-    with pytest.raises(RebuildError, match="does not follow") as broken:
-        rebuild(run.context, run.ledger[:5] + run.ledger[6:], run.releases)
-    assert (broken.value.series, broken.value.sequence) == ("a", 7)
-    with pytest.raises(RebuildError, match="no release"):
-        rebuild(run.context, run.ledger, run.releases[1:])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"kind": "number", "lower": 0, "upper": 1e15, "resolution": 1},
+        {"kind": "number", "lower": -1e-90, "upper": 1e-90, "resolution": 1e-99},
+        {**LOCATION, "radius": 2e7, "resolution": 0.1},
+        {**COUNTS, "sensitivity": 2**53 - 1},
+        {**NUMBER, "clamp": False},
+    ],
+)
+@pytest.mark.parametrize("filtered", ["none", "level"])
+def test_the_widest_noise(value: dict[str, object], filtered: str) -> None:
+    """Measurements at the ends of what is published lead back to the same rows."""
+    raw: dict[object, object] = {"number": 0, "location": {"latitude": -11, "longitude": -37.1}, "counts": {"walk": 1}}
+    run = Run().feed_all([policy("a", epsilon=1e-9, value=value, filter=filtered, scheme=SCHEMES["adaptive"])])
+    run.feed_all(observation("a", step, raw[value["kind"]]) for step in range(1, 40))
+    assert rebuild(run.context, run.ledger, run.releases) == run.rows
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_run_goes_on_from_stored_rows(kind: str) -> None:
-    """A row written and read back decides what the row in memory decides."""
-    table: dict[bytes, bytes] = {}
-    context = limited()
-    events = [observation("a", 10 * step, VALUES[kind]) for step in range(STEPS)]
-    own = policy("a", protection=PROTECTION, scheme=BALANCED if kind == "number" else ADAPTIVE, value=KINDS[kind])
-    whole = Run(context).feed_all([own, *events])
-    parts = Run(context)
-    for record in [own, *events]:
-        before = rows.load(table.get, "a")
-        parts.rows = {"a": before} if before else {}
-        parts.feed(record)
-        table.update(rows.dump(parts.rows["a"], before))
-    assert parts.outputs == whole.outputs
+@pytest.mark.parametrize(
+    "members", [{}, {"protection": {"level": "event"}}, {"protection": {"level": "user", "length": 3}}]
+)
+def test_default_policies(members: dict[str, object]) -> None:
+    """Rows of series under default policies name them again, and own ones where landmarks were registered."""
+    context = Context(KEYS, (default("a*", **members), default("*", value=COUNTS)))
+    run = Run(context).feed_all([observation("a1", 1, 1), observation("a2", 1, 1), observation("b", 1, {"walk": 1})])
+    run.feed({"type": "landmarks", "series": "a2", "add": [100]})
+    assert rebuild(context, run.ledger, run.releases) == run.rows
 
 
-def test_a_default_policy_is_stored_once_and_becomes_own_with_landmarks() -> None:
-    """Series under a default share its row; a registration gives the series a row of its own."""
-    run = Run(type(limited())(limited().keys, (default("*", protection=PROTECTION, scheme=SKIP, value=COUNTS),)))
-    run.feed_all(observation(series, 10, {"walk": 1}) for series in ("a", "b"))
-    stored = [dict(rows.dump(run.rows[series], None)) for series in ("a", "b")]
-    shared = [key for key in stored[0] if key.startswith(b"d")]
-    assert len(shared) == 1
-    assert stored[0][shared[0]] == stored[1][shared[0]]
-    run.feed({"type": "landmarks", "series": "a", "add": [990]})
-    table = dict(rows.dump(run.rows["a"], None))
-    assert b"pa" in table
-    again = rows.load(table.get, "a")
-    assert again is not None
-    assert again.state == run.rows["a"].state
+def test_a_rebuilt_run_goes_on_as_if_nothing_had_happened() -> None:
+    """Rows rebuilt in the middle of a log decide the rest to the same bytes."""
+    for kind in KINDS:
+        log = records(kind, "adaptive", "level")
+        whole = Run(CONTEXT).feed_all(log)
+        for cut in range(1, len(log), 5):
+            first = Run(CONTEXT).feed_all(log[:cut])
+            again = Run(CONTEXT)
+            again.offset = first.offset
+            again.rows = rebuild(CONTEXT, first.ledger, first.releases)
+            again.feed_all(log[cut:])
+            joined = tuple(a + b for a, b in zip(first.outputs, again.outputs, strict=True))
+            assert joined == whole.outputs
+
+
+def test_entries_already_covered_change_nothing() -> None:
+    """A tail that begins before the row's last entry is read on from there."""
+    run = Run(CONTEXT).feed_all(records("number", "adaptive", "none"))
+    releases = {wire.digest(release): release for release in run.releases}
+    row = rebuild(CONTEXT, run.ledger[:9], run.releases)["größe"]
+    for entry in run.ledger:
+        row = restored(CONTEXT, row, entry, releases)
+    assert row == run.rows["größe"]
+
+
+Change = Callable[[list[bytes], list[bytes]], tuple[list[bytes], list[bytes]]]
+
+
+def _edited(entry: bytes, /, **members: object) -> bytes:
+    return json.dumps(json.loads(entry) | members).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda ledger, releases: (ledger[:3] + ledger[4:], releases), "does not follow"),
+        (lambda ledger, releases: (ledger[1:], releases), "does not follow"),
+        (lambda ledger, releases: (ledger, releases[1:]), "releases must not expire"),
+        (lambda ledger, releases: ([_edited(ledger[0], epoch=0), *ledger[2:]], releases), "does not follow"),
+        (
+            lambda ledger, releases: ([ledger[0], _edited(ledger[1], epsilon_nano=10**11), *ledger[2:]], releases),
+            "more than the guard allows",
+        ),
+        (lambda ledger, releases: ([ledger[0], _edited(ledger[1], entry="odd"), *ledger[2:]], releases), "'odd'"),
+        (lambda ledger, releases: ([_edited(ledger[0], parameters={}), *ledger[1:]], releases), "refused today"),
+        (lambda ledger, releases: ([_edited(ledger[0], entry="close"), *ledger[1:]], releases), "before any policy"),
+    ],
+)
+def test_what_does_not_follow_is_refused(change: Change, problem: str) -> None:
+    """A missing, doctored or unknown entry stops the rebuilding and is named."""
+    run = Run(CONTEXT).feed_all(records("number", "uniform", "none"))
+    with pytest.raises(RebuildError, match=problem) as raised:
+        rebuild(CONTEXT, *change(run.ledger, run.releases))
+    assert raised.value.series == "größe"
+    assert raised.value.sequence > 0
+
+
+def test_many_series_in_one_ledger() -> None:
+    """Entries of several series may lie between each other."""
+    log: list[Record] = [policy(f"s{nth}", value=KINDS[kind]) for nth, kind in enumerate(KINDS)]
+    values = [1.5, {"latitude": -11, "longitude": -37.1}, {"walk": 3}, "ill"]
+    log += [observation(f"s{nth}", step, values[nth]) for step in range(1, 9) for nth in range(4)]
+    run = Run().feed_all(log)
+    assert len(run.rows) == 4
+    assert rebuild(run.context, run.ledger, run.releases) == run.rows

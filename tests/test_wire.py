@@ -1,0 +1,166 @@
+"""Bytes to records and back: decoding answers anything, encoding is canonical, entries are chained by hash."""
+
+import json
+from hashlib import blake2b
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app import wire
+from stream_app.privacy.fold import Observation
+from stream_app.wire import CloseRecord, LandmarksRecord, Malformed, PolicyRecord
+from tests.run import KINDS, Run, observation, policy
+from tests.test_rows import records
+
+LAST = 253_402_300_799_999
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b'{"series":"a","timestamp":5,"value":1}', Observation("a", 5, 1)),  # type: ignore[arg-type]
+        (b' {"value":null,"series":"a","timestamp":5} ', Observation("a", 5, None)),  # type: ignore[arg-type]
+        (b'{"type":"observation","series":"a","timestamp":%d,"value":{},"x":1}' % LAST, Observation("a", LAST, {})),  # type: ignore[arg-type]
+        (b'{"type":"close","series":"a","x":[]}', CloseRecord("a")),
+        (b'{"type":"landmarks","series":"a","add":[5,[6,9]]}', LandmarksRecord("a", (5, (6, 9)))),
+        (b'{"type":"policy","series":"a","version":1,"b":2}', PolicyRecord("a", 1, {"b": 2})),
+    ],
+)
+def test_records(value: bytes, expected: object) -> None:
+    """Each record type is read; unknown members of all but policies are ignored."""
+    assert wire.decode(value) == expected
+
+
+MALFORMED: list[tuple[bytes | None, tuple[str | None, int | None]]] = [
+    (None, (None, None)),
+    (b"", (None, None)),
+    (b"{", (None, None)),
+    (b"[]", (None, None)),
+    (b"1", (None, None)),
+    (b'"a"', (None, None)),
+    (b"null", (None, None)),
+    (b"{}", (None, None)),
+    (b'{"series":1,"timestamp":5,"value":1}', (None, 5)),
+    (b'{"series":"","timestamp":5,"value":1}', (None, 5)),
+    (b'{"series":"a","timestamp":5}', ("a", 5)),
+    (b'{"series":"a","value":5}', ("a", None)),
+    (b'{"series":"a","timestamp":-1,"value":5}', ("a", None)),
+    (b'{"series":"a","timestamp":%d,"value":5}' % (LAST + 1), ("a", None)),
+    (b'{"series":"a","timestamp":5.0,"value":5}', ("a", None)),
+    (b'{"series":"a","timestamp":true,"value":5}', ("a", None)),
+    (b'{"series":"a","timestamp":"5","value":5}', ("a", None)),
+    (b'{"series":"a","timestamp":5,"value":1,"type":"odd"}', ("a", 5)),
+    (b'{"series":"a","timestamp":5,"value":1,"type":null}', ("a", 5)),
+    (b'{"series":"a","timestamp":5,"value":1,"type":["policy"]}', ("a", 5)),
+    (b'{"series":"a","timestamp":5,"value":1}x', (None, None)),
+    (b'{"series":"a","timestamp":5,"value":NaN}', (None, None)),
+    (b'{"series":"a","timestamp":5,"value":1e999}', (None, None)),
+    (b'{"series":"\\ud800","timestamp":5,"value":1}', (None, None)),
+    (b'{"series":"a\xff","timestamp":5,"value":1}', (None, None)),
+    (b'{"type":"policy","series":"a"}', ("a", None)),
+    (b'{"type":"policy","series":"a","version":0}', ("a", None)),
+    (b'{"type":"policy","series":"a","version":1.0}', ("a", None)),
+    (b'{"type":"policy","series":"a","version":true}', ("a", None)),
+    (b'{"type":"policy","series":"a","version":9007199254740992}', ("a", None)),
+    *(
+        (b'{"type":"landmarks","series":"a","add":%b}' % add, ("a", None))
+        for add in (b"[]", b"5", b"[true]", b"[1.5]", b"[-1]", b"[[1]]", b"[[2,2]]", b"[[3,2]]", b"[[1,2,3]]", b'["5"]')
+    ),
+    (b'{"type":"landmarks","series":"a","add":[%d]}' % (LAST + 1), ("a", None)),
+    (b'{"type":"landmarks","series":"a","add":[5,null]}', ("a", None)),
+]
+
+
+@pytest.mark.parametrize(("value", "named"), MALFORMED)
+def test_malformed_records(value: bytes | None, named: tuple[str | None, int | None]) -> None:
+    """What is no record is malformed; series and timestamp are named where they could be read."""
+    assert wire.decode(value) == Malformed("malformed", *named)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b'{"series":"%b","timestamp":5,"value":1}' % (b"a" * 200), None),
+        (b'{"series":"%b","timestamp":5,"value":1}' % (b"a" * 201), "too-large"),
+        (b'{"series":"%b","timestamp":5,"value":1}' % ("ü" * 100).encode(), None),
+        (b'{"series":"%b","timestamp":5,"value":1}' % ("ü" * 101).encode(), "too-large"),
+        (b'{"series":"a","timestamp":5,"value":1}'.ljust(256 * 1024), None),
+        (b'{"series":"a","timestamp":5,"value":1}'.ljust(256 * 1024 + 1), "too-large"),
+        (b"[" * 5_000_000, "too-large"),
+    ],
+)
+def test_sizes(value: bytes, reason: str | None) -> None:
+    """A record may hold 256 KiB and a series id 200 bytes of UTF-8, not one more."""
+    found = wire.decode(value)
+    assert (found.reason if isinstance(found, Malformed) else None) == reason
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_answered(value: bytes) -> None:
+    """Random bytes are answered, never raised on."""
+    wire.decode(value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(max_size=3), part, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["type", "series", "timestamp", "value", "version", "add", "epsilon"])
+LIKELY = JSON | st.sampled_from(["policy", "landmarks", "close", "observation", "a", 5, [5], [[5, 6]]])
+
+
+@given(st.dictionaries(NAMES, LIKELY, max_size=6))
+def test_any_object_is_answered(record: dict[str, Any]) -> None:
+    """Objects of the right members with any values are records or malformed, never raised on."""
+    wire.decode(json.dumps(record).encode())
+
+
+def test_a_value_is_not_shown() -> None:
+    """The repr of a decoded observation, as in a traceback, holds no raw value."""
+    assert "98765" not in repr(wire.decode(b'{"series":"a","timestamp":5,"value":98765}'))
+
+
+def test_entries_are_chained() -> None:
+    """Each entry's hash covers its bytes before the hash, the hash of the entry before, and its release's bytes."""
+    for kind in KINDS:
+        run = Run().feed_all(records(kind, "adaptive", "level"))
+        previous, releases = "0" * 64, iter(run.releases)
+        for sequence, value in enumerate(run.ledger, start=1):
+            body, marker, rest = value.partition(b',"hash":"')
+            assert marker
+            entry = json.loads(value)
+            assert (entry["sequence"], entry["previous"]) == (sequence, previous)
+            assert rest == entry["hash"].encode() + b'"}'
+            assert entry["hash"] == blake2b(body, digest_size=32).hexdigest()
+            if entry["entry"] == "release":
+                assert entry["release"] == blake2b(next(releases), digest_size=32).hexdigest()
+            previous = entry["hash"]
+        assert next(releases, None) is None
+
+
+def test_a_changed_byte_breaks_the_chain() -> None:
+    """Any byte of an entry before its hash changes the hash."""
+    run = Run().feed_all([policy("a"), observation("a", 5, 1)])
+    body = run.ledger[1].partition(b',"hash":"')[0]
+    hashes = {wire.digest(body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]) for at in range(len(body))}
+    assert len(hashes) == len(body)
+    assert wire.digest(body) not in hashes
+
+
+def test_outputs_are_canonical() -> None:
+    """Outputs have no white space, keep their members' order, and hold doubles in their shortest form."""
+    run = Run().feed_all(records("location", "balanced", "level"))
+    for value in (*run.releases, *run.ledger, *run.rejects):
+        found = json.loads(value)
+        assert json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode() == value
+
+
+def test_documents_are_read_and_written() -> None:
+    """Plain documents go through bytes and back; bytes that are none raise."""
+    document = {"a": [1, 2.5, "ü", None, True]}
+    assert wire.load(wire.dump(document)) == document
+    with pytest.raises(ValueError, match="expected"):
+        wire.load(b"{")
