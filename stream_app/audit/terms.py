@@ -172,7 +172,7 @@ def _decimal(members: Mapping[str, Any], name: str, default: float | None) -> Fr
     found = members.get(name, default)
     if type(found) not in (int, float):
         raise TermsError(f"{name} is not a number")
-    return Fraction(Decimal(repr(found)))
+    return Fraction(Decimal(repr(float(found))))  # numbers in JSON are doubles, whole ones too
 
 
 def _positive(members: Mapping[str, Any], name: str) -> Fraction:
