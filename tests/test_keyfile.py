@@ -1,11 +1,16 @@
 """Key files: private, never overwritten, and one way."""
 
+import json
 import stat
 from pathlib import Path
 
 import pytest
 
 from stream_app import keyfile
+from stream_app.context import Context
+from stream_app.decision import Rejected
+from stream_app.rebuild import rebuild
+from tests.run import Run, observation, policy
 
 DAY_MS = 86_400_000
 
@@ -54,3 +59,61 @@ def test_erasing_goes_one_way(tmp_path: Path) -> None:
     assert not [file for file in tmp_path.iterdir() if before.secret.hex().encode() in file.read_bytes()]
     with pytest.raises(keyfile.KeyFileError, match="erased already"):
         keyfile.erase_before(path, 3, DAY_MS)
+
+
+def test_noise_of_later_epochs_is_unchanged_by_erasing(tmp_path: Path) -> None:
+    """After erasure events of kept epochs decide to the same bytes, those of erased ones are rejected."""
+    path = tmp_path / "key"
+    keyfile.create(path)
+    log = [policy("a", protection={"level": "landmark", "step": 1000})]
+    log += [observation("a", day * DAY_MS + 5000, 3.3) for day in range(3, 15)]
+    before = Run(Context(keyfile.load(path, DAY_MS))).feed_all(log)
+    keyfile.erase_before(path, 9, DAY_MS)
+    after = Run(Context(keyfile.load(path, DAY_MS)))
+    outcomes = [after.feed(record) for record in log]
+    reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Rejected)]
+    assert reasons == ["key-erased"] * 6
+    again = Run(Context(keyfile.load(path, DAY_MS)))
+    again.rows = rebuild(before.context, before.ledger[:7], before.releases)
+    again.feed_all(log[7:])
+    assert again.releases == before.releases[6:]
+    assert again.ledger == before.ledger[7:]
+    assert {json.loads(entry)["epoch"] for entry in again.ledger} == set(range(9, 15))
+    assert {json.loads(entry)["key"] for entry in again.ledger} == {before.context.keys.fingerprint}
+
+
+def test_erasing_destroys_the_old_file_too(tmp_path: Path) -> None:
+    """A second name of the old file, as a backup by link would be, holds zeros afterwards."""
+    path, link = tmp_path / "key", tmp_path / "link"
+    keyfile.create(path)
+    link.hardlink_to(path)
+    keyfile.erase_before(path, 1, DAY_MS)
+    assert set(link.read_bytes()) == {0}
+    assert not (tmp_path / "key.new").exists()
+
+
+def test_an_interrupted_erasure_is_taken_up_again(tmp_path: Path) -> None:
+    """A file left behind by a crash before the replacement is in nobody's way."""
+    path = tmp_path / "key"
+    ring = keyfile.create(path)
+    (tmp_path / "key.new").write_bytes(b"half a key")
+    assert keyfile.erase_before(path, 2, DAY_MS).fingerprint == ring.fingerprint
+
+
+def test_keys_differ_and_load_with_their_epochs(tmp_path: Path) -> None:
+    """Two new keys share neither secret nor name; epochs shorter than a day are refused."""
+    one, other = keyfile.create(tmp_path / "one"), keyfile.create(tmp_path / "other")
+    assert one.secret != other.secret
+    assert one.fingerprint != other.fingerprint
+    assert len(one.fingerprint) == 16
+    assert keyfile.load(tmp_path / "one", DAY_MS).epoch_of(DAY_MS) == 1
+    with pytest.raises(keyfile.KeyFileError, match="a day"):
+        keyfile.load(tmp_path / "one", DAY_MS - 1)
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    """A key that is not there, or cannot be written, is an error with its path and the remedy."""
+    with pytest.raises(keyfile.KeyFileError, match="keys new"):
+        keyfile.load(tmp_path / "none")
+    with pytest.raises(keyfile.KeyFileError, match="writable folder"):
+        keyfile.create(tmp_path / "none" / "key")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app import wire
+from stream_app import rows, wire
 from stream_app.context import Context, Limits
 from stream_app.decision import Decided
 from stream_app.rebuild import RebuildError, rebuild, restored
@@ -25,7 +25,10 @@ def test_every_kind_scheme_and_filter(kind: str, scheme: str, filtered: str) -> 
     run = Run(CONTEXT)
     for record in records(kind, scheme, filtered):
         if isinstance(run.feed(record), Decided):
-            assert rebuild(CONTEXT, run.ledger, run.releases) == run.rows
+            rebuilt = rebuild(CONTEXT, run.ledger, run.releases)
+            assert rebuilt == run.rows
+            row, again = run.rows["größe"], rebuilt["größe"]
+            assert rows.dump(again, None) == rows.dump(row, None), "to the byte, parameters included"
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -53,6 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _erase(arguments: argparse.Namespace) -> KeyRing:
     # A worker that replays a tail needs the keys of the tail's events, or its partition stops for good.
     question = "Are all workers stopped, and did each partition end without a ledger tail? Erasing cannot be undone."
-    if not arguments.settled and not Confirm.ask(question, default=False):
+    if not arguments.settled and not _confirmed(question):
         raise UsageError("nothing erased; stop the workers, then say --settled")
     return keyfile.erase_before(arguments.file, arguments.before, arguments.epoch_ms)
+
+
+def _confirmed(question: str) -> bool:
+    """Ask at the terminal; where nobody answers, the answer is no."""
+    try:
+        return Confirm.ask(question, default=False)
+    except EOFError:
+        return False

@@ -1,13 +1,18 @@
 """``replay``: files in, files out, as a user runs it."""
 
 import json
+import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from stream_app import keyfile
 from stream_app.cli import main
-from tests.run import NUMBER, Run, observation, policy
+from stream_app.context import Context
+from tests.hostile import hostile
+from tests.run import KINDS, NUMBER, Run, default, observation, policy
+from tests.test_rows import records
 
 POLICY = {"series": "home-*", "epsilon": 1.0, "protection": {"level": "landmark", "landmarks": [2000], "step": 1000}}
 CSV = """when,kwh,house
@@ -84,3 +89,169 @@ def test_wrong_words_exit_2_with_the_remedy(tmp_path: Path, capsys: pytest.Captu
     faulty.write_text(json.dumps({**POLICY, "scheme": {"name": "skip"}, "value": NUMBER, "sparee": 2}) + "\n")
     assert main(["replay", str(table), *out, *mapping, "--policies", str(faulty)]) == 2
     assert "sparee" in capsys.readouterr().err
+
+
+OUTPUTS = ("releases", "ledger", "rejects")
+
+
+def outputs(folder: Path) -> list[bytes]:
+    """Return the bytes of all three files."""
+    return [(folder / f"{name}.jsonl").read_bytes() for name in OUTPUTS]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> None:
+    """Every kind: a second run with the folder's key, and one with the key elsewhere, give the same bytes."""
+    events = tmp_path / "events.jsonl"
+    log = records(kind, "adaptive", "level")
+    events.write_bytes(b"\n".join(json.dumps(record).encode() for record in log) + b"\n\n")
+    first = tmp_path / "first"
+    config = tmp_path / "settings.toml"
+    config.write_text("lifetime_epsilon = 10.0\nmax_future_ms = 1\n")
+    command = ["replay", str(events), "--config", str(config)]
+    assert main([*command, "--out", str(first)]) == 0
+    seen = outputs(first)
+    assert seen[0].count(b"\n") > 12
+    assert main([*command, "--out", str(first)]) == 0
+    assert outputs(first) == seen
+    assert main([*command, "--out", str(tmp_path / "other"), "--key", str(first / "replay.key")]) == 0
+    assert outputs(tmp_path / "other") == seen
+    assert main([*command, "--out", str(tmp_path / "fresh")]) == 0
+    assert outputs(tmp_path / "fresh") != seen
+    assert stat.S_IMODE((tmp_path / "fresh" / "replay.key").stat().st_mode) == 0o600
+    files = ["--ledger", str(first / "ledger.jsonl"), "--releases", str(first / "releases.jsonl")]
+    # The ledger alone does not say what lifetime the operator allowed beyond the first epsilon.
+    assert main(["audit", *files, "--lifetime", "10"]) == 0
+
+
+CSVS = {
+    "location": (
+        "bus,time,latitude,longitude\nb,1000,-10.9,-37.1\nb,2000,x,-37.1\nb,3000,,\n",
+        ["--series-column", "bus", "--timestamp-column", "time", "--value-columns", "latitude,longitude"],
+        [
+            {"latitude": -10.9, "longitude": -37.1},
+            {"latitude": "x", "longitude": -37.1},
+            {"latitude": "", "longitude": ""},
+        ],
+    ),
+    "counts": (
+        "\ufefftime;x,walk,ride\n1000,3,4\n2000,3.5,1\n3000,-1,0\n",
+        ["--series", "b", "--timestamp-column", "time;x", "--value-columns", "walk,ride"],
+        [{"walk": 3, "ride": 4}, {"walk": 3.5, "ride": 1}, {"walk": -1, "ride": 0}],
+    ),
+    "category": (
+        "time,state\n1000, ill \n2000,TRUE\n3000,--5\n",
+        ["--series", "b", "--timestamp-column", "time", "--value-columns", "state"],
+        ["ill", True, "--5"],
+    ),
+    "number": (
+        "time,v\n1000,0.0015\n2000,1e3\n3000,²\n",
+        ["--series", "b", "--timestamp-column", "time", "--value-columns", "v"],
+        [0.0015, 1000.0, "²"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", list(CSVS))
+def test_every_kind_comes_from_csv(tmp_path: Path, kind: str) -> None:
+    """Columns become numbers, positions, counts or categories; a cell that is none of these is an invalid value."""
+    text, mapping, values = CSVS[kind]
+    table = tmp_path / "events.CSV"
+    table.write_text(text)
+    rules = tmp_path / "policies.jsonl"
+    rules.write_text(json.dumps({**policy("*", value=KINDS[kind]), "version": 1}))
+    key = tmp_path / "key"
+    ring = keyfile.create(key)
+    out = tmp_path / "out"
+    assert main(["replay", str(table), "--out", str(out), "--key", str(key), "--policies", str(rules), *mapping]) == 0
+    run = Run(Context(ring, (default("*", value=KINDS[kind]),)))
+    run.feed_all(observation("b", 1000 * nth, value) for nth, value in enumerate(values, 1))
+    assert outputs(out)[:2] == [b"".join(line + b"\n" for line in lines) for lines in run.outputs[:2]]
+    assert outputs(out)[2].count(b"invalid-value") == len(run.rejects)
+    assert len(run.releases) >= 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "timestamp"),
+    [
+        ("1970-01-01T00:00:01Z", 1000),
+        ("1970-01-01 01:00:01.999999+01:00", 1999),
+        ("2026-01-31T08:00:00.1+01:00", 1769842800100),
+        ("  5 ", 5),
+        ("-5", None),
+        ("5.5", None),
+        ("", None),
+        ("yesterday", None),
+        ("0001-01-01T00:00:00+23:59", None),
+        ("99999999999999999999", None),
+        ("9999-12-31T23:59:59.999Z", 253402300799999),
+    ],
+)
+def test_timestamps_of_csv(tmp_path: Path, cell: str, timestamp: int | None) -> None:
+    """ISO 8601 and integers are exact to the millisecond; what is neither makes a malformed record."""
+    table = tmp_path / "events.csv"
+    table.write_text(f"t,v\n{cell},5\n")
+    rules = tmp_path / "policies.jsonl"
+    rules.write_text(json.dumps(policy("*")))
+    mapping = ["--series", "b", "--timestamp-column", "t", "--value-columns", "v"]
+    assert main(["replay", str(table), "--out", str(tmp_path), "--policies", str(rules), *mapping]) == 0
+    releases, _, rejects = outputs(tmp_path)
+    if timestamp is None:
+        assert b"malformed" in rejects
+    else:
+        assert json.loads(releases)["timestamp"] == timestamp
+
+
+def test_no_raw_value_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither messages nor outputs of rejected and unreadable input hold a cell of it."""
+    table = tmp_path / "events.csv"
+    out = ["--out", str(tmp_path / "out")]
+    mapping = ["--series", "b", "--timestamp-column", "t", "--value-columns", "v"]
+    for text in (
+        "1000,canary1\n2000,canary2\n",
+        "t,v\n1000,canary\n--5,canary\n²,canary\n",
+        "t,v\n2026-01-31T08:00:00,canary\n",
+        't,v\n1000,"canary\n',
+        "t,v\n1000," + "canary" * 30_000 + "\n",
+    ):
+        table.write_text(text)
+        assert main(["replay", str(table), *out, *mapping]) in {0, 2}
+        said = capsys.readouterr()
+        assert "canary" not in said.out + said.err
+    table.write_bytes(b"t,v\n1000,canary\xff\n")
+    assert main(["replay", str(table), *out, *mapping]) == 2
+    assert "UTF-8" in capsys.readouterr().err
+    assert "canary" not in "".join(path.read_text() for path in (tmp_path / "out").iterdir())
+
+
+def test_unusable_files_leave_earlier_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing input, policies or key, or a folder that is a file, is exit 2, and nothing is emptied."""
+    events = tmp_path / "events.jsonl"
+    events.write_text("".join(json.dumps(record) + "\n" for record in (policy("a"), observation("a", 1, 1))))
+    out = tmp_path / "out"
+    assert main(["replay", str(events), "--out", str(out)]) == 0
+    before = outputs(out)
+    for words in (
+        [str(tmp_path / "none.jsonl"), "--out", str(out)],
+        [str(tmp_path / "none.csv"), "--out", str(out)],
+        [str(events), "--out", str(out), "--policies", str(tmp_path / "none")],
+        [str(events), "--out", str(out), "--key", str(tmp_path / "none")],
+        [str(events), "--out", str(out), "--config", str(tmp_path / "none")],
+        [str(events), "--out", str(events)],
+    ):
+        assert main(["replay", *words]) == 2
+        assert "Traceback" not in capsys.readouterr().err
+        assert outputs(out) == before
+
+
+def test_hostile_lines_are_answered(tmp_path: Path) -> None:
+    """A file of any bytes is replayed to its end, one reject or decision a line."""
+    lines = [record for record, _ in hostile(np.random.default_rng(5), 2000) if record and b"\n" not in record]
+    events = tmp_path / "events.jsonl"
+    events.write_bytes(b"\n".join(lines))
+    wanted = sum(bool(line.strip()) for line in lines)
+    assert main(["replay", str(events), "--out", str(tmp_path)]) == 0
+    entries = [json.loads(line) for line in outputs(tmp_path)[1].splitlines()]
+    decided = sum(entry["entry"] != "policy" for entry in entries)
+    own = sum(entry["entry"] == "policy" for entry in entries)
+    assert decided + own + outputs(tmp_path)[2].count(b"\n") == wanted
