@@ -2,6 +2,7 @@
 
 import json
 import stat
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_erase_goes_on_only_when_told_that_all_is_settled(
     before = path.read_bytes()
     words = ["keys", "erase", str(path), "--before", "5", "--epoch-ms", DAY]
     for answer in ("n\n", "\n"):
-        monkeypatch.setattr("sys.stdin", __import__("io").StringIO(answer))
+        monkeypatch.setattr("sys.stdin", StringIO(answer))
         assert main(words) == 2
         assert "nothing erased" in capsys.readouterr().err
         assert path.read_bytes() == before
@@ -64,7 +65,7 @@ def test_erase_without_a_terminal_does_nothing(
     path = tmp_path / "key"
     keyfile.create(path)
     before = path.read_bytes()
-    monkeypatch.setattr("sys.stdin", __import__("io").StringIO(""))
+    monkeypatch.setattr("sys.stdin", StringIO(""))
     assert main(["keys", "erase", str(path), "--before", "5", "--epoch-ms", DAY]) == 2
     assert "--settled" in capsys.readouterr().err
     assert path.read_bytes() == before
