@@ -1,0 +1,136 @@
+"""From settings to what decisions depend on: default policies in order, caps in nano-epsilon, every fault at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stream_app.configuration import context_of, default_policies, limits_of, policies_in
+from stream_app.context import Context, DefaultPolicy, Limits
+from stream_app.decision import Decided
+from stream_app.privacy.key import KeyRing
+from stream_app.settings import InvalidSettingsError, Settings
+from tests.run import COUNTS, KEYS, NUMBER, UNIFORM, Run, default, observation
+
+TOML = """
+lifetime_epsilon = 3.0
+max_epsilon = 1.5
+max_future_ms = 60000
+policies_file = "more.jsonl"
+
+[[policies]]
+series = "home-*"
+epsilon = 1.0
+protection = { level = "landmark", landmarks = [10000, [20000, 30000]], step = 1000, spare = 2 }
+scheme = { name = "uniform" }
+value = { kind = "number", lower = 0, upper = 10, resolution = 0.001 }
+
+[[policies]]
+series = "*-7"
+version = 1
+type = "policy"
+epsilon = 0.5
+protection = { level = "event" }
+scheme = { name = "adaptive" }
+value = { kind = "category", categories = ["a", true] }
+"""
+MORE = {
+    "series": "*",
+    "epsilon": 1,
+    "protection": {"level": "event"},
+    "scheme": UNIFORM,
+    "value": COUNTS,
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Return settings of two files."""
+    monkeypatch.chdir(tmp_path)
+    Path("landmark-stream.toml").write_text(TOML)
+    Path("more.jsonl").write_text("\n" + json.dumps(MORE) + "\n\n")
+    return Settings.load()
+
+
+def test_the_first_glob_that_matches_rules(settings: Settings) -> None:
+    """Policies of the settings come before those of their file; the first whose glob matches is a series' default."""
+    context = context_of(settings, KEYS)
+    found = {name: context.default_for(name) for name in ("home-7", "shed-7", "HOME-1", "x")}
+    kinds = {name: default.policy.parameters["value"] for name, default in found.items() if default}
+    assert {name: value["kind"] for name, value in kinds.items()} == {  # type: ignore[index]
+        "home-7": "number",
+        "shed-7": "category",
+        "HOME-1": "counts",
+        "x": "counts",
+    }
+    assert Context(KEYS, default_policies(settings)[:2]).default_for("x") is None
+    run = Run(context)
+    assert isinstance(run.feed(observation("home-7", 5000, 1), appended_ms=5000), Decided)
+    assert json.loads(run.ledger[0])["budget_nano"] == 10**9
+
+
+def test_caps_are_in_nano_epsilon(settings: Settings) -> None:
+    """Caps are the settings' decimals, rounded down; what is unset is no cap."""
+    assert limits_of(settings) == Limits(3 * 10**9, 1_500_000_000, accept_policies=True, max_future_ms=60_000)
+    assert limits_of(Settings.model_construct()) == Limits()
+    assert limits_of(Settings.model_construct(lifetime_epsilon=0.3)).lifetime_nano == 300_000_000
+
+
+def test_every_fault_of_every_policy_is_told(tmp_path: Path) -> None:
+    """Line and member of each fault stand in one error; a line that is no JSON, no object or no glob is one too."""
+    lines = [
+        json.dumps({**MORE, "epsilon": -1, "sparee": 1}),
+        "{",
+        "[]",
+        json.dumps({**MORE, "series": ""}),
+        json.dumps({**MORE, "version": 2}),
+        json.dumps({**MORE, "type": "close"}),
+        json.dumps({**MORE, "epsilon": 2.0}),
+        json.dumps(MORE),
+    ]
+    path = tmp_path / "policies.jsonl"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InvalidSettingsError) as raised:
+        policies_in(path, Limits(lifetime_nano=10**9, max_epsilon_nano=10**9))
+    fields = [problem.field.removeprefix(f"{path}:") for problem in raised.value.problems]
+    assert fields == ["1.epsilon", "1.sparee", "2", "3", "4", "5", "6", "7.epsilon", "7.epsilon"]
+    assert all(problem.message for problem in raised.value.problems)
+
+
+def test_a_missing_policies_file_is_a_problem(tmp_path: Path) -> None:
+    """A file that cannot be read is told like any other fault."""
+    with pytest.raises(InvalidSettingsError, match="cannot be read"):
+        policies_in(tmp_path / "none")
+
+
+def test_messages_hold_no_value(tmp_path: Path) -> None:
+    """A fault names the member, not what was found there."""
+    path = tmp_path / "policies.jsonl"
+    path.write_text(json.dumps({**MORE, "epsilon": "canary", "value": {**NUMBER, "lower": "canary"}}))
+    with pytest.raises(InvalidSettingsError) as raised:
+        policies_in(path)
+    assert "canary" not in str(raised.value)
+
+
+def _fingerprint(limits: Limits = Limits(), keys: KeyRing = KEYS, *defaults: DefaultPolicy) -> str:  # noqa: B008
+    return Context(keys, defaults, limits).fingerprint
+
+
+def test_the_fingerprint_tells_configurations_apart() -> None:
+    """Every cap, default policy, glob, order and epoch length shows; the secret of the key does not."""
+    a, b = default("a"), default("b", value=COUNTS)
+    other = DefaultPolicy("c", a.policy)
+    fingerprints = [
+        _fingerprint(),
+        _fingerprint(Limits(lifetime_nano=1)),
+        _fingerprint(Limits(max_epsilon_nano=1)),
+        _fingerprint(Limits(accept_policies=False)),
+        _fingerprint(Limits(max_future_ms=1)),
+        _fingerprint(Limits(), KeyRing("x", 0, bytes(32), 86_400_000)),
+        _fingerprint(Limits(), KEYS, a),
+        _fingerprint(Limits(), KEYS, other),
+        _fingerprint(Limits(), KEYS, a, b),
+        _fingerprint(Limits(), KEYS, b, a),
+    ]
+    assert len(set(fingerprints)) == len(fingerprints)
+    assert _fingerprint(Limits(), KeyRing("x", 0, bytes(32))) == _fingerprint()
