@@ -296,6 +296,17 @@ def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
     assert stranger.releases != one.releases
 
 
+def _answered(outcome: Decided | Rejected, written: tuple[int, int, int], canary: bytes | None) -> str:
+    """Return what became of a record; assert that it is one decision or one reject, and that the reject says little."""
+    if isinstance(outcome, Rejected):
+        assert written == (0, 0, 1)
+        assert canary is None or canary not in outcome.message.value
+        assert len(outcome.message.value) < 600
+        return outcome.reason
+    assert written in {(1, 1, 0), (1, 2, 0), (0, 1, 0), (0, 2, 0)}
+    return str(outcome.decision)
+
+
 def test_a_hundred_thousand_hostile_records() -> None:
     """Whatever comes is answered by exactly one decision or reject; nothing is raised, no payload is in a reject."""
     context = Context(
@@ -308,15 +319,8 @@ def test_a_hundred_thousand_hostile_records() -> None:
     for number, (record, canary) in enumerate(hostile(np.random.default_rng(1), FUZZED)):
         before = len(run.releases), len(run.ledger), len(run.rejects)
         outcome = run.feed(record)
-        new = len(run.releases) - before[0], len(run.ledger) - before[1], len(run.rejects) - before[2]
-        if isinstance(outcome, Rejected):
-            assert new == (0, 0, 1)
-            assert canary is None or canary not in outcome.message.value
-            assert len(outcome.message.value) < 600
-            seen[outcome.reason] += 1
-        else:
-            assert new in {(1, 1, 0), (1, 2, 0), (0, 1, 0), (0, 2, 0)}
-            seen[str(outcome.decision)] += 1
+        written = len(run.releases) - before[0], len(run.ledger) - before[1], len(run.rejects) - before[2]
+        seen[_answered(outcome, written, canary)] += 1
         assert run.offset == number + 1
     assert seen.total() == FUZZED
     for common in (
@@ -330,6 +334,18 @@ def test_a_hundred_thousand_hostile_records() -> None:
         "None",
     ):
         assert seen[common] > 100, seen
+
+
+def test_a_wrong_answer_would_be_caught() -> None:
+    """A reject that holds its payload, no answer at all, and two answers each fail the same check."""
+    record, canary = b'{"series":"canary123"', b"canary123"
+    real = Run().feed(record)
+    assert _answered(real, (0, 0, 1), canary) == "malformed"
+    assert isinstance(real, Rejected)
+    leaking = real._replace(message=real.message._replace(value=real.message.value + record))
+    for outcome, written in ((leaking, (0, 0, 1)), (real, (0, 0, 0)), (real, (0, 1, 1)), (real, (0, 0, 2))):
+        with pytest.raises(AssertionError):
+            _answered(outcome, written, canary)
 
 
 def test_policies_with_absurd_parameters() -> None:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.table import Table
 
@@ -41,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure; 0 when everything ran, whatever was found, 1 when a program under measurement failed."""
-    logging.getLogger("aiokafka").setLevel(logging.ERROR)  # it warns of each retry, as with topics just made
+    """Measure; 0 when everything ran, whatever was found, 1 when a program under measurement or the broker failed."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it tells of each retry, as with topics just made
     machine = Machine.this()
     out = Console(stderr=arguments.json)
     out.print(str(machine), highlight=False)
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             with tempfile.TemporaryDirectory(prefix="landmark-bench-", dir=arguments.folder) as folder:
                 results.append(catalogue.run(name, Path(folder), given))
             out.print(_table(results[-1]))
-    except ClientError as error:
+    except (ClientError, KafkaError) as error:
         print(f"landmark-stream bench: {error}", file=sys.stderr)
         return 1
     except (LocalBrokerError, OSError) as error:
