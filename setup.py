@@ -13,7 +13,7 @@ from setuptools import setup
 CORE = """axis entry fold guard key kind_form landmarks laplace level noise planar policy randomness rational raw reason
 release response scheme state"""
 KINDS = "__init__ category counts location number"
-OUTSIDE = "context decision rows wire"
+OUTSIDE = "context decider decision rows wire"
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}
 
 

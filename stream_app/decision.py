@@ -4,7 +4,7 @@ Order of checks: envelope and routing, time, then state, the value last; a rejec
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, assert_never
+from typing import Final, assert_never, final
 
 from stream_app import wire
 from stream_app.context import Context
@@ -18,50 +18,84 @@ from stream_app.rows import SeriesRow
 from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
 
 
-class InputRecord(NamedTuple):
+@final
+class InputRecord:
     """A record of the events topic."""
 
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int  # the broker's append time
-    key: bytes | None
-    value: bytes | None
+    __slots__ = ("key", "offset", "partition", "timestamp_ms", "topic", "value")
+
+    def __init__(
+        self, topic: str, partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None
+    ) -> None:
+        """Hold a record; ``timestamp_ms`` is the broker's append time."""
+        self.topic: Final = topic
+        self.partition: Final = partition
+        self.offset: Final = offset
+        self.timestamp_ms: Final = timestamp_ms
+        self.key: Final = key
+        self.value: Final = value
 
 
-class Message(NamedTuple):
+@final
+class Message:
     """A record to write to the releases or the rejects topic."""
 
-    key: bytes | None
-    value: bytes
-    timestamp_ms: int
+    __slots__ = ("key", "timestamp_ms", "value")
+
+    def __init__(self, key: bytes | None, value: bytes, timestamp_ms: int) -> None:
+        """Hold a record."""
+        self.key: Final = key
+        self.value: Final = value
+        self.timestamp_ms: Final = timestamp_ms
 
 
-class LedgerMessage(NamedTuple):
+@final
+class LedgerMessage:
     """A record to write to the ledger topic; ``sequence`` and ``hash`` (hex) serve the tail rule."""
 
-    key: bytes
-    value: bytes
-    timestamp_ms: int
-    sequence: int
-    hash: str
+    __slots__ = ("hash", "key", "sequence", "timestamp_ms", "value")
+
+    def __init__(self, key: bytes, value: bytes, timestamp_ms: int, sequence: int, sealed_hash: str) -> None:
+        """Hold a record, with its place in its series' chain."""
+        self.key: Final = key
+        self.value: Final = value
+        self.timestamp_ms: Final = timestamp_ms
+        self.sequence: Final = sequence
+        self.hash: Final = sealed_hash
 
 
-class Decided(NamedTuple):
+@final
+class Decided:
     """A record that changed its series: the new row, ledger entries in order, and its release if it has one."""
 
-    row: SeriesRow
-    entries: tuple[LedgerMessage, ...]
-    release: Message | None
-    decision: Decision | None  # None for policy, landmarks, close
-    spent_nano: int
+    __slots__ = ("decision", "entries", "release", "row", "spent_nano")
+
+    def __init__(
+        self,
+        row: SeriesRow,
+        entries: tuple[LedgerMessage, ...],
+        release: Message | None,
+        decision: Decision | None,
+        spent_nano: int,
+    ) -> None:
+        """Hold an outcome; ``decision`` is None for policy, landmarks and close."""
+        self.row: Final = row
+        self.entries: Final = entries
+        self.release: Final = release
+        self.decision: Final = decision
+        self.spent_nano: Final = spent_nano
 
 
-class Rejected(NamedTuple):
+@final
+class Rejected:
     """A record that changed nothing, and the reject that says why."""
 
-    reason: Reason
-    message: Message
+    __slots__ = ("message", "reason")
+
+    def __init__(self, reason: Reason, message: Message) -> None:
+        """Hold a reject."""
+        self.reason: Final = reason
+        self.message: Final = message
 
 
 def decide(context: Context, lookup: Callable[[str], SeriesRow | None], record: InputRecord) -> Decided | Rejected:
@@ -136,14 +170,14 @@ def _observe(
     stepped = fold.step(keys, policy, before, found)
     if isinstance(stepped, Refused):
         return stepped
-    state, release, entry = stepped
+    entry = stepped.entry
     step_ms = entry.timestamp_ms
-    value = wire.encode_release(series, policy.kind, policy.version, release)
+    value = wire.encode_release(series, policy.kind, policy.version, stepped.release)
     link = wire.Link(series, sequence + 1, previous, keys.fingerprint, keys.epoch_of(step_ms))
     sealed, sealed_hash = wire.encode_release_entry(link, entry, wire.digest(value))
     message = LedgerMessage(key, sealed, step_ms, sequence + 1, sealed_hash)
     return Decided(
-        SeriesRow(series, key, sequence + 1, sealed_hash, policy, default, state),
+        SeriesRow(series, key, sequence + 1, sealed_hash, policy, default, stepped.state),
         (*adopted, message) if adopted else (message,),
         Message(key, value, step_ms),
         entry.decision,

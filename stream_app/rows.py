@@ -32,12 +32,17 @@ class SeriesRow(NamedTuple):
     state: State
 
 
-def dump(row: SeriesRow, before: SeriesRow | None) -> list[tuple[bytes, bytes]]:
-    """Return the table rows to write so that ``row`` replaces ``before`` (None: nothing stored)."""
+def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:
+    """Return the table rows to write so that ``row`` replaces ``before`` (None: nothing stored).
+
+    ``shared`` holds the digests of default policies that were returned already, and takes up new ones.
+    """
     pairs = [(b"s" + row.key, _dump_state(row))]
     if before is None or before.policy is not row.policy or before.state.landmarks is not row.state.landmarks:
         if row.default:
-            pairs.append((b"d" + row.default.encode(), policy_bytes(row.policy)))
+            if row.default not in shared:
+                shared.add(row.default)
+                pairs.append((b"d" + row.default.encode(), policy_bytes(row.policy)))
         else:
             policy = {"policy": _policy_document(row.policy), "landmarks": row.state.landmarks.intervals}
             pairs.append((b"p" + row.key, wire.dump(policy)))
@@ -126,20 +131,20 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
     budget, spent, peak, spare_left, prior, first_budget, period_start, decided, decided_end = fields[3:12]
     first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
     return State(
-        guard=Guard(budget, spent, peak),
-        landmarks=landmarks,
-        spare_left=spare_left,
-        prior_nano=prior,
-        first_budget_nano=first_budget,
-        period_start_ms=period_start,
-        decided_ms=decided,
-        decided_end_ms=decided_end,
-        first_step=first_step,
-        last_step=last_step,
-        rate_nano=rate,
-        source_ms=source,
-        measurement=ReleasedCells(tuple(measurement)),
-        estimate=ReleasedCells(tuple(estimate)),
-        level=tuple(level),
-        closed=closed,
+        Guard(budget, spent, peak),
+        landmarks,
+        spare_left,
+        prior,
+        first_budget,
+        period_start,
+        decided,
+        decided_end,
+        first_step,
+        last_step,
+        rate,
+        source,
+        ReleasedCells(tuple(measurement)),
+        ReleasedCells(tuple(estimate)),
+        tuple(level),
+        closed,
     )

@@ -7,7 +7,7 @@ are canonical: member order is fixed, so the same release or entry has the same 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple, assert_never
+from typing import Final, assert_never, final
 
 import orjson
 
@@ -162,14 +162,19 @@ def encode_release(series: str, kind: Kind, version: int, release: Release) -> b
     return orjson.dumps(record)
 
 
-class Link(NamedTuple):
+@final
+class Link:
     """What ties an entry into its series' chain: its number, the hash before it, the key in use."""
 
-    series: str
-    sequence: int
-    previous: str
-    key: str
-    epoch: int
+    __slots__ = ("epoch", "key", "previous", "sequence", "series")
+
+    def __init__(self, series: str, sequence: int, previous: str, key: str, epoch: int) -> None:
+        """Hold a place; ``key`` is the key's fingerprint."""
+        self.series: Final = series
+        self.sequence: Final = sequence
+        self.previous: Final = previous
+        self.key: Final = key
+        self.epoch: Final = epoch
 
 
 Sealed = tuple[bytes, str]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stream_app.context import Context, Limits
-from stream_app.decision import Decided, Rejected
+from stream_app.decision import Decided, Message, Rejected
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.reason import Reason
 from tests.hostile import hostile
@@ -342,7 +342,7 @@ def test_a_wrong_answer_would_be_caught() -> None:
     real = Run().feed(record)
     assert _answered(real, (0, 0, 1), canary) == "malformed"
     assert isinstance(real, Rejected)
-    leaking = real._replace(message=real.message._replace(value=real.message.value + record))
+    leaking = Rejected(real.reason, Message(real.message.key, real.message.value + record, real.message.timestamp_ms))
     for outcome, written in ((leaking, (0, 0, 1)), (real, (0, 0, 0)), (real, (0, 1, 1)), (real, (0, 0, 2))):
         with pytest.raises(AssertionError):
             _answered(outcome, written, canary)

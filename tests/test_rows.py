@@ -35,7 +35,7 @@ class TableRun(Run):
         before = None if not isinstance(record, dict) else self.lookup(str(record.get("series")))
         outcome = super().feed(record, key=key, appended_ms=appended_ms)
         if isinstance(outcome, Decided):
-            pairs = rows.dump(outcome.row, before)
+            pairs = rows.dump(outcome.row, before, set())
             self.written += sum(len(value) for _, value in pairs)
             self.table.update(pairs)
             assert self.lookup(outcome.row.series) == outcome.row
@@ -84,7 +84,7 @@ def test_long_logs_as_bytes(trace: tuple[Version, list[Move], float | None, bool
     """The rows of long random logs read back equal at their end."""
     run = play(trace).run
     for row in run.rows.values():
-        table = dict(rows.dump(row, None))
+        table = dict(rows.dump(row, None, set()))
         assert rows.load(table.get, SERIES) == row
 
 
@@ -102,18 +102,20 @@ def test_a_default_policy_is_stored_once() -> None:
     assert before is not None
     after = run.lookup("home-4")
     assert after is not None
-    assert [key for key, _ in rows.dump(after, before)] == [b"shome-4"]
+    assert [key for key, _ in rows.dump(after, before, set())] == [b"shome-4"]
 
 
 def test_what_is_missing_is_said() -> None:
     """No row is None; a row whose policy is missing names the remedy instead of guessing."""
     empty: dict[bytes, bytes] = {}
     assert rows.load(empty.get, "a") is None
-    own = dict(rows.dump(Run().feed_all([policy("a")]).rows["a"], None))
+    own = dict(rows.dump(Run().feed_all([policy("a")]).rows["a"], None, set()))
     del own[b"pa"]
     with pytest.raises(LookupError, match="recover"):
         rows.load(own.get, "a")
-    shared = dict(rows.dump(Run(Context(KEYS, (default("*"),))).feed_all([observation("a", 1, 1)]).rows["a"], None))
+    shared = dict(
+        rows.dump(Run(Context(KEYS, (default("*"),))).feed_all([observation("a", 1, 1)]).rows["a"], None, set())
+    )
     shared = {key: value for key, value in shared.items() if key[:1] != b"d"}
     with pytest.raises(LookupError, match="recover"):
         rows.load(shared.get, "a")

@@ -20,17 +20,30 @@ LAST = 253_402_300_799_999
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (b'{"series":"a","timestamp":5,"value":1}', Observation("a", 5, 1)),  # type: ignore[arg-type]
-        (b' {"value":null,"series":"a","timestamp":5} ', Observation("a", 5, None)),  # type: ignore[arg-type]
-        (b'{"type":"observation","series":"a","timestamp":%d,"value":{},"x":1}' % LAST, Observation("a", LAST, {})),  # type: ignore[arg-type]
         (b'{"type":"close","series":"a","x":[]}', CloseRecord("a")),
         (b'{"type":"landmarks","series":"a","add":[5,[6,9]]}', LandmarksRecord("a", (5, (6, 9)))),
         (b'{"type":"policy","series":"a","version":1,"b":2}', PolicyRecord("a", 1, {"b": 2})),
     ],
 )
-def test_records(value: bytes, expected: object) -> None:
+def test_control_records(value: bytes, expected: object) -> None:
     """Each record type is read; unknown members of all but policies are ignored."""
     assert wire.decode(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b'{"series":"a","timestamp":5,"value":1}', ("a", 5, 1)),
+        (b' {"value":null,"series":"a","timestamp":5} ', ("a", 5, None)),
+        (b'{"type":"observation","series":"a","timestamp":%d,"value":{},"x":1}' % LAST, ("a", LAST, {})),
+    ],
+)
+def test_observations(value: bytes, expected: tuple[str, int, object]) -> None:
+    """An observation is read, unknown members are ignored, and what prints it shows no value."""
+    found = wire.decode(value)
+    assert isinstance(found, Observation)
+    assert (found.series, found.timestamp_ms, found.value) == expected
+    assert repr(found) == f"Observation('a', {expected[1]})"
 
 
 MALFORMED: list[tuple[bytes | None, tuple[str | None, int | None]]] = [

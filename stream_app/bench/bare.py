@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from stream_app.bench.layout import Layout
+from stream_app.decider import INPUT_HEADER
 from stream_app.kafka.security import client_arguments
-from stream_app.kafka.tail import INPUT_HEADER
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 

@@ -74,7 +74,7 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
             wire.encode_release_entry(link, case.stepped.entry, release_hash)
             for link, case, release_hash in zip(links, cases, hashes, strict=True)
         ),
-        "dump_row": lambda: _each(rows.dump(case.decided.row, case.row) for case in cases),
+        "dump_row": lambda: _each(rows.dump(case.decided.row, case.row, set()) for case in cases),
     }
     found: dict[str, list[float]] = {part: [] for part in runs}
     gc.collect()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from faust.types import TP
 
 from stream_app import rows
-from stream_app.kafka.batch import Batch, Decider, Outputs
+from stream_app.kafka import batch as batches
+from stream_app.kafka.batch import Batch, Outputs
 from stream_app.kafka.cache import RowCache
 from stream_app.kafka.inbox import Inbox, Portion
 from stream_app.kafka.producer import PartitionProducer
@@ -179,10 +180,7 @@ class Partition:
     async def _decide(self, portion: Portion) -> Batch:
         shell = self._shell
         started = time.perf_counter()
-        append_ms = portion.records[-1].timestamp_ms if portion.records else 0
-        batch = self._batch(portion, append_ms)
-        decider = Decider(batch, shell.context, self._find, self._tail)
-        await decider.decide(portion.records)
+        batch = await batches.decide(portion, self._outputs(), shell.context, self._find, self._tail)
         if not batch.bound:
             self._tail = None
         put = self._cache.put
@@ -191,10 +189,9 @@ class Partition:
         shell.metrics.observe("landmark_decision_seconds", time.perf_counter() - started)
         return batch
 
-    def _batch(self, portion: Portion, append_ms: int) -> Batch:
+    def _outputs(self) -> Outputs:
         producer = self._open_producer()
-        outputs = Outputs(producer.pages(), producer.pages(), producer.pages(), producer.pages())
-        return Batch(portion.start, portion.end, outputs, portion.messages, len(portion.records), append_ms)
+        return Outputs(producer.pages(), producer.pages(), producer.pages(), producer.pages())
 
     def _find(self, series: str) -> SeriesRow | None:
         row = self._cache.get(series) or self._flying.get(series)
@@ -229,7 +226,7 @@ class Partition:
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
             start = restored.row.next_offset
-            await self._commit(self._batch(Portion(start, start, [], []), 0))
+            await self._commit(Batch.of(Portion(start, start, [], []), self._outputs()))
 
     async def _reopen(self, error: Exception) -> None:
         """Open the producer again and read everything back."""

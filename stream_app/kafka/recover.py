@@ -127,12 +127,9 @@ class Recovery:
         pages = producer.pages()
         now_ms = int(time.time() * 1000)
         pages.append(PARTITION_KEY, None, now_ms, [])
-        written: set[bytes] = set()
+        shared: set[str] = set()
         for series_row in found.values():
-            for key, value in rows.dump(series_row, None):
-                if key[:1] == b"d" and key in written:
-                    continue
-                written.update([key] if key[:1] == b"d" else [])
+            for key, value in rows.dump(series_row, None, shared):
                 pages.append(key, value, now_ms, [])
             if pages.records >= _ROWS:
                 await self._commit(producer, pages)

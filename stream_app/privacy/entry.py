@@ -4,7 +4,7 @@ The figures of an entry are those after it. The meaning of an entry never change
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple, final
 
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.release import Decision
@@ -37,18 +37,44 @@ class LandmarksEntry(NamedTuple):
     figures: Figures
 
 
-class ReleaseEntry(NamedTuple):
-    """A step was decided; ``spend_nano`` is 0 unless it was perturbed. Flat: one is made for every event."""
+@final
+class ReleaseEntry:
+    """A step was decided. Flat: one is made for every event."""
 
-    version: int
-    timestamp_ms: int  # start of the step
-    decision: Decision
-    landmark: bool
-    spend_nano: int
-    budget_nano: int
-    landmark_spent_nano: int
-    landmarks_left: int
-    regular_peak_nano: int
+    __slots__ = (
+        "budget_nano",
+        "decision",
+        "landmark",
+        "landmark_spent_nano",
+        "landmarks_left",
+        "regular_peak_nano",
+        "spend_nano",
+        "timestamp_ms",
+        "version",
+    )
+
+    def __init__(  # noqa: PLR0913, PLR0917 (an entry's members, in its order)
+        self,
+        version: int,
+        timestamp_ms: int,
+        decision: Decision,
+        landmark: bool,  # noqa: FBT001 (as it stands in the entry)
+        spend_nano: int,
+        budget_nano: int,
+        landmark_spent_nano: int,
+        landmarks_left: int,
+        regular_peak_nano: int,
+    ) -> None:
+        """Hold a step by its start; ``spend_nano`` is 0 unless it was perturbed."""
+        self.version: Final = version
+        self.timestamp_ms: Final = timestamp_ms
+        self.decision: Final[Decision] = decision
+        self.landmark: Final = landmark
+        self.spend_nano: Final = spend_nano
+        self.budget_nano: Final = budget_nano
+        self.landmark_spent_nano: Final = landmark_spent_nano
+        self.landmarks_left: Final = landmarks_left
+        self.regular_peak_nano: Final = regular_peak_nano
 
 
 class CloseEntry(NamedTuple):

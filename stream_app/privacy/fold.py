@@ -5,8 +5,7 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never, final
 
 from stream_app.privacy.entry import CloseEntry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.privacy.guard import Guard
@@ -19,26 +18,40 @@ from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, ReleasedCells
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.release import Approximated, Perturbed, Release, Withheld
+from stream_app.privacy.release import Approximated, Decision, Perturbed, Release, Withheld
 from stream_app.privacy.scheme import Adaptive, propose, propose_user
 from stream_app.privacy.state import NEVER, State, new_period
 
 
-@dataclass(frozen=True, slots=True)
+@final
 class Observation:
     """One sensitive item; its repr hides the value."""
 
-    series: str
-    timestamp_ms: int
-    value: Raw = field(repr=False)
+    __slots__ = ("series", "timestamp_ms", "value")
+
+    def __init__(self, series: str, timestamp_ms: int, value: Raw) -> None:
+        """Hold a raw value, which may be anything that JSON holds."""
+        self.series: Final = series
+        self.timestamp_ms: Final = timestamp_ms
+        self.value: Final = value
+
+    def __repr__(self) -> str:
+        """Return series and timestamp alone."""
+        # PRIVACY: whatever prints an observation, a traceback too, shows no value.
+        return f"Observation({self.series!r}, {self.timestamp_ms})"
 
 
-class Stepped(NamedTuple):
+@final
+class Stepped:
     """A decided step."""
 
-    state: State
-    release: Release
-    entry: ReleaseEntry
+    __slots__ = ("entry", "release", "state")
+
+    def __init__(self, state: State, release: Release, entry: ReleaseEntry) -> None:
+        """Hold the state after a step, what is published for it and what is written of it."""
+        self.state: Final = state
+        self.release: Final = release
+        self.entry: Final = entry
 
 
 class Adopted(NamedTuple):
@@ -146,12 +159,16 @@ def advance(
     kind, filtered = policy.kind, policy.filter == "level"
     level = state.level
     release: Release
+    decision: Decision = "perturbed"
     if fresh is None:
         rate_nano, source_ms = state.rate_nano, state.source_ms
         measurement, estimate = state.measurement, state.estimate
         if filtered:
             level = drifted(kind, level, elapsed_steps(state, index))
-        release = Approximated(start_ms, estimate, source_ms) if source_ms != NEVER else Withheld(start_ms)
+        if source_ms != NEVER:
+            release, decision = Approximated(start_ms, estimate, source_ms), "approximated"
+        else:
+            release, decision = Withheld(start_ms), "withheld"
     else:
         rate_nano, source_ms, measurement = next_rate(policy, state, fresh, spend_nano), start_ms, fresh
         estimate = fresh
@@ -181,7 +198,7 @@ def advance(
     if landmark and left:
         left -= 1
     budget, spent, peak = guard
-    entry = ReleaseEntry(policy.version, start_ms, release.decision, landmark, spend_nano, budget, spent, left, peak)
+    entry = ReleaseEntry(policy.version, start_ms, decision, landmark, spend_nano, budget, spent, left, peak)
     return Stepped(moved, release, entry)
 
 

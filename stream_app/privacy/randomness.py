@@ -11,16 +11,19 @@ from hashlib import blake2b
 from math import floor
 
 BLOCK_BYTES = 64
+WORD_BYTES = 8
 FAST_BITS = 53
 """Bits that decide in double precision; every integer below 2^53 is a double."""
 MORE_BITS = 64
+TOP_UNIT = 2.0**-MORE_BITS
+RATIONAL_MARGIN = 2.0**-50
 DIGITS_PER_BIT = 0.30103  # log10(2), rounded up
 
 
 class BitStream:
     """A stream of bits; taking some moves it on. Lives for one draw, never stored."""
 
-    __slots__ = ("_block", "_key", "_left", "_message", "_person", "_pool")
+    __slots__ = ("_block", "_digest", "_key", "_left", "_message", "_person", "_pool", "_unread")
 
     def __init__(self, key: bytes, person: bytes, message: bytes) -> None:
         """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes."""
@@ -28,25 +31,31 @@ class BitStream:
         self._person = person
         self._message = message
         self._block = 0
+        self._digest = b""
+        self._unread = 0  # bytes of the digest
         self._pool = 0
         self._left = 0
 
     def take(self, bits: int) -> int:
         """Return the next ``bits`` bits (1 to 512) as an integer."""
-        if self._left < bits:
-            digest = blake2b(
-                self._message + self._block.to_bytes(8, "big"),
-                key=self._key,
-                person=self._person,
-                digest_size=BLOCK_BYTES,
-            ).digest()
-            self._pool |= int.from_bytes(digest, "big") << self._left
-            self._left += 8 * BLOCK_BYTES
-            self._block += 1
+        while self._left < bits:
+            if not self._unread:
+                self._digest = self._next_block()
+                self._unread = BLOCK_BYTES
+            # Word by word from a block's end: most draws take one or two, and small integers are quick.
+            word = self._digest[self._unread - WORD_BYTES : self._unread]
+            self._unread -= WORD_BYTES
+            self._pool |= int.from_bytes(word, "big") << self._left
+            self._left += 8 * WORD_BYTES
         taken = self._pool & ((1 << bits) - 1)
         self._pool >>= bits
         self._left -= bits
         return taken
+
+    def _next_block(self) -> bytes:
+        number = self._block.to_bytes(8, "big")
+        self._block += 1
+        return blake2b(self._message + number, key=self._key, person=self._person, digest_size=BLOCK_BYTES).digest()
 
     def below(self, bound: int) -> int:
         """Return a uniform integer in ``0 .. bound - 1`` (bound at least 1), by rejection."""
@@ -61,6 +70,12 @@ class BitStream:
 def happens_rational(stream: BitStream, numerator: int, denominator: int) -> bool:
     """Return True with probability exactly ``numerator / denominator`` (0 <= numerator <= denominator)."""
     top, bits = stream.take(MORE_BITS), MORE_BITS
+    # The doubles are off by less than 2^-51 in all: beyond that margin they decide as the integers below would.
+    difference = numerator / denominator - top * TOP_UNIT
+    if difference > RATIONAL_MARGIN:
+        return True
+    if difference < -RATIONAL_MARGIN:
+        return False
     while True:
         if (top + 1) * denominator <= numerator << bits:
             return True

@@ -1,0 +1,90 @@
+"""The decider of a batch: records in order, each seeing the rows that those before it changed; pure, and compiled."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+from stream_app import rows
+from stream_app.context import Context
+from stream_app.decision import InputRecord, LedgerMessage, Rejected, decide
+from stream_app.rows import SeriesRow
+
+INPUT_HEADER = "input"
+"""Names the offset of the input record that an output record came of; stands outside every hash."""
+
+Lookup = Callable[[str], SeriesRow | None]
+Headers = list[tuple[str, bytes]]
+Append = Callable[[bytes | None, bytes, int, Headers], None]
+"""Takes an output record: key, value, timestamp in milliseconds, headers."""
+Settle = Callable[[tuple[LedgerMessage, ...]], None]
+"""Compares entries with those that bind; raises when one differs."""
+
+
+@final
+class Outlets:
+    """Where a batch's output records go, a topic each; ``settle`` sees ledger entries before their topic does."""
+
+    def __init__(self, ledger: Append, release: Append, reject: Append, settle: Settle | None) -> None:
+        """Hold the outlets; ``settle`` is None where nothing binds."""
+        self.ledger: Final = ledger
+        self.release: Final = release
+        self.reject: Final = reject
+        self.settle: Final = settle
+
+
+@final
+class Decider:
+    """What a batch's records came to so far: rows changed, decisions counted, budget spent."""
+
+    def __init__(self, context: Context, find: Lookup, outlets: Outlets) -> None:
+        """Take ``find`` for the row of a series before the batch."""
+        self.changed: dict[str, SeriesRow] = {}
+        self.decisions: dict[tuple[str, str], int] = {}  # by decision and scheme
+        self.rejected: dict[str, int] = {}  # by reason
+        self.spent_nano = 0
+        self._context: Final = context
+        self._find: Final = find
+        self._outlets: Final = outlets
+        self._before: dict[str, SeriesRow | None] = {}
+
+    def decide(self, records: Sequence[InputRecord]) -> None:
+        """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises."""
+        context, lookup, outlets = self._context, self._lookup, self._outlets
+        ledger, release, reject, settle = outlets.ledger, outlets.release, outlets.reject, outlets.settle
+        changed, decisions = self.changed, self.decisions
+        for record in records:
+            outcome = decide(context, lookup, record)
+            headers = [(INPUT_HEADER, b"%d" % record.offset)]
+            if isinstance(outcome, Rejected):
+                message = outcome.message
+                reject(message.key, message.value, message.timestamp_ms, headers)
+                self.rejected[outcome.reason] = self.rejected.get(outcome.reason, 0) + 1
+                continue
+            row = outcome.row
+            changed[row.series] = row
+            if settle is not None:
+                settle(outcome.entries)
+            for entry in outcome.entries:
+                ledger(entry.key, entry.value, entry.timestamp_ms, headers)
+            released = outcome.release
+            if released is not None:
+                release(released.key, released.value, released.timestamp_ms, headers)
+            sort = (outcome.decision or "control", row.policy.scheme.name)
+            decisions[sort] = decisions.get(sort, 0) + 1
+            self.spent_nano += outcome.spent_nano
+
+    def stored(self) -> list[tuple[bytes, bytes]]:
+        """Return the table rows to write for what changed."""
+        shared: set[str] = set()
+        pairs: list[tuple[bytes, bytes]] = []
+        for series, row in self.changed.items():
+            pairs += rows.dump(row, self._before[series], shared)
+        return pairs
+
+    def _lookup(self, series: str) -> SeriesRow | None:
+        row = self.changed.get(series)
+        if row is not None:
+            return row
+        if series in self._before:
+            return self._before[series]
+        row = self._before[series] = self._find(series)
+        return row
