@@ -7,8 +7,8 @@ from stream_app.decision import InputRecord
 from stream_app.kafka.consumer import Fetched
 
 
-def _size(record: InputRecord) -> int:
-    return len(record.value or b"")
+def _size(records: list[InputRecord]) -> int:
+    return sum([len(record.value or b"") for record in records])
 
 
 class Portion(NamedTuple):
@@ -69,7 +69,7 @@ class Inbox:
         records: list[InputRecord] = fetched
         if fetched.start < self.next_offset:
             records = [record for record in fetched if record.offset >= self.next_offset]
-        size = sum(map(_size, records))
+        size = _size(records)
         self._pieces.append(_Piece(message, records, fetched.end, size))
         self._records += len(records)
         self._bytes += size
@@ -92,11 +92,11 @@ class Inbox:
                 self._start = piece.end
             else:
                 if room:
-                    records += piece.records[:room]
-                    rest = piece.records[room:]
-                    part = sum(map(_size, rest))
-                    size += piece.size - part
-                    self._pieces[0] = piece._replace(records=rest, size=part)
+                    fitting, rest = piece.records[:room], piece.records[room:]
+                    part = _size(fitting)
+                    records += fitting
+                    size += part
+                    self._pieces[0] = piece._replace(records=rest, size=piece.size - part)
                     self._start = rest[0].offset
                 break
         if self._start == start:
@@ -112,7 +112,7 @@ class Inbox:
             return room
         fitting = 0
         for record in piece.records[:room]:
-            size += _size(record)
+            size += len(record.value or b"")
             if size > self._most_bytes and (fitting or taken):
                 break
             fitting += 1

@@ -7,6 +7,7 @@ bits are indistinguishable from uniform ones without the key, as keyed BLAKE2b i
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import blake2b
 from math import floor
 
@@ -20,15 +21,20 @@ RATIONAL_MARGIN = 2.0**-50
 DIGITS_PER_BIT = 0.30103  # log10(2), rounded up
 
 
+@lru_cache(maxsize=64)
+def _keyed(key: bytes, person: bytes) -> blake2b:
+    """Return a hash that has taken up its key, which costs as much as a message."""
+    return blake2b(key=key, person=person, digest_size=BLOCK_BYTES)
+
+
 class BitStream:
     """A stream of bits; taking some moves it on. Lives for one draw, never stored."""
 
-    __slots__ = ("_block", "_digest", "_key", "_left", "_message", "_person", "_pool", "_unread")
+    __slots__ = ("_block", "_digest", "_keyed", "_left", "_message", "_pool", "_unread")
 
     def __init__(self, key: bytes, person: bytes, message: bytes) -> None:
         """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes."""
-        self._key = key
-        self._person = person
+        self._keyed = _keyed(key, person)
         self._message = message
         self._block = 0
         self._digest = b""
@@ -53,9 +59,10 @@ class BitStream:
         return taken
 
     def _next_block(self) -> bytes:
-        number = self._block.to_bytes(8, "big")
+        block = self._keyed.copy()
+        block.update(self._message + self._block.to_bytes(8, "big"))
         self._block += 1
-        return blake2b(self._message + number, key=self._key, person=self._person, digest_size=BLOCK_BYTES).digest()
+        return block.digest()
 
     def below(self, bound: int) -> int:
         """Return a uniform integer in ``0 .. bound - 1`` (bound at least 1), by rejection."""
