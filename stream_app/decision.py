@@ -165,19 +165,18 @@ def _control(row: SeriesRow, found: LandmarksRecord | CloseRecord) -> fold.Regis
 def _observe(
     context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...], found: fold.Observation
 ) -> Decided | Refused:
-    series, key, sequence, previous, policy, default, before = row
-    keys = context.keys
-    stepped = fold.step(keys, policy, before, found)
+    series, key, sequence, policy, keys = row.series, row.key, row.sequence + 1, row.policy, context.keys
+    stepped = fold.step(keys, policy, row.state, found)
     if isinstance(stepped, Refused):
         return stepped
     entry = stepped.entry
     step_ms = entry.timestamp_ms
     value = wire.encode_release(series, policy.kind, policy.version, stepped.release)
-    link = wire.Link(series, sequence + 1, previous, keys.fingerprint, keys.epoch_of(step_ms))
+    link = wire.Link(series, sequence, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
     sealed, sealed_hash = wire.encode_release_entry(link, entry, wire.digest(value))
-    message = LedgerMessage(key, sealed, step_ms, sequence + 1, sealed_hash)
+    message = LedgerMessage(key, sealed, step_ms, sequence, sealed_hash)
     return Decided(
-        SeriesRow(series, key, sequence + 1, sealed_hash, policy, default, stepped.state),
+        SeriesRow(series, key, sequence, sealed_hash, policy, row.default, stepped.state),
         (*adopted, message) if adopted else (message,),
         Message(key, value, step_ms),
         entry.decision,

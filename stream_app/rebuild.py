@@ -46,7 +46,7 @@ def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Ma
         raise RebuildError(series, sequence, "comes before any policy")
     else:
         moved = _moved(row, found, releases)
-    return moved._replace(sequence=sequence, previous=found["hash"])
+    return moved.replaced(sequence=sequence, previous=found["hash"])
 
 
 def rebuild(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> dict[str, SeriesRow]:
@@ -72,7 +72,7 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
     digest = policy_digest(policy)
     shared = next((default for default in context.defaults if row is None and default.digest == digest), None)
     policy = shared.policy if shared else policy
-    state = adopted.state._replace(landmarks=policy.landmarks)
+    state = adopted.state.replaced(landmarks=policy.landmarks)
     return SeriesRow(series, series.encode(), 0, "", policy, shared.digest if shared else "", state)
 
 
@@ -81,7 +81,7 @@ def _moved(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, byte
     outcome: fold.Registered | fold.Closed | Refused
     match found["entry"]:
         case "release":
-            return row._replace(state=_decided(row, found, releases))
+            return row.replaced(state=_decided(row, found, releases))
         case "landmarks":
             outcome = fold.register(policy, row.state, [(start, end) for start, end in found["add"]])
         case "close":
@@ -91,7 +91,7 @@ def _moved(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, byte
     if isinstance(outcome, Refused):
         raise RebuildError(series, sequence, f"was refused ({outcome.reason})")
     default = row.default if outcome.state.landmarks is policy.landmarks else ""
-    return row._replace(state=outcome.state, default=default)
+    return row.replaced(state=outcome.state, default=default)
 
 
 def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> State:

@@ -8,7 +8,7 @@ counts and budgets only.
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Final, final
 
 from stream_app import wire
 from stream_app.privacy.guard import Guard
@@ -20,16 +20,36 @@ from stream_app.privacy.state import State
 DIGEST_BYTES = 16
 
 
-class SeriesRow(NamedTuple):
-    """One series between two records."""
+ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state")
 
-    series: str
-    key: bytes  # the series in UTF-8: the record key
-    sequence: int  # of the last ledger entry; 0 before the first
-    previous: str  # hash of that entry
-    policy: Policy
-    default: str  # digest of the default policy that rules; empty when the series has its own
-    state: State
+
+@final
+class SeriesRow:
+    """One series between two records. A value: replaced, never edited."""
+
+    __slots__ = ROW_FIELDS
+
+    def __init__(
+        self, series: str, key: bytes, sequence: int, previous: str, policy: Policy, default: str, state: State
+    ) -> None:
+        """Hold a row."""
+        self.series: Final = series
+        self.key: Final = key  # the series in UTF-8: the record key
+        self.sequence: Final = sequence  # of the last ledger entry; 0 before the first
+        self.previous: Final = previous  # hash of that entry
+        self.policy: Final = policy
+        self.default: Final = default  # digest of the default policy that rules; empty when the series has its own
+        self.state: Final = state
+
+    def replaced(self, **changes: Any) -> "SeriesRow":
+        """Return the row with other values for some of its fields."""
+        return SeriesRow(**{name: getattr(self, name) for name in ROW_FIELDS} | changes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SeriesRow) and all(getattr(self, name) == getattr(other, name) for name in ROW_FIELDS)
+
+    def __hash__(self) -> int:
+        return hash((self.series, self.sequence, self.previous))
 
 
 def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:

@@ -66,7 +66,7 @@ class Run:
         row = self.rows.get(series)
         if row is None or self.guard is Guard:
             return row
-        return row._replace(state=row.state._replace(guard=self.guard(*row.state.guard)))
+        return row.replaced(state=row.state.replaced(guard=self.guard(*row.state.guard)))
 
     def feed(
         self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0

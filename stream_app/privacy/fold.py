@@ -259,7 +259,7 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
     add_ms = tuple((first * policy.step_ms, end * policy.step_ms) for first, end in add.intervals)
     charged = guard.landmark_spent_nano - state.guard.landmark_spent_nano
     figures = Figures(guard.budget_nano, guard.landmark_spent_nano, left, guard.regular_peak_nano)
-    moved = state._replace(guard=guard, landmarks=union, spare_left=spare_left)
+    moved = state.replaced(guard=guard, landmarks=union, spare_left=spare_left)
     return Registered(moved, LandmarksEntry(policy.version, add_ms, charged, figures))
 
 
@@ -267,4 +267,4 @@ def close(policy: Policy, state: State) -> Closed | Refused:
     """End a series: its state is kept for ever, so that it never begins anew."""
     if state.closed:
         return Refused("closed")
-    return Closed(state._replace(closed=True), CloseEntry(policy.version))
+    return Closed(state.replaced(closed=True), CloseEntry(policy.version))

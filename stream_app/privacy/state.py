@@ -1,6 +1,6 @@
 """The state of one series: released values, counts and budgets only, never a raw value."""
 
-from typing import NamedTuple
+from typing import Any, Final, final
 
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.landmarks import LandmarkSet
@@ -12,25 +12,80 @@ NEVER = -1
 """A step or a timestamp that has not come yet."""
 
 
-class State(NamedTuple):
-    """A series between two records; O(1) besides its landmark intervals."""
+STATE_FIELDS = (
+    "guard",
+    "landmarks",
+    "spare_left",
+    "prior_nano",
+    "first_budget_nano",
+    "period_start_ms",
+    "decided_ms",
+    "decided_end_ms",
+    "first_step",
+    "last_step",
+    "rate_nano",
+    "source_ms",
+    "measurement",
+    "estimate",
+    "level",
+    "closed",
+)
 
-    guard: Guard
-    landmarks: LandmarkSet  # steps of the present period's length
-    spare_left: int
-    prior_nano: int  # S + M of the closed periods
-    first_budget_nano: int  # of the series' first policy: the lifetime when none is configured
-    period_start_ms: int  # steps before it belong to earlier periods
-    decided_ms: int  # start of the last decided step, over all periods
-    decided_end_ms: int  # its end
-    first_step: int  # first decided step of the period (user level)
-    last_step: int  # last decided step of the period
-    rate_nano: int  # sampling rate of Adaptive, in 1e-9
-    source_ms: int  # step of the last perturbed release of the period
-    measurement: ReleasedCells  # of that release; empty before it
-    estimate: ReleasedCells  # published with it
-    level: LevelState
-    closed: bool
+
+@final
+class State:
+    """A series between two records; O(1) besides its landmark intervals. A value: replaced, never edited."""
+
+    __slots__ = STATE_FIELDS
+
+    def __init__(  # noqa: PLR0913, PLR0917 (a stored row's fields, in their order)
+        self,
+        guard: Guard,
+        landmarks: LandmarkSet,
+        spare_left: int,
+        prior_nano: int,
+        first_budget_nano: int,
+        period_start_ms: int,
+        decided_ms: int,
+        decided_end_ms: int,
+        first_step: int,
+        last_step: int,
+        rate_nano: int,
+        source_ms: int,
+        measurement: ReleasedCells,
+        estimate: ReleasedCells,
+        level: LevelState,
+        closed: bool,  # noqa: FBT001
+    ) -> None:
+        """Hold a state; times and steps that have not come are `NEVER`."""
+        self.guard: Final = guard
+        self.landmarks: Final = landmarks  # steps of the present period's length
+        self.spare_left: Final = spare_left
+        self.prior_nano: Final = prior_nano  # S + M of the closed periods
+        self.first_budget_nano: Final = (
+            first_budget_nano  # of the series' first policy: the lifetime when none is configured
+        )
+        self.period_start_ms: Final = period_start_ms  # steps before it belong to earlier periods
+        self.decided_ms: Final = decided_ms  # start of the last decided step, over all periods
+        self.decided_end_ms: Final = decided_end_ms  # its end
+        self.first_step: Final = first_step  # first decided step of the period (user level)
+        self.last_step: Final = last_step  # last decided step of the period
+        self.rate_nano: Final = rate_nano  # sampling rate of Adaptive, in 1e-9
+        self.source_ms: Final = source_ms  # step of the last perturbed release of the period
+        self.measurement: Final = measurement  # of that release; empty before it
+        self.estimate: Final = estimate  # published with it
+        self.level: Final = level
+        self.closed: Final = closed
+
+    def replaced(self, **changes: Any) -> "State":
+        """Return the state with other values for some of its fields."""
+        return State(**{name: getattr(self, name) for name in STATE_FIELDS} | changes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and all(getattr(self, name) == getattr(other, name) for name in STATE_FIELDS)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in STATE_FIELDS))
 
     @property
     def released(self) -> bool:

@@ -169,13 +169,13 @@ class Search:
         known = self._known.get(key)
         if known is None:
             others = [step for step in range(self.steps) if step not in books.landmarks]
-            met = state._replace(guard=self.rules.guard(*state.guard))
+            met = state.replaced(guard=self.rules.guard(*state.guard))
             known = []
             for size in range(1, len(others) + 1):
                 for added in combinations(others, size):
                     moved = fold.register(self.policy, met, added)
                     if not isinstance(moved, Refused):
-                        moved = moved._replace(state=moved.state._replace(guard=Guard(*moved.state.guard)))
+                        moved = moved._replace(state=moved.state.replaced(guard=Guard(*moved.state.guard)))
                     known.append((frozenset(added), moved))
             self._known[key] = known
         return known

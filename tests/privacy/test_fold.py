@@ -57,7 +57,7 @@ def test_coins_fall_at_the_rate() -> None:
         run.feed(policy(f"s{nth}", scheme=scheme, epsilon=0.001))
         run.feed_all(observation(f"s{nth}", step, 5) for step in range(2))
         state = run.rows[f"s{nth}"].state
-        run.rows[f"s{nth}"] = run.rows[f"s{nth}"]._replace(state=state._replace(rate_nano=NANO // 4))
+        run.rows[f"s{nth}"] = run.rows[f"s{nth}"].replaced(state=state.replaced(rate_nano=NANO // 4))
         outcome = run.feed(observation(f"s{nth}", 2, 5))
         assert isinstance(outcome, Decided)
         published += outcome.decision == "perturbed"
