@@ -31,14 +31,7 @@ class KeyFileError(Exception):
 def create(path: Path) -> KeyRing:
     """Write a new key with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
     ring = KeyRing(secrets.token_hex(FINGERPRINT_BYTES), 0, secrets.token_bytes(SECRET_BYTES))
-    try:
-        _write(path, ring, os.O_EXCL)
-    except FileExistsError:
-        raise KeyFileError(
-            path, "exists already, and overwriting a key would spend twice; choose another path"
-        ) from None
-    except OSError as error:
-        raise KeyFileError(path, f"cannot be written ({error.strerror}); choose a writable folder") from None
+    write_private(path, _encode(ring))
     return ring
 
 
@@ -49,13 +42,7 @@ def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
     """
     if epoch_ms is not None and epoch_ms < MINIMUM_EPOCH_MS:
         raise KeyFileError(path, f"key_epoch_ms is {epoch_ms}; use at least {MINIMUM_EPOCH_MS} (a day)")
-    try:
-        mode = stat.S_IMODE(path.stat().st_mode)
-        content = path.read_bytes()
-    except OSError as error:
-        raise KeyFileError(path, f"cannot be read ({error.strerror}); make one with `keys new`") from None
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise KeyFileError(path, f"mode is {mode:04o}, so others may read it; run `chmod 600` and consider it seen")
+    content = read_private(path)
     try:
         document: Any = wire.load(content)
         ring = KeyRing(document["fingerprint"], document["epoch"], bytes.fromhex(document["secret"]), epoch_ms)
@@ -81,7 +68,7 @@ def erase_before(path: Path, epoch: int, epoch_ms: int) -> KeyRing:
     later = replace(ring, first_epoch=epoch, secret=secret)
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
-    _write(fresh, later, os.O_EXCL)
+    _write(fresh, _encode(later))
     with path.open("r+b") as old:
         fresh.replace(path)  # a crash before here leaves the old key, after here the new one
         _settle(path.parent)
@@ -100,16 +87,40 @@ def _settle(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(path: Path, ring: KeyRing, flags: int) -> None:
-    document = {
-        "format": FORMAT,
-        "fingerprint": ring.fingerprint,
-        "epoch": ring.first_epoch,
-        "secret": ring.secret.hex(),
-    }
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, OWNER_ONLY)
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
+    try:
+        _write(path, content)
+    except FileExistsError:
+        raise KeyFileError(
+            path, "exists already, and overwriting a key would lose what it made for ever; choose another path"
+        ) from None
+    except OSError as error:
+        raise KeyFileError(path, f"cannot be written ({error.strerror}); choose a writable folder") from None
+
+
+def read_private(path: Path) -> bytes:
+    """Return what a file holds; raises `KeyFileError` when it is missing or others may read it."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        content = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(path, f"cannot be read ({error.strerror}); make one with `keys new`") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise KeyFileError(path, f"mode is {mode:04o}, so others may read it; run `chmod 600` and consider it seen")
+    return content
+
+
+def _encode(ring: KeyRing) -> bytes:
+    return wire.dump(
+        {"format": FORMAT, "fingerprint": ring.fingerprint, "epoch": ring.first_epoch, "secret": ring.secret.hex()}
+    )
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(wire.dump(document))
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     _settle(path.parent)

@@ -68,6 +68,10 @@ class Settings(BaseSettings):
     key_epoch_ms: int | None = Field(
         None, ge=86_400_000, description="length of a key epoch in event time, at least a day; unset: one for all time"
     )
+    signing_key_file: Path | None = Field(
+        None, description="signs the ledger's heads, readable by its owner alone; unset: no heads are written"
+    )
+    head_interval_ms: int = Field(60_000, ge=100, description="a change of the ledger is signed within this time")
     lifetime_epsilon: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="budget of a series over all its policy versions"
     )

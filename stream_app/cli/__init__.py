@@ -19,11 +19,11 @@ COMMANDS = {
     "worker": "run a worker: events in, releases and ledger out",
     "policy": "send policies to the events topic",
     "send": "send events from a file to the events topic",
-    "read": "read releases, ledger or rejects",
+    "read": "read releases, ledger, rejects or heads",
     "replay": "decide a file of events without Kafka",
     "audit": "check a ledger: chain, arithmetic, theorem",
     "recover": "rebuild lost state rows from ledger and releases",
-    "keys": "make, list and erase noise keys",
+    "keys": "make, list and erase noise keys, make and export signing keys",
     "check": "check the configuration or a policy file",
     "bench": "measure the worker against bare clients, as ratios of one run",
 }

@@ -11,6 +11,7 @@ from stream_app.keyfile import KeyFileError
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.settings import InvalidSettingsError, Problem, Settings
+from stream_app.signing import SigningKey
 
 HELP = "check the configuration or a policy file"
 
@@ -54,12 +55,20 @@ def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
     except KeyFileError as error:
         problems.append(Problem("key_file", str(error)))
         keys = KeyRing("", 0, b"", settings.key_epoch_ms)  # the policies can be checked without a key
+    signing = ""
+    if settings.signing_key_file is not None:
+        try:
+            signing = SigningKey.load(settings.signing_key_file).fingerprint
+        except KeyFileError as error:
+            problems.append(Problem("signing_key_file", str(error)))
     try:
         fingerprint = context_of(settings, keys).fingerprint
     except InvalidSettingsError as error:
         problems += error.problems
         return problems, settings.shown()
-    return problems, {**settings.shown(), "key_fingerprint": keys.fingerprint, "configuration_fingerprint": fingerprint}
+    shown = settings.shown()
+    shown |= {"key_fingerprint": keys.fingerprint, "signing_key_fingerprint": signing}
+    return problems, {**shown, "configuration_fingerprint": fingerprint}
 
 
 def _policies(file: Path) -> tuple[list[Problem], dict[str, Any]]:

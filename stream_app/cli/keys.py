@@ -1,4 +1,4 @@
-"""``keys new|list|erase``: make, show and ratchet noise keys; a secret is never printed."""
+"""``keys new|list|public|erase``: make and show keys, ratchet noise keys; a secret is never printed."""
 
 import argparse
 from pathlib import Path
@@ -8,8 +8,9 @@ from rich.prompt import Confirm
 from stream_app import keyfile, wire
 from stream_app.cli import UsageError
 from stream_app.privacy.key import KeyRing
+from stream_app.signing import SigningKey, is_signing_key
 
-HELP = "make, list and erase noise keys"
+HELP = "make, list and erase noise keys, make and export signing keys"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     new = actions.add_parser("new", help="write a new key file, mode 0600; never overwrites")
     new.add_argument("file", type=Path)
-    show = actions.add_parser("list", help="show fingerprint and first epoch of key files")
+    new.add_argument("--signing", action="store_true", help="a key that signs the ledger's heads, not a noise key")
+    show = actions.add_parser("list", help="show what key files hold: fingerprint, first epoch of a noise key")
     show.add_argument("file", type=Path, nargs="+")
+    public = actions.add_parser("public", help="print the public key of a signing key, which auditors need")
+    public.add_argument("file", type=Path)
     erase = actions.add_parser("erase", help="destroy the keys of old epochs for ever")
     erase.add_argument("file", type=Path)
     erase.add_argument("--before", type=int, required=True, metavar="EPOCH", help="first epoch to keep")
@@ -26,28 +30,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     erase.add_argument(
         "--settled", action="store_true", help="say that every worker is stopped and no partition has a ledger tail"
     )
-    for action in (new, show, erase):
+    for action in (new, show, public, erase):
         action.add_argument("--json", action="store_true", help="print one JSON object a key")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the action; exit code 2 when a key file cannot be used."""
     try:
-        if arguments.action == "new":
-            rings = {arguments.file: keyfile.create(arguments.file)}
-        elif arguments.action == "list":
-            rings = {path: keyfile.load(path) for path in arguments.file}
-        else:
-            rings = {arguments.file: _erase(arguments)}
+        match arguments.action:
+            case "new":
+                create = SigningKey.create if arguments.signing else keyfile.create
+                _show(arguments, arguments.file, create(arguments.file))
+            case "list":
+                keys = {path: _load(path) for path in arguments.file}
+                for path, key in keys.items():
+                    _show(arguments, path, key)
+            case "public":
+                _publish(arguments, SigningKey.load(arguments.file))
+            case _:
+                _show(arguments, arguments.file, _erase(arguments))
     except keyfile.KeyFileError as error:
         raise UsageError(str(error)) from None
-    for path, ring in rings.items():
-        if arguments.json:
-            found = {"file": str(path), "fingerprint": ring.fingerprint, "first_epoch": ring.first_epoch}
-            print(wire.dump(found).decode())
-        else:
-            print(f"{path}: key {ring.fingerprint}, first epoch {ring.first_epoch}")
     return 0
+
+
+def _load(path: Path) -> KeyRing | SigningKey:
+    return SigningKey.load(path) if is_signing_key(path) else keyfile.load(path)
+
+
+def _show(arguments: argparse.Namespace, path: Path, key: KeyRing | SigningKey) -> None:
+    if isinstance(key, SigningKey):
+        found: dict[str, object] = {"file": str(path), "fingerprint": key.fingerprint, "signs": "heads"}
+        text = f"{path}: signing key {key.fingerprint}"
+    else:
+        found = {"file": str(path), "fingerprint": key.fingerprint, "first_epoch": key.first_epoch}
+        text = f"{path}: key {key.fingerprint}, first epoch {key.first_epoch}"
+    print(wire.dump(found).decode() if arguments.json else text)
+
+
+def _publish(arguments: argparse.Namespace, key: SigningKey) -> None:
+    found = {"file": str(arguments.file), "fingerprint": key.fingerprint, "public": key.public_pem()}
+    print(wire.dump(found).decode() if arguments.json else key.public_pem(), end="\n" if arguments.json else "")
 
 
 def _erase(arguments: argparse.Namespace) -> KeyRing:

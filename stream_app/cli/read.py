@@ -1,4 +1,4 @@
-"""``read releases|ledger|rejects``: print committed records, one JSON object a line."""
+"""``read releases|ledger|rejects|heads``: print committed records, one JSON object a line."""
 
 import argparse
 import asyncio
@@ -6,19 +6,23 @@ import sys
 from typing import Any
 
 from stream_app import wire
+from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
 from stream_app.kafka.reading import committed_records
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 
-HELP = "read releases, ledger or rejects"
+HELP = "read releases, ledger, rejects or heads"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("topic", choices=("releases", "ledger", "rejects"))
+    parser.add_argument("topic", choices=("releases", "ledger", "rejects", "heads"))
     add_config(parser)
     parser.add_argument("--series", help="only this series")
+    parser.add_argument(
+        "--without-leaves", action="store_true", help="of the heads, the signed records alone: what a witness keeps"
+    )
     parser.add_argument("--limit", type=int, help="stop after so many records")
     parser.add_argument("--follow", action="store_true", help="go on for ever")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: output is JSON Lines always")
@@ -26,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print; 0 at the end of the topic."""
+    if arguments.series is not None and arguments.topic == "heads":
+        raise UsageError("--series: a head stands for many series; `audit --prove SERIES` gives the proof of one")
+    if arguments.without_leaves and arguments.topic != "heads":
+        raise UsageError("--without-leaves: only heads have leaves; leave it out")
     settings = settings_of(arguments)
     with reaching(settings):
         asyncio.run(_read(arguments, settings))
@@ -39,11 +47,19 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
     async for record in committed_records(settings, topic, follow=arguments.follow):
         if shown == arguments.limit:
             break
-        if arguments.series is not None:
-            found: Any = wire.load(record.value)
-            if found["series"] != arguments.series:
-                continue
+        if not _wanted(arguments, record.value):
+            continue
         shown += 1
         sys.stdout.buffer.write(record.value + b"\n")
         if arguments.follow:
             sys.stdout.flush()
+
+
+def _wanted(arguments: argparse.Namespace, value: bytes) -> bool:
+    """Tell whether a record is to be shown; nothing is decoded where all are."""
+    if arguments.series is None and not arguments.without_leaves:
+        return True
+    found: Any = wire.load(value)
+    if arguments.without_leaves:
+        return bool(found["type"] == "head")
+    return bool(found["series"] == arguments.series)

@@ -16,6 +16,7 @@ from stream_app.kafka.topics import TopicNames, differences, wanted_topics
 from stream_app.kafka.worker import Worker
 from stream_app.keyfile import KeyFileError
 from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.signing import SigningKey
 
 HELP = "run a worker: events in, releases and ledger out"
 
@@ -31,10 +32,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         settings = Settings.load(arguments.config)
         context = load_context(settings)
+        signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
     except (InvalidSettingsError, KeyFileError) as error:
         raise UsageError(str(error)) from error
     configure_logs(settings.log_level)
-    return asyncio.run(_run(settings, context))
+    return asyncio.run(_run(settings, context, signing_key))
 
 
 def _end(*_: object) -> None:
@@ -42,9 +44,9 @@ def _end(*_: object) -> None:
     sys.exit(0)
 
 
-async def _run(settings: Settings, context: Context) -> int:
+async def _run(settings: Settings, context: Context, signing_key: SigningKey | None) -> int:
     await _check_topics(settings)
-    return await Worker(settings, context).run()
+    return await Worker(settings, context, signing_key).run()
 
 
 async def _check_topics(settings: Settings) -> None:

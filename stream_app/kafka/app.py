@@ -13,6 +13,7 @@ from stream_app.kafka.security import faust_credentials
 from stream_app.kafka.table import MemoryBudget, StateStore, StateTable
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
+from stream_app.signing import SigningKey
 
 TABLE = "state"
 
@@ -31,7 +32,14 @@ class WholeFetch(faust.Schema[Any, Any]):
 class App(faust.App):
     """Faust's app around our consumer, recovery and partitions."""
 
-    def __init__(self, settings: Settings, context: Context, names: TopicNames, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        context: Context,
+        signing_key: SigningKey | None,
+        names: TopicNames,
+        metrics: Metrics,
+    ) -> None:
         """Configure; nothing connects before it is started."""
         settings.data_folder.mkdir(parents=True, exist_ok=True)
         seconds = settings.session_timeout_ms / 1000
@@ -59,7 +67,7 @@ class App(faust.App):
         )
         self.events_topic = names.events
         self.table_name = TABLE
-        self.partitions = Partitions(settings, context, names, metrics)
+        self.partitions = Partitions(settings, context, signing_key, names, metrics)
         self.table = self._new_table(settings)
         events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)
         self.agent(events, name="landmark")(self._hand_on)

@@ -12,6 +12,7 @@ from stream_app import rows
 from stream_app.kafka import batch as batches
 from stream_app.kafka.batch import Batch, Outputs
 from stream_app.kafka.cache import RowCache
+from stream_app.kafka.heads import Heads
 from stream_app.kafka.inbox import Inbox, Portion
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.report import report_batch
@@ -55,6 +56,7 @@ class Partition:
         self._task: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._heads = Heads(shell, number, self._wake.set)
         self._ending = asyncio.Event()
         self._refetch: asyncio.Task[None] | None = None
         self._lost: PartitionStoppedError | None = None
@@ -123,6 +125,7 @@ class Partition:
             for task in (*late, *((self._committing,) if late and self._committing else ())):
                 task.cancel()
                 await asyncio.wait({task})
+        self._heads.stop()
         if self._producer is not None:
             await self._producer.stop()
 
@@ -135,6 +138,7 @@ class Partition:
                 if trouble is not None:
                     await self._reopen(trouble)
                 await self._work()
+                await self._heads.write(self._open_producer())
             except Exception as error:  # noqa: BLE001
                 trouble = error
                 if self._ending.is_set():
@@ -169,6 +173,8 @@ class Partition:
                 if self._inbox.hungry:
                     self._shell.consumer.on_buffer_drop(self.tp)
                 return portion
+            if self._committing is None:
+                await self._heads.write_due(self._open_producer())
             await self._wake.wait()
         return None
 
@@ -209,9 +215,11 @@ class Partition:
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
         self._flying = {}
         self._failures = 0
+        self._heads.note(batch.changed, self._row.ledger_offset)
         metrics = self._shell.metrics
         report_batch(metrics, self.number, batch, time.perf_counter() - started, waiting=len(self._inbox))
         metrics.set("landmark_cached_series", len(self._cache), str(self.number))
+        await self._heads.write_due(self._open_producer())
 
     # Trouble
 
@@ -223,6 +231,7 @@ class Partition:
         self._tail = restored.tail
         self._row = restored.row
         self._inbox.restart(restored.row.next_offset)
+        await self._heads.restore(self._open_producer())
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
             start = restored.row.next_offset
@@ -257,6 +266,7 @@ class Partition:
 
     async def _stop(self, error: Exception) -> None:
         await self._drop_commit()
+        self._heads.stop()
         stopped = self.stopped = stopping(self.number, error)
         logger.error("%s", stopped, extra={"partition": self.number, "reason": stopped.reason})
         if self._producer is not None:

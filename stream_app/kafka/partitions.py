@@ -16,6 +16,7 @@ from stream_app.kafka.table import StateStore
 from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
+from stream_app.signing import SigningKey
 
 logger = logging.getLogger(__name__)
 
@@ -25,16 +26,26 @@ _CLOSE_SHARE = 0.3  # of the session timeout: a rebalance waits for us this long
 class Partitions:
     """Follows assignments; a partition's trouble is its own."""
 
-    def __init__(self, settings: Settings, context: Context, names: TopicNames, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        context: Context,
+        signing_key: SigningKey | None,
+        names: TopicNames,
+        metrics: Metrics,
+    ) -> None:
         """Own nothing yet; ``attach`` gives the consumer and the store once they exist."""
         self._settings, self._context, self._names, self._metrics = settings, context, names, metrics
+        self._signing_key = signing_key
         self._owned: dict[int, Partition] = {}
         self._shell: Shell | None = None
         self.prepared = False
 
     def attach(self, consumer: Any, store: StateStore) -> None:
         """Take what the Faust app made."""
-        self._shell = Shell(self._settings, self._context, self._names, self._metrics, store, consumer)
+        self._shell = Shell(
+            self._settings, self._context, self._signing_key, self._names, self._metrics, store, consumer
+        )
 
     async def assign(self, numbers: Iterable[int]) -> None:
         """Own these partitions and no others; every earlier owner is fenced when this returns."""

@@ -8,6 +8,7 @@ from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.table import StateStore
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
+from stream_app.signing import SigningKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class Shell:
 
     settings: Settings
     context: Context
+    signing_key: SigningKey | None
+    """None: no heads are written."""
     names: TopicNames
     metrics: Metrics
     store: StateStore

@@ -53,6 +53,7 @@ class TopicNames(NamedTuple):
     releases: str
     ledger: str
     rejects: str
+    heads: str
     changelog: str
 
     @classmethod
@@ -63,6 +64,7 @@ class TopicNames(NamedTuple):
             releases=f"{prefix}.releases",
             ledger=f"{prefix}.ledger",
             rejects=f"{prefix}.rejects",
+            heads=f"{prefix}.heads",
             changelog=f"{application}-{table}-changelog",
         )
 
@@ -100,6 +102,7 @@ def wanted_topics(names: TopicNames, partitions: int, replication: int) -> tuple
         names.releases: _OUTPUT,
         names.ledger: _OUTPUT,
         names.rejects: _OUTPUT,
+        names.heads: _OUTPUT,
         names.changelog: _CHANGELOG,
     }
     return tuple(Topic(name, partitions, replication, {**settings, **replicated}) for name, settings in kinds.items())

@@ -12,6 +12,7 @@ from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.serve import Server
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
+from stream_app.signing import SigningKey
 
 logger = logging.getLogger(__name__)
 
@@ -21,12 +22,13 @@ _LOOK_SECONDS = 0.25
 class Worker:
     """One process that owns some of the partitions."""
 
-    def __init__(self, settings: Settings, context: Context) -> None:
-        """Hold settings and context; ``run`` does the rest."""
+    def __init__(self, settings: Settings, context: Context, signing_key: SigningKey | None) -> None:
+        """Hold settings, context and the key of signed heads; ``run`` does the rest."""
         self._settings = settings
+        self._signing_key = signing_key
         self._metrics = Metrics()
         self._names = TopicNames.of(settings.prefix, settings.application)
-        self._app = App(settings, context, self._names, self._metrics)
+        self._app = App(settings, context, signing_key, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()
 
     async def run(self) -> int:
@@ -36,6 +38,12 @@ class Worker:
             loop.add_signal_handler(number, self._asked_to_stop.set)
         server = Server(self._metrics, self._healthy, self._ready, self._refresh)
         await server.start(self._settings.http_host, self._settings.http_port)
+        if self._signing_key is None:
+            logger.warning(
+                "no heads are signed (signing_key_file): a ledger rewritten whole would not be noticed"
+            )
+        else:
+            logger.info("heads of the ledger are signed by key %s", self._signing_key.fingerprint)
         logger.info("metrics and health at http://%s:%d", self._settings.http_host, server.port)
         starting = asyncio.create_task(self._app.start())
         try:
