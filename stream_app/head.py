@@ -93,7 +93,7 @@ class Foliage:
         """Begin the leaves of the partition's head ``number``."""
         self._partition, self._number = partition, number
         self._tree = Tree()
-        self._open: list[Leaf] = []
+        self._open: list[tuple[object, ...]] = []
         self._bytes = 0
 
     @property
@@ -108,9 +108,10 @@ class Foliage:
 
     def add(self, leaf: Leaf) -> bytes | None:
         """Add a leaf; return a record when one is full."""
-        text = wire.dump(leaf)
+        plain = tuple(leaf)  # what is more than a tuple is no JSON
+        text = wire.dump(plain)
         self._tree.add(text)
-        self._open.append(leaf)
+        self._open.append(plain)
         self._bytes += len(text) + 1
         return self.rest() if self._bytes >= LEAVES_BYTES else None
 

@@ -1,4 +1,4 @@
-"""Merkle trees against the recursion of RFC 6962 written out, which the vectors of its reference implementation check."""
+"""Merkle trees against the recursion of RFC 6962 written out, itself checked against reference vectors."""
 
 from collections.abc import Callable
 from hashlib import blake2b, sha256

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from stream_app.audit.chain import Place, digest_of, follow, unproven
 from stream_app.audit.entry import ReleaseEntry
 from stream_app.audit.finding import Finding
+from stream_app.audit.heads import Heads
+from stream_app.audit.publickey import PublicKeys
 from stream_app.audit.reader import read_entry, read_release, spelt
 from stream_app.audit.releases import Covered, Pairing
 from stream_app.audit.report import Report, Tally
@@ -20,19 +22,31 @@ class Auditor:
     """Takes ledger entries and, if wanted, releases, as they come; `finish` gives the report.
 
     `lifetime_nano` is the bound on the total over policy versions, in nano-epsilon; None is each series' first epsilon.
+    `heads` takes in the signed heads, all of them before the first entry; None when no key was given to trust.
     """
 
-    def __init__(self, *, compare: bool = False, lifetime_nano: int | None = None, watch: Watch | None = None) -> None:
-        """Begin with no series; `compare` promises that the releases will be fed, too."""
+    def __init__(
+        self,
+        *,
+        compare: bool = False,
+        lifetime_nano: int | None = None,
+        watch: Watch | None = None,
+        keys: PublicKeys | None = None,
+        topic: str | None = None,
+    ) -> None:
+        """Begin with no series; `compare` promises that the releases will be fed, too; `topic` names the ledger."""
         self._series: dict[str, Series] = {}  # by the series' spelling in JSON
         self._tally = Tally()
         self._pairing = Pairing() if compare else None
         self._rules = Rules(lifetime_nano)
         self._watch = watch
         self._told = compare or watch is not None
+        self.heads = None if keys is None else Heads(keys, self._tally.add, topic)
 
     def entry(self, data: bytes) -> None:
         """Take in one line of the ledger."""
+        if self.heads is not None:
+            self.heads.entries((data,))
         if not self._swift(data):
             self._in_full(data)
 
@@ -73,6 +87,7 @@ class Auditor:
         if pairing is not None:
             for finding in pairing.finish(judged):
                 tally.add(finding)
+        heads = None if self.heads is None else self.heads.finish()
         return Report(
             findings=tally.listed(),
             found=tally.found,
@@ -85,6 +100,7 @@ class Auditor:
             largest_nano=largest,
             largest_series=name,
             releases=None if pairing is None else pairing.compared,
+            heads=heads,
         )
 
     def _swift(self, data: bytes) -> bool:

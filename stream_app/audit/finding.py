@@ -37,6 +37,18 @@ Code = Literal[
     "entry-without-release",
     "changed-release",
     "release-mismatch",
+    "malformed-head",
+    "head-signature",
+    "head-missing",
+    "head-chain",
+    "head-conflict",
+    "head-order",
+    "head-leaves",
+    "head-place",
+    "signed-missing",
+    "signed-differs",
+    "signed-twice",
+    "witness",
     "unlisted",
 ]
 
@@ -81,6 +93,19 @@ CODES: Final[dict[Code, str]] = {
     "entry-without-release": "a release entry whose release is missing",
     "changed-release": "a release whose bytes differ from those its entry covers",
     "release-mismatch": "a release that contradicts its entry or its policy",
+    # The signed heads, when given; a finding about a head has no series.
+    "malformed-head": "not a head or leaves in their exact form",
+    "head-signature": "a head without the signature of a trusted key",
+    "head-missing": "a partition's heads have a gap in their numbers, or there are none",
+    "head-chain": "a head does not name the hash of the head before it",
+    "head-conflict": "two heads of different bytes carry the same number",
+    "head-order": "a head claims an earlier time or ledger offset than the one before it",
+    "head-leaves": "the leaves are not those whose Merkle root was signed",
+    "head-place": "a head of another ledger or partition",
+    "signed-missing": "an entry that a head names is not in the ledger: it was cut off or deleted",
+    "signed-differs": "an entry has another hash than the one signed for it: the chain was rewritten",
+    "signed-twice": "heads sign two hashes for one entry, or an earlier entry after a later one: the chain was forked",
+    "witness": "a head that the witness kept is not among the heads",
     # The report itself.
     "unlisted": "further findings were counted but not listed",
 }

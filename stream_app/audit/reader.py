@@ -11,6 +11,7 @@ import orjson
 from stream_app.audit.entry import MAX_SEQUENCE, Entry, OpaqueEntry, ReleaseRecord
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form import ENTRY_FORMS, ENTRY_KINDS, release_of
+from stream_app.audit.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
 SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
 
@@ -55,6 +56,43 @@ def read_release(data: bytes) -> ReleaseRecord | Finding:
         release = SPELLING
     series = members.get("series")
     return Finding("malformed-release", series if isinstance(series, str) else "", 0, release)
+
+
+def read_head_record(data: bytes) -> Head | Leaves | Finding:
+    """Return the head, or the leaves, that one record of the heads holds, or the finding that it holds neither."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return Finding("malformed-head", "", 0, f"not JSON: {error}")
+    if type(members) is not dict:
+        return Finding("malformed-head", "", 0, "not a JSON object")
+    record = head_record_of(members)
+    if not isinstance(record, str) and not _is_canonical(members, data):
+        record = SPELLING
+    return Finding("malformed-head", "", 0, record) if isinstance(record, str) else record
+
+
+def read_proof(data: bytes) -> Proof | str:
+    """Return the proof that a file holds, or the sentence that says why it holds none."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return f"not JSON: {error}"
+    if type(members) is not dict or type(members.get("head")) is not dict:
+        return "not a JSON object with a head"
+    return proof_of(members, orjson.dumps(members["head"]))
+
+
+def proof_bytes(proof: Proof) -> bytes:
+    """Return a proof's file."""
+    head = {"type": "head", **proof.head._asdict()}
+    document = {"type": "proof", "leaf": list(proof.leaf), "index": proof.place, "path": proof.path, "head": head}
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def leaf_bytes(leaf: Leaf) -> bytes:
+    """Return the bytes of a leaf in its record, over which its hash is."""
+    return orjson.dumps(list(leaf))
 
 
 def dump(document: object) -> str:

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.finding import CODES, Finding
+from stream_app.audit.heads import HeadsRead
 
 LISTED: Final = 10_000
 """Findings kept in a report; further ones are counted, so that no ledger can exhaust the auditor's memory."""
@@ -26,6 +28,7 @@ class Report(NamedTuple):
     largest_nano: int  # the largest loss of one series over all its policy versions
     largest_series: str
     releases: int | None  # releases compared; None when none were given
+    heads: HeadsRead | None  # None when none were given
 
     @property
     def holds(self) -> bool:
@@ -34,12 +37,15 @@ class Report(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return the report as the `--json` contract has it."""
-        return {
+        document = {
             "holds": self.holds,
             "series": self.series,
             "entries": self.entries,
             "findings": [finding._asdict() for finding in self.findings],
         }
+        if self.heads is not None:
+            document["heads"] = self.heads.document(self.entries)
+        return document
 
     def text(self) -> str:
         """Return the report for a reader: the verdict first, then the findings, then what was read."""
@@ -60,7 +66,7 @@ class Report(NamedTuple):
         if len(self.keys) > 1:
             keys = ", ".join(f"{key} ({count} series)" for key, count in sorted(self.keys.items()))
             lines.append(f"note: more than one noise key: {keys}")
-        lines.append("what is cut off behind the last entry of a series cannot be seen in a ledger alone")
+        lines += _heads(self.heads, self.entries)
         return "\n".join(lines)
 
 
@@ -99,6 +105,20 @@ class Tally:
 def _line(finding: Finding) -> str:
     place = f"{_quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
     return f"{finding.code}  {place}  {finding.message}"
+
+
+def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
+    if heads is None:
+        return ["what is cut off behind the last entry of a series cannot be seen in a ledger alone"]
+    lines = [f"signed heads {heads.heads} of {heads.partitions} partitions, {heads.witnessed} held by the witness"]
+    if heads.oldest is not None:
+        moment = datetime.fromtimestamp(heads.oldest.time / 1000, UTC).isoformat(timespec="seconds")
+        lines.append(f"the oldest last head is of {moment}, partition {heads.oldest.partition}, key {heads.oldest.key}")
+    unsigned = heads.unsigned(entries)
+    lines.append(f"{unsigned} entries follow the last heads: what is cut off there cannot be seen")
+    if not heads.witnessed:
+        lines.append("without a witness, the last heads can be cut off together with what they cover")
+    return lines
 
 
 def _quoted(series: str) -> str:

@@ -37,7 +37,7 @@ async def read_topics(
         aiokafka.errors.KafkaError: the brokers cannot be reached or refuse.
     """
     topics = [topic for topic in (ledger, releases) if topic is not None]
-    await _find(client, topics)
+    await find(client, topics)
     # No group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
     consumer = AIOKafkaConsumer(
         *topics, **client, isolation_level="read_committed", enable_auto_commit=False, auto_offset_reset="earliest"
@@ -55,7 +55,7 @@ async def read_topics(
         await consumer.stop()
 
 
-async def _find(client: Mapping[str, Any], topics: list[str]) -> None:
+async def find(client: Mapping[str, Any], topics: list[str]) -> None:
     """Raise `TopicError` for a topic that is not there; a consumer of it would wait for a minute, and not say which."""
     consumer = AIOKafkaConsumer(**client)
     try:

@@ -16,7 +16,8 @@ from stream_app.audit.files import read_files
 from stream_app.audit.picture import Picture, PictureError
 from stream_app.audit.reader import dump
 from stream_app.audit.topic import TopicError, read_topics
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, proofs
+from stream_app.cli.attested import add_head_arguments, feed_head_files, feed_head_topic, trusted_keys
 from stream_app.kafka.security import client_arguments
 from stream_app.settings import InvalidSettingsError, Settings
 
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bound on a series' total over its policy versions "
         "(default: lifetime_epsilon of the configuration for the topics, else the series' first epsilon)",
     )
+    add_head_arguments(parser)
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw spends and what is left of the budgets")
     parser.add_argument("--config", type=Path, help="configuration file (default: landmark-stream.toml if there)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -47,6 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit; 0 when the ledger holds, 1 with findings; raises `UsageError` for what cannot be read."""
+    if arguments.prove is not None:
+        return proofs.prove(arguments)
+    if arguments.proof is not None:
+        return proofs.check(arguments)
     if arguments.ledger is None and arguments.releases is not None:
         raise UsageError("--releases FILE: give --ledger FILE with it; without files both topics are read")
     if arguments.ledger is not None and arguments.no_releases:
@@ -67,7 +73,9 @@ def _from_files(arguments: argparse.Namespace, picture: Picture | None) -> Repor
         compare=arguments.releases is not None,
         lifetime_nano=arguments.lifetime,
         watch=picture.watch if picture is not None else None,
+        keys=trusted_keys(arguments),
     )
+    feed_head_files(arguments, auditor)
     try:
         with _progress() as progress:
             lines = read_files(auditor, arguments.ledger, arguments.releases, progress)
@@ -90,9 +98,13 @@ def _from_topics(arguments: argparse.Namespace, picture: Picture | None) -> Repo
         compare=not arguments.no_releases,
         lifetime_nano=lifetime,
         watch=picture.watch if picture is not None else None,
+        keys=trusted_keys(arguments),
+        topic=f"{settings.prefix}.ledger",
     )
+    feed_head_files(arguments, auditor)
     releases = None if arguments.no_releases else f"{settings.prefix}.releases"
     try:
+        feed_head_topic(arguments, auditor, client_arguments(settings), f"{settings.prefix}.heads")
         with _progress() as progress:
             reading = read_topics(auditor, client_arguments(settings), f"{settings.prefix}.ledger", releases, progress)
             judged = asyncio.run(reading)

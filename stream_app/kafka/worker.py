@@ -39,9 +39,7 @@ class Worker:
         server = Server(self._metrics, self._healthy, self._ready, self._refresh)
         await server.start(self._settings.http_host, self._settings.http_port)
         if self._signing_key is None:
-            logger.warning(
-                "no heads are signed (signing_key_file): a ledger rewritten whole would not be noticed"
-            )
+            logger.warning("no heads are signed (signing_key_file): a ledger rewritten whole would not be noticed")
         else:
             logger.info("heads of the ledger are signed by key %s", self._signing_key.fingerprint)
         logger.info("metrics and health at http://%s:%d", self._settings.http_host, server.port)

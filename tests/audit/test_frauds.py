@@ -7,8 +7,10 @@ from tests.audit.frauds import FRAUDS, Fraud
 from tests.audit.ways import audit, codes
 from tests.audit.written import LEDGERS, write
 
-ELSEWHERE = {"stale-duplicate", "unlisted"}
-"""Codes that take longer ledgers: test_chain.py and test_report.py."""
+ELSEWHERE = {"stale-duplicate", "unlisted", "witness"} | {
+    code for code in CODES if code.startswith(("signed-", "head-", "malformed-head"))
+}
+"""Codes that take longer ledgers (test_chain.py, test_files.py) or signed heads (test_head_frauds.py)."""
 
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)

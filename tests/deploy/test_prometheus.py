@@ -24,6 +24,7 @@ from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.sending import Event, send_events
 from stream_app.settings import Settings
+from stream_app.signing import SigningKey
 from tests.deploy.queries import PROMETHEUS, panel_queries, rules
 
 PATIENCE_SECONDS = 90
@@ -74,6 +75,7 @@ def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("site")
     worker_port, prometheus_port = free_port(), free_port()
     keyfile.create(folder / "noise.key")
+    SigningKey.create(folder / "signing.key")
     config = folder / "landmark-stream.toml"
     config.write_text(
         f"""
@@ -81,6 +83,8 @@ def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
         prefix = "scraped"
         application = "scraped-app"
         key_file = "{folder / "noise.key"}"
+        signing_key_file = "{folder / "signing.key"}"
+        head_interval_ms = 1000
         data_folder = "{folder / "data"}"
         http_port = {worker_port}
         """

@@ -13,8 +13,11 @@ from referencing.jsonschema import DRAFT202012
 
 FOLDER = Path(__file__).parents[2] / "schemas"
 INPUTS = ("observation", "policy", "landmarks", "close")
-OUTPUTS = ("release", "ledger-entry", "reject")
+HEADS = ("leaves", "head")
+OUTPUTS = ("release", "ledger-entry", "reject", *HEADS)
 RECORDS = INPUTS + OUTPUTS
+DOCUMENTS = (*RECORDS, "proof")
+"""Records, and what is a file of its own."""
 SUFFIX = ".v1.schema.json"
 
 

@@ -12,7 +12,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from stream_app.kafka.topics import TopicNames, wanted_topics
-from tests.schemas.catalogue import FOLDER, RECORDS, SUFFIX
+from tests.schemas.catalogue import FOLDER, HEADS, RECORDS, SUFFIX
 
 DOCUMENT = FOLDER / "asyncapi.v1.yaml"
 SPECIFICATION = Path(__file__).parent / "vendor" / "asyncapi-3.0.0.json"
@@ -96,7 +96,7 @@ def test_topics_are_those_of_the_worker(document: dict[str, Any]) -> None:
 
 
 def test_every_message_is_keyed_json_of_a_versioned_schema(document: dict[str, Any]) -> None:
-    """Messages are keyed by the series and have a payload; those of the worker name their input in a header."""
+    """Messages are keyed by the series and have a payload; those that answer input name it in a header."""
     assert document["defaultContentType"] == "application/json"
     assert "(murmur2(key) & 0x7fffffff) mod partitions" in document["info"]["description"]
     sent = {
@@ -109,4 +109,6 @@ def test_every_message_is_keyed_json_of_a_versioned_schema(document: dict[str, A
         assert message["payload"]["schemaFormat"] == "application/schema+json;version=draft-2020-12"
         key = resolved(document, message["bindings"])["kafka"]["key"]
         assert "series id" in key["description"]
-        assert ("headers" in message) == (name in sent)
+        # A head answers no input, and stands for many series.
+        assert (key["type"] == "null") == (name in HEADS)
+        assert ("headers" in message) == (name in sent - {*HEADS})

@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from stream_app import wire
 from stream_app.audit.entry import OpaqueEntry
 from stream_app.audit.finding import Finding
-from stream_app.audit.reader import read_entry, read_release
+from stream_app.audit.reader import read_entry, read_head_record, read_proof, read_release
 from stream_app.privacy.reason import Reason
 from tests.audit.histories import History, histories
 from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
-from tests.schemas.catalogue import examples, label, strict_validator
+from tests.schemas.catalogue import HEADS, examples, label, strict_validator
 from tests.schemas.changes import places, removed
 
+AUDITED = ("release", "ledger-entry", *HEADS, "proof")
 HOUR = 3_600_000
 START = 1_338_534_000_000
 VALUES: dict[str, list[object]] = {
@@ -117,13 +118,17 @@ def read_by_the_audit(record: str, value: bytes) -> bool:
     """Return whether the audit reads an output."""
     if record == "release":
         return not isinstance(read_release(value), Finding)
+    if record == "proof":
+        return not isinstance(read_proof(value), str)
+    if record in HEADS:
+        return not isinstance(read_head_record(value), Finding)
     return not isinstance(read_entry(value), Finding | OpaqueEntry)
 
 
 @pytest.mark.parametrize("sort", ["valid", "invalid"])
 def test_the_audit_agrees(sort: Any) -> None:
     """The audit, an implementation of its own, reads the examples that fit and no others."""
-    found = [each for each in examples(sort) if each.record in {"release", "ledger-entry"}]
+    found = [each for each in examples(sort) if each.record in AUDITED]
     differing = [
         label(each)
         for each in found
@@ -133,7 +138,7 @@ def test_the_audit_agrees(sort: Any) -> None:
     assert differing == ([] if sort == "valid" else terms)
 
 
-@pytest.mark.parametrize("record", ["release", "ledger-entry"])
+@pytest.mark.parametrize("record", AUDITED)
 def test_every_member_is_needed(record: str) -> None:
     """An output without one of its members neither fits nor is read."""
     for example in examples("valid"):

@@ -1,0 +1,61 @@
+"""Public keys: who may have signed a head. Which keys to trust is the auditor's to know, never the ledger's to say."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+
+_FINGERPRINT_BYTES: Final = 8
+
+
+class PublicKeyError(Exception):
+    """A file that holds no public key; the message names it and the remedy."""
+
+
+class PublicKeys:
+    """Ed25519 keys by their fingerprints: the first 8 bytes of the BLAKE2b of the raw key, in hex."""
+
+    def __init__(self, keys: Iterable[Ed25519PublicKey]) -> None:
+        """Trust these."""
+        raw = {key.public_bytes(Encoding.Raw, PublicFormat.Raw): key for key in keys}
+        self._keys = {blake2b(text, digest_size=_FINGERPRINT_BYTES).hexdigest(): key for text, key in raw.items()}
+
+    def signed(self, fingerprint: str, content: bytes, signature: bytes) -> bool | None:
+        """Tell whether the key of this fingerprint made a signature; None when it is none of these keys."""
+        key = self._keys.get(fingerprint)
+        if key is None:
+            return None
+        try:
+            key.verify(signature, content)
+        except InvalidSignature:
+            return False
+        return True
+
+    @property
+    def fingerprints(self) -> str:
+        """The fingerprints, for a message."""
+        return ", ".join(sorted(self._keys))
+
+
+def read_public_keys(paths: Iterable[Path]) -> PublicKeys:
+    """Return the keys of PEM files.
+
+    Raises:
+        PublicKeyError: a file cannot be read or holds no Ed25519 public key.
+    """
+    keys = []
+    for path in paths:
+        try:
+            key = load_pem_public_key(path.read_bytes())
+        except OSError as error:
+            raise PublicKeyError(f"{path}: {error.strerror}; name a file that can be read") from error
+        except (ValueError, UnsupportedAlgorithm):
+            key = None
+        if not isinstance(key, Ed25519PublicKey):
+            raise PublicKeyError(f"{path}: holds no Ed25519 public key in PEM; `keys public FILE` prints one")
+        keys.append(key)
+    return PublicKeys(keys)
