@@ -214,12 +214,12 @@ class Partition:
         started = time.perf_counter()
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
         self._flying = {}
-        self._failures = 0
         self._heads.note(batch.changed, self._row.ledger_offset)
         metrics = self._shell.metrics
         report_batch(metrics, self.number, batch, time.perf_counter() - started, waiting=len(self._inbox))
         metrics.set("landmark_cached_series", len(self._cache), str(self.number))
         await self._heads.write_due(self._open_producer())
+        self._failures = 0
 
     # Trouble
 
