@@ -1,9 +1,11 @@
 """The audit of many series at once: records in, series mixed, findings out; one pass, a fixed state a series."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Final
 
 from stream_app.audit.chain import Place, digest_of, follow, unproven
-from stream_app.audit.entry import ReleaseEntry
+from stream_app.audit.entry import Entry, ReleaseEntry
 from stream_app.audit.finding import Finding
 from stream_app.audit.heads import Heads
 from stream_app.audit.publickey import PublicKeys
@@ -11,8 +13,11 @@ from stream_app.audit.reader import read_entry, read_release, spelt
 from stream_app.audit.releases import Covered, Pairing
 from stream_app.audit.report import Report, Tally
 from stream_app.audit.series import Rules, Series
-from stream_app.audit.swift import QUOTES, SERIES, advance, entry_of
+from stream_app.audit.swift import advance
 from stream_app.audit.terms import Terms
+
+TURN: Final = 256
+"""Lines that are taken in of the ledger before the releases have their turn, and the other way round."""
 
 Watch = Callable[[ReleaseEntry], None]
 """Told of every release entry that found its place in a chain."""
@@ -43,22 +48,26 @@ class Auditor:
         self._told = compare or watch is not None
         self.heads = None if keys is None else Heads(keys, self._tally.add, topic)
 
-    def entry(self, data: bytes) -> None:
-        """Take in one line of the ledger."""
+    def entries(self, lines: Sequence[bytes]) -> None:
+        """Take in lines of the ledger."""
         if self.heads is not None:
-            self.heads.entries((data,))
-        if not self._swift(data):
-            self._in_full(data)
+            self.heads.entries(lines)
+        tell = self._tell if self._told else None
+        place = advance(self._series, lines, 0, self._tally, tell)
+        while place < len(lines):
+            self._in_full(lines[place])
+            place = advance(self._series, lines, place + 1, self._tally, tell)
 
-    def release(self, data: bytes) -> None:
-        """Take in one line of the releases."""
+    def releases(self, lines: Sequence[bytes]) -> None:
+        """Take in lines of the releases."""
         assert self._pairing is not None, "an auditor that is fed releases is made with compare=True"
-        release = read_release(data)
-        if isinstance(release, Finding):
-            self._tally.add(release)
-            return
-        for finding in self._pairing.release(release, data):
-            self._tally.add(finding)
+        for data in lines:
+            release = read_release(data)
+            if isinstance(release, Finding):
+                self._tally.add(release)
+                continue
+            for finding in self._pairing.release(release, data):
+                self._tally.add(finding)
 
     @property
     def recognised(self) -> bool:
@@ -103,41 +112,20 @@ class Auditor:
             heads=heads,
         )
 
-    def _swift(self, data: bytes) -> bool:
-        """Take in a release entry that is just what must come next; return False, and change nothing, for all else."""
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            return False
-        parts = text.split('"', QUOTES)
-        series = self._series.get(parts[SERIES]) if len(parts) > SERIES else None
-        if series is None or series.books is None:
-            return False
-        source_ms, previous = series.books.source_ms, series.chain.hash
-        stepped = advance(series, text, parts)
-        if stepped is None:
-            return False
-        decision, landmark, epsilon_nano, _, _ = stepped
-        self._tally.decisions[decision] += 1
-        if epsilon_nano:
-            self._tally.spent_nano += epsilon_nano
-            sentence = series.guarantee.spend(epsilon_nano, landmark=landmark)
-            if sentence:
-                self._tally.add(Finding("theorem", series.name, series.chain.sequence, sentence))
-        if self._told:
-            self._tell(entry_of(series, stepped, previous), series.books.terms, source_ms)
-        return True
-
     def _in_full(self, data: bytes) -> None:
         entry = read_entry(data)
         if isinstance(entry, Finding):
             self._tally.add(entry)
             return
-        spelling = spelt(entry.series)
+        spelling = spelt(entry.series)[1:-1]  # without the quotation marks
         series = self._series.get(spelling)
         if series is None:
             series = self._series[spelling] = Series(entry.series)
-        place, findings = follow(series.chain, entry, digest_of(data))
+        self._long(series, entry, digest_of(data))
+        series.settle()
+
+    def _long(self, series: Series, entry: Entry, digest: bytes) -> None:
+        place, findings = follow(series.chain, entry, digest)
         for finding in findings:
             self._tally.add(finding)
         if place is Place.REPEAT:
@@ -177,12 +165,12 @@ def check(
     Both are read once, turn by turn, so that neither has to fit into memory.
     """
     auditor = Auditor(compare=releases is not None, lifetime_nano=lifetime_nano, watch=watch)
-    covering = iter(releases) if releases is not None else iter(())
-    for data in entries:
-        auditor.entry(data)
-        release = next(covering, None)
-        if release is not None:
-            auditor.release(release)
-    for release in covering:
-        auditor.release(release)
+    ledger, covering = iter(entries), iter(releases if releases is not None else ())
+    more = True
+    while more:
+        turns = list(islice(ledger, TURN)), list(islice(covering, TURN))
+        auditor.entries(turns[0])
+        if turns[1]:
+            auditor.releases(turns[1])
+        more = any(turns)
     return auditor.finish()

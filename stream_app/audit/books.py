@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from stream_app.audit.entry import APPROXIMATED, PERTURBED, WITHHELD, LandmarksEntry, ReleaseEntry
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.landmarks import Interval, LandmarkSet
-from stream_app.audit.share import must_publish, share
+from stream_app.audit.landmarks import FOREVER, NOWHERE, ORDINARY, Interval, LandmarkSet, Stretch
 from stream_app.audit.terms import Terms
 
 Findings = list[Finding]
@@ -30,16 +29,26 @@ class Books:
     last_step: int | None = None  # number of the last decided step
     source_ms: int | None = None  # the step perturbed last
     sure: bool = True  # False after missing or unknown entries, until the figures fit again
+    stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
+
+    def look(self, step: int) -> Stretch:
+        """Move `stretch` to `step` and return it; its `base` counts the unused spare, too."""
+        terms = self.terms
+        if terms.level == "landmark":
+            found = self.landmarks.stretch(step)
+            self.stretch = Stretch(found.start, found.end, found.landmark, found.base + self.spare)
+        elif terms.level == "user":
+            if self.first_step is None:
+                return Stretch(step, step + 1, landmark=True, base=step + terms.length)
+            self.stretch = Stretch(0, FOREVER, landmark=True, base=self.first_step + terms.length)
+        else:
+            self.stretch = ORDINARY
+        return self.stretch
 
     def standing(self, step: int) -> tuple[bool, int]:
         """Tell whether `step` is a landmark, and R before it: landmarks at or after it with the unused spare."""
-        if self.terms.level == "landmark":
-            landmark, left = self.landmarks.at(step)
-            return landmark, left + self.spare
-        if self.terms.level == "user":
-            first = step if self.first_step is None else self.first_step
-            return True, max(0, self.terms.length - (step - first))
-        return False, 0
+        stretch = self.look(step)
+        return stretch.landmark, stretch.left(step)
 
     @property
     def next_step(self) -> int:
@@ -63,7 +72,7 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     if entry.budget_nano != terms.budget_nano:
         _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
     if books.sure:
-        _decision(findings, books, entry, share(terms, books.spent_nano, books.peak_nano, left, landmark=landmark))
+        _decision(findings, books, entry, terms.share(books.spent_nano, books.peak_nano, left, landmark))
         spent = books.spent_nano + entry.epsilon_nano if landmark else books.spent_nano
         peak = books.peak_nano if landmark else max(books.peak_nano, entry.epsilon_nano)
         _figures(findings, entry, spent, peak, left_after)
@@ -99,6 +108,7 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
     coming = joined.total - books.landmarks.total - passed
     books.landmarks = joined
     books.spare = max(0, books.spare - coming)
+    books.stretch = NOWHERE
     if books.sure:
         charge = passed * books.peak_nano
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
@@ -122,7 +132,7 @@ def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -
             _add(findings, "share", entry, message)
         return
     released_before = books.source_ms is not None
-    if due > 0 and must_publish(books.terms, released_before=released_before):
+    if due > 0 and not (books.terms.tosses and released_before):
         _add(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
     elif entry.decision == APPROXIMATED and not released_before:
         _add(findings, "decision", entry, "approximated, though this period has released nothing to repeat")

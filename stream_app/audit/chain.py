@@ -7,6 +7,7 @@ batch that was written twice) the links tell: an entry whose hash a known entry 
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
+from sys import intern
 from typing import Final
 
 from stream_app.audit.entry import ZEROS, Entry
@@ -39,6 +40,7 @@ class Chain:
     hash: str = ZEROS
     key: str = ""
     epoch: int = 0
+    link: str = ""  # key and epoch as every release entry spells them, from its release's hash to `previous`
     digests: bytearray = field(default_factory=bytearray)  # of the latest entries, zeros where one is missing
     old_repeat: tuple[int, str] | None = None  # sequence and hash of a repeat that is not proven yet
 
@@ -115,8 +117,10 @@ def _advance(chain: Chain, entry: Entry, digest: bytes) -> None:
     chain.sequence = entry.sequence
     # The hash it claims, not the computed one: a changed entry is reported once, not at its successor again.
     chain.hash = entry.hash
-    chain.key = entry.key
-    chain.epoch = entry.epoch
+    if entry.key != chain.key or entry.epoch != chain.epoch:
+        chain.key = entry.key
+        chain.epoch = entry.epoch
+        chain.link = intern(f'","key":"{entry.key}","epoch":{entry.epoch},"previous":"')
 
 
 def _repeat(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:

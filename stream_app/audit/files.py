@@ -1,6 +1,6 @@
 """Ledger and releases from JSON Lines files, read side by side so that neither runs far ahead of the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -9,20 +9,24 @@ from stream_app.audit.auditor import Auditor
 
 LONGEST_LINE: Final = 1024 * 1024
 """Bytes of a line; a longer one is no record, and is not held in memory."""
-TURN: Final = 256
-"""Lines read of one file before the other may have its turn."""
+BLOCK: Final = 128 * 1024
+"""Bytes read of one file before the other may have its turn."""
 
+Feed = Callable[[Sequence[bytes]], None]
 Progress = Callable[[int, int], None]
 """Told of the bytes read and of the bytes there are."""
 
 
-class _Lines:
-    """The lines of a file, without their ends and without empty ones."""
+class Lines:
+    """The lines of a file, without their ends and without empty ones, block by block."""
 
-    def __init__(self, file: BinaryIO, size: int, feed: Callable[[bytes], None]) -> None:
+    def __init__(self, file: BinaryIO, size: int, feed: Feed) -> None:
+        """Begin at the start of a file of `size` bytes."""
         self._file = file
         self._size = max(size, 1)
         self._feed = feed
+        self._rest = b""  # the beginning of a line whose end is not read yet
+        self._passing = False  # whether that line is longer than any record: its beginning is fed, its rest passed over
         self.read = 0  # bytes
         self.count = 0  # lines fed
         self.ended = False
@@ -33,27 +37,23 @@ class _Lines:
         return 2.0 if self.ended else self.read / self._size
 
     def turn(self) -> None:
-        """Feed up to `TURN` lines."""
-        readline, feed = self._file.readline, self._feed
-        for _ in range(TURN):
-            line = readline(LONGEST_LINE)
-            if not line:
-                self.ended = True
-                return
-            self.read += len(line)
-            if not line.endswith(b"\n"):
-                self._skip()
-            line = line.rstrip(b"\r\n")
-            if line:
-                self.count += 1
-                feed(line)
-
-    def _skip(self) -> None:
-        """Pass over the rest of a line that is too long to be a record."""
-        while line := self._file.readline(LONGEST_LINE):
-            self.read += len(line)
-            if line.endswith(b"\n"):
-                return
+        """Feed the lines that end in the next block, at the file's end the last one too."""
+        block = self._file.read(BLOCK)
+        self.read += len(block)
+        self.ended = not block
+        *lines, rest = (self._rest + block).split(b"\n")
+        if self._passing:
+            self._passing = not lines
+            del lines[:1]
+            rest = b"" if self._passing else rest
+        if self.ended or len(rest) > LONGEST_LINE:
+            self._passing = not self.ended
+            lines.append(rest)
+            rest = b""
+        self._rest = rest
+        found = [text for line in lines if (text := line.rstrip(b"\r"))]
+        self.count += len(found)
+        self._feed(found)
 
 
 def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: Progress | None = None) -> int:
@@ -64,9 +64,9 @@ def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: 
     """
     with ExitStack() as stack:
         sides = []
-        for path, feed in ((ledger, auditor.entry), (releases, auditor.release)):
+        for path, feed in ((ledger, auditor.entries), (releases, auditor.releases)):
             if path is not None:
-                sides.append(_Lines(stack.enter_context(path.open("rb")), path.stat().st_size, feed))
+                sides.append(Lines(stack.enter_context(path.open("rb")), path.stat().st_size, feed))
         total = sum(path.stat().st_size for path in (ledger, releases) if path is not None)
         while not all(side.ended for side in sides):
             min(sides, key=lambda side: side.share).turn()

@@ -3,10 +3,32 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+FOREVER: Final = 1 << 62
+"""Later than any step."""
 
 Interval = tuple[int, int]
 """Step numbers [start, end)."""
+
+
+class Stretch(NamedTuple):
+    """Steps [start, end) that are all landmarks or all none, so that one look serves them all."""
+
+    start: int
+    end: int
+    landmark: bool
+    base: int  # landmarks at or after a step: `base - step` where all are landmarks, else `base`
+
+    def left(self, step: int) -> int:
+        """Return how many landmarks lie at or after a step of the stretch."""
+        return max(0, self.base - step) if self.landmark else self.base
+
+
+NOWHERE: Final = Stretch(0, 0, landmark=False, base=0)
+"""The stretch of no step."""
+ORDINARY: Final = Stretch(0, FOREVER, landmark=False, base=0)
+"""The stretch of every step where there are no landmarks."""
 
 
 class LandmarkSet(NamedTuple):
@@ -16,17 +38,22 @@ class LandmarkSet(NamedTuple):
     ends: tuple[int, ...] = ()
     before: tuple[int, ...] = (0,)
 
-    def at(self, step: int) -> tuple[bool, int]:
-        """Tell whether `step` is a landmark, and how many landmarks lie at or after it."""
-        ends = self.ends
-        place = bisect_right(ends, step)
-        if place == len(ends):
-            return False, 0
-        start = self.starts[place]
+    def stretch(self, step: int) -> Stretch:
+        """Return the stretch that `step`, 0 or later, lies in."""
+        place = bisect_right(self.ends, step)
+        since = self.ends[place - 1] if place else 0
+        if place == len(self.ends):
+            return Stretch(since, FOREVER, landmark=False, base=0)
+        start, end = self.starts[place], self.ends[place]
         left = self.before[-1] - self.before[place]
         if step < start:
-            return False, left
-        return True, left - (step - start)
+            return Stretch(since, start, landmark=False, base=left)
+        return Stretch(start, end, landmark=True, base=left + start)
+
+    def at(self, step: int) -> tuple[bool, int]:
+        """Tell whether `step` is a landmark, and how many landmarks lie at or after it."""
+        stretch = self.stretch(step)
+        return stretch.landmark, stretch.left(step)
 
     @property
     def total(self) -> int:

@@ -100,9 +100,9 @@ def dump(document: object) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def spelt(text: str) -> str:
-    """Return a text as JSON spells it, without the quotation marks."""
-    return orjson.dumps(text)[1:-1].decode()
+def spelt(document: object) -> str:
+    """Return what was read from JSON as JSON spells it."""
+    return orjson.dumps(document).decode()
 
 
 def _is_canonical(members: dict[str, Any], data: bytes) -> bool:

@@ -5,9 +5,18 @@ from typing import Final
 
 from stream_app.audit.books import Books, account_landmarks, account_release
 from stream_app.audit.chain import Chain
-from stream_app.audit.entry import CloseEntry, Entry, LandmarksEntry, OpaqueEntry, PolicyEntry, ReleaseEntry
+from stream_app.audit.entry import (
+    MAX_SEQUENCE,
+    CloseEntry,
+    Entry,
+    LandmarksEntry,
+    OpaqueEntry,
+    PolicyEntry,
+    ReleaseEntry,
+)
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.guarantee import Guarantee
+from stream_app.audit.reader import spelt
 from stream_app.audit.terms import Terms, TermsError, read_terms
 
 Findings = list[Finding]
@@ -25,7 +34,7 @@ class Rules:
 
     def terms(self, entry: PolicyEntry) -> Terms:
         """Return the terms of a policy; raises `TermsError` for parameters that are not known."""
-        spelling = f"{entry.policy} {entry.parameters!r}"
+        spelling = f"{entry.policy} {spelt(entry.parameters)}"
         terms = self._known.get(spelling)
         if terms is None:
             terms = read_terms(entry.policy, entry.parameters)
@@ -46,6 +55,13 @@ class Series:
     version: int = 0  # of the policy in force
     end_ms: int = 0  # end of the last step decided under the policies before
     closed: bool = False
+    ready: Books | None = None  # the books, where the next entry may take the short way
+
+    def settle(self) -> None:
+        """Say whether the next entry may take the short way; to be called after each that took the long one."""
+        books = self.books
+        plain = books is not None and books.sure and not self.closed and self.chain.old_repeat is None
+        self.ready = books if plain and self.chain.sequence < MAX_SEQUENCE else None
 
     def doubt(self) -> None:
         """Check no figures until they fit again: something is missing, unknown, or out of place."""

@@ -1,29 +1,72 @@
-"""The share of the budget that a scheme proposes for one step (design 3), and whether it leaves a choice.
+"""The share of the budget that a scheme proposes for one step (design 3).
 
-With E the budget, S = `spent_nano`, M = `peak_nano` and R = `left`, the landmarks at or after the step with the unused
-spare: Uniform and Adaptive give a landmark `a = min((E - S) // (R + 1), (E - S - M) // R)`, Balanced
-`a = max(0, E - max(G, M) - S) // R` with G the regular share of E, Skip nothing; a regular step gets `E - S - R*a`.
-At user level R is what is left of the length, and every step gets `(E - S) // R`.
+With E the budget, S what was spent on landmarks, M the largest spend on a regular step, and R the landmarks at or after
+the step with the unused spare: Uniform and Adaptive give a landmark `a = min((E - S) // (R + 1), (E - S - M) // R)`,
+Balanced `a = max(0, E - max(G, M) - S) // R` with G the regular share of E, Skip nothing; a regular step gets
+`E - S - R*a`. At user level R is what is left of the length, and every step gets `(E - S) // R`.
+
+A share is a function of S, M and R, in nano-epsilon, and of whether the step is a landmark; 0 perturbs nothing.
 """
 
-from stream_app.audit.terms import MILLION, Terms
+from collections.abc import Callable
+from typing import Final
+
+Share = Callable[[int, int, int, bool], int]
+
+MILLION: Final = 10**6
 
 
-def share(terms: Terms, spent_nano: int, peak_nano: int, left: int, *, landmark: bool) -> int:
-    """Return what the step may spend, in nano-epsilon; 0 means that nothing is perturbed."""
-    free = terms.budget_nano - spent_nano
-    if terms.level == "user":
-        return free // left if left > 0 else 0
-    if left == 0 or terms.scheme == "skip":
-        reserved = 0
-    elif terms.scheme == "balanced":
-        regular = terms.budget_nano * terms.regular_millionths // MILLION
-        reserved = max(0, free - max(regular, peak_nano)) // left
-    else:
-        reserved = min(free // (left + 1), (free - peak_nano) // left)
-    return reserved if landmark else free - left * reserved
+def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
+    """Return the share of a known scheme under a budget, at any level but user level."""
+    match scheme:
+        case "skip":
+            return skip(budget)
+        case "balanced":
+            return balanced(budget, budget * regular_millionths // MILLION)
+        case _:
+            return uniform(budget)
 
 
-def must_publish(terms: Terms, *, released_before: bool) -> bool:
-    """Tell whether a step with a share is perturbed in any case: only Adaptive tosses coins, and not for its first."""
-    return terms.scheme != "adaptive" or not released_before
+def uniform(budget: int) -> Share:
+    """Return the share of Uniform and Adaptive."""
+
+    def share(spent: int, peak: int, left: int, landmark: bool) -> int:  # noqa: FBT001 - one of four plain numbers
+        free = budget - spent
+        if left == 0:
+            return 0 if landmark else free
+        reserved, other = free // (left + 1), (free - peak) // left
+        reserved = min(reserved, other)
+        return reserved if landmark else free - left * reserved
+
+    return share
+
+
+def balanced(budget: int, regular: int) -> Share:
+    """Return the share of Balanced; `regular` is what regular steps have to themselves."""
+
+    def share(spent: int, peak: int, left: int, landmark: bool) -> int:  # noqa: FBT001
+        free = budget - spent
+        if left == 0:
+            return 0 if landmark else free
+        reserved = max(0, free - max(regular, peak)) // left
+        return reserved if landmark else free - left * reserved
+
+    return share
+
+
+def skip(budget: int) -> Share:
+    """Return the share of Skip."""
+
+    def share(spent: int, _peak: int, _left: int, landmark: bool) -> int:  # noqa: FBT001
+        return 0 if landmark else budget - spent
+
+    return share
+
+
+def user(budget: int) -> Share:
+    """Return the share at user level, under any scheme that the level knows."""
+
+    def share(spent: int, _peak: int, left: int, _landmark: bool) -> int:  # noqa: FBT001
+        return (budget - spent) // left if left > 0 else 0
+
+    return share

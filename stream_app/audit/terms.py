@@ -4,16 +4,17 @@ Only what the arithmetic needs is kept. Numbers are read as the decimals they ar
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from stream_app.audit.entry import MAX_TIMESTAMP
 from stream_app.audit.landmarks import LandmarkSet
+from stream_app.audit.share import MILLION, Share, share_of, user
 
 NANO: Final = 10**9
-MILLION: Final = 10**6
 
 Level = Literal["landmark", "event", "user"]
 LEVELS: Final[tuple[Level, ...]] = ("landmark", "event", "user")
@@ -39,7 +40,8 @@ class TermsError(ValueError):
     """Parameters that this audit does not know how to account for; the message names the member."""
 
 
-class Terms(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Terms:
     """What a policy version promises, as far as its arithmetic goes."""
 
     version: int
@@ -50,7 +52,9 @@ class Terms(NamedTuple):
     spare: int
     length: int  # steps; user level only, else 0
     scheme: str
-    regular_millionths: int  # Balanced only, else 0
+    share: Share  # what the scheme proposes
+    tosses: bool  # whether the scheme may approximate though it has a share: Adaptive, after its first release
+    spelling: str  # the version and the budget as every release entry spells them
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon
     value: Mapping[str, Any]  # the `value` parameters, for the releases
 
@@ -82,16 +86,20 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
     if level != "user" and protection.get("length") is not None:
         raise TermsError(f"level {level} takes no length")
     value = _object(parameters, "value")
+    budget = budget_of(parameters)
+    regular = floor(_decimal(scheme, "regular_share", 0.5) * MILLION) if name == "balanced" else 0
     return Terms(
         version=version,
-        budget_nano=budget_of(parameters),
+        budget_nano=budget,
         level=level,
         step_ms=step,
         landmarks=_landmarks(spans, step),
         spare=spare,
         length=_whole(protection, "length", None, least=1) if level == "user" else 0,
         scheme=name,
-        regular_millionths=floor(_decimal(scheme, "regular_share", 0.5) * MILLION) if name == "balanced" else 0,
+        share=user(budget) if level == "user" else share_of(name, budget, regular),
+        tosses=name == "adaptive",
+        spelling=f'"policy":{version},"budget_nano":{budget}',
         scale_nano=_scale(value) * NANO,
         value=value,
     )

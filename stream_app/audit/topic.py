@@ -87,9 +87,8 @@ async def _read(consumer: Any, auditor: Auditor, ledger: str, progress: Progress
             *_behind(auditor, unread, ledger), timeout_ms=WAIT_MS, max_records=FETCH_RECORDS
         )
         for partition, records in fetched.items():
-            feed = auditor.entry if partition.topic == ledger else auditor.release
-            for record in records:
-                feed(record.value or b"")
+            feed = auditor.entries if partition.topic == ledger else auditor.releases
+            feed([record.value or b"" for record in records])
         for partition in unread:  # the position also passes the markers of transactions, which are no records
             reached[partition] = await consumer.position(partition)
         if progress is not None:

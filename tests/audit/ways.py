@@ -1,15 +1,20 @@
 """Auditing by both ways, the short and the long one, which must agree in every finding and figure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stream_app.audit import Auditor, Report
+
+TURN = 3
+"""So few lines at a time that their ends fall everywhere."""
 
 
 class LongWay(Auditor):
     """An auditor without its short way."""
 
-    def _swift(self, data: bytes) -> bool:
-        return len(data) < 0
+    def entries(self, lines: Sequence[bytes]) -> None:
+        """Take in lines of the ledger, as if each came alone after an unknown one."""
+        for data in lines:
+            self._in_full(data)
 
 
 def audit(
@@ -21,12 +26,10 @@ def audit(
     reports = []
     for way in (Auditor, LongWay):
         auditor = way(compare=published is not None, lifetime_nano=lifetime_nano)
-        for place, line in enumerate(ledger):
-            auditor.entry(line)
-            if published is not None and place < len(published):
-                auditor.release(published[place])
-        for line in (published or ())[len(ledger) :]:
-            auditor.release(line)
+        for place in range(0, max(len(ledger), len(published or ())), TURN):
+            auditor.entries(ledger[place : place + TURN])
+            if published is not None:
+                auditor.releases(published[place : place + TURN])
         reports.append(auditor.finish())
     assert reports[0] == reports[1]
     return reports[0]
