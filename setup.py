@@ -1,4 +1,6 @@
-"""Compiles the path of every event with mypyc when asked: `make compiled`, `COMPILE_LANDMARK_STREAM=1 pip install .`.
+"""Compiles the paths of events and of audited entries with mypyc when asked: `make compiled`.
+
+The same by hand: `COMPILE_LANDMARK_STREAM=1 pip install .`
 
 The same files run as Python otherwise; both give the same bytes (tests/test_compiled.py). Not the default: it needs a C
 compiler and a minute, and in a checkout a compiled module would hide later changes of its source.
@@ -13,15 +15,17 @@ from setuptools import setup
 CORE = """axis entry fold guard key kind_form landmarks laplace level noise planar policy randomness rational raw reason
 release response scheme state"""
 KINDS = "__init__ category counts location number"
+AUDIT = "books chain entry finding form guarantee landmarks reader series share swift terms"
 OUTSIDE = "context decider decision rows wire"
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}
 
 
 def compiled_files() -> list[str]:
-    """Return the files that every event passes."""
+    """Return the files that every event or entry passes."""
     return [
         *(f"stream_app/privacy/{name}.py" for name in CORE.split()),
         *(f"stream_app/privacy/kinds/{name}.py" for name in KINDS.split()),
+        *(f"stream_app/audit/{name}.py" for name in AUDIT.split()),
         *(f"stream_app/{name}.py" for name in OUTSIDE.split()),
     ]
 

@@ -1,5 +1,6 @@
-"""The compiled path of an event gives the same bytes as its source run by Python."""
+"""The compiled path of an event gives the same bytes as its source run by Python, and the compiled audit holds."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -47,6 +48,11 @@ def test_compiled_and_interpreted_runs_write_the_same_bytes(tmp_path: Path) -> N
     compiled = _replay(tree, events, tmp_path)
     assert compiled == interpreted
     assert interpreted["releases"].count(b"perturbed") > EVENTS
+    assert _audit(tree, tmp_path / "out") == (0, {"holds": True, "series": 24, "entries": 24 * (EVENTS + 2)})
+    ledger = tmp_path / "out" / "ledger.jsonl"
+    ledger.write_bytes(ledger.read_bytes().replace(b'"landmark":true', b'"landmark":false', 1))
+    code, report = _audit(tree, tmp_path / "out")
+    assert (code, report["holds"]) == (1, False)
 
 
 def _events() -> list[bytes]:
@@ -86,6 +92,16 @@ def _replay(tree: Path, events: Path, folder: Path) -> dict[str, bytes]:
     ]
     subprocess.run(command, cwd=tree, env=_environment(), check=True, capture_output=True, timeout=300)
     return {name: (out / f"{name}.jsonl").read_bytes() for name in ("releases", "ledger", "rejects")}
+
+
+def _audit(tree: Path, out: Path) -> tuple[int, dict[str, object]]:
+    """Return the exit code and what the report says besides its findings."""
+    files = ["--ledger", str(out / "ledger.jsonl"), "--releases", str(out / "releases.jsonl")]
+    command = [sys.executable, "-m", "stream_app", "audit", *files, "--json"]
+    done = subprocess.run(command, cwd=tree, env=_environment(), check=False, capture_output=True, timeout=300)
+    report = json.loads(done.stdout)
+    del report["findings"]
+    return done.returncode, report
 
 
 def _environment() -> dict[str, str]:

@@ -17,8 +17,12 @@ BENCHES: Mapping[str, tuple[str, str]] = {
     "latency": ("latency", "from append to committed release at half load"),
     "recovery": ("recovery", "reading the state of a million series back from the changelog"),
     "core": ("core", "one decision and its parts, without Kafka"),
+    "audit": ("audit", "entries/s of an audit over those of parsing and hashing them, and its memory"),
 }
-"""Name, module, what it measures. A module offers ``DEFAULT`` sizes and ``run(ground, sizes, show) -> Result``."""
+"""Name, module, what it measures. A module offers ``DEFAULT`` sizes and ``run(ground, sizes, show) -> Result``.
+
+Where ``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of the ground.
+"""
 
 
 def run(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
@@ -32,6 +36,6 @@ def run(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
     sizes = replace(module.DEFAULT, **given)
     with Bars() as bars:
         if not getattr(module, "NEEDS_BROKER", True):
-            return cast("Result", module.run(None, sizes, bars.show))
+            return cast("Result", module.run(folder, sizes, bars.show))
         with Ground.prepared(folder) as ground:
             return cast("Result", module.run(ground, sizes, bars.show))

@@ -4,6 +4,7 @@ import gc
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from stream_app import rows, wire
@@ -36,7 +37,7 @@ class Case:
     decided: Decided
 
 
-def run(_: None, sizes: Sizes, show: Show) -> Result:
+def run(_: Path, sizes: Sizes, show: Show) -> Result:
     """Measure every scheme with every kind, or those that are asked for."""
     schemes = SCHEMES if sizes.scheme == ALL else (sizes.scheme,)
     kinds = tuple(VALUES) if sizes.kind == ALL else (sizes.kind,)

@@ -41,6 +41,16 @@ def test_answers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "balanced category decide" in shown
 
 
+def test_audits_a_ledger_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Speed as a ratio of one run, and memory under its target; the ledger does not stay behind."""
+    sizes = ["--events", "300", "--series", "30", "--repeats", "1"]
+    assert main(["bench", "audit", *sizes, "--folder", str(tmp_path), "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["figures"].keys() == {"audit", "parse_and_hash", "audit_over_parse_and_hash", "peak_memory"}
+    assert [target["met"] for target in result["targets"]] == [True]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """The error names those that there are."""
     with pytest.raises(SystemExit, match="2"):

@@ -18,6 +18,7 @@ FIGURES = {
     "latency": {"full_load", "load", "p50", "p99", "most"},
     "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate"},
 }
+WITHOUT_BROKER = {"core", "audit"}
 EVENTS = 25_000
 SIZES = {
     "worker": {"events": EVENTS, "series": 50},
@@ -28,7 +29,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in BENCHES if name != "core"])
+@pytest.mark.parametrize("name", [name for name in BENCHES if name not in WITHOUT_BROKER])
 def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
     """Sizes as asked for, every figure measured once, and targets that name figures."""
     shown: list[str] = []

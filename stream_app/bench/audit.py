@@ -1,0 +1,102 @@
+"""The benchmark `audit`: entries a second of a whole audit, over those of parsing and hashing the same lines.
+
+Processor time, not the clock's: one core is what an audit uses. The ledger is what the worker would have written.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from stream_app import wire
+from stream_app.audit.files import Lines
+from stream_app.bench.events import events
+from stream_app.bench.figure import Figure, Result, Target
+from stream_app.bench.process import ClientError
+from stream_app.bench.progress import Show
+from stream_app.bench.sizes import Sizes
+from stream_app.configuration import policies_from
+from stream_app.context import Context, Limits
+from stream_app.decision import Decided, InputRecord, decide
+from stream_app.privacy.key import SECRET_BYTES, KeyRing
+from stream_app.rows import SeriesRow
+
+DEFAULT = Sizes(events=190_000, series=10_000)
+NEEDS_BROKER = False
+TARGETS = (Target("peak_memory", "at most", 1024.0),)
+_SHOWN = 10_000
+_KIBIBYTE = 1024
+_MEBIBYTE = 1024 * 1024
+
+
+def run(folder: Path, sizes: Sizes, show: Show) -> Result:
+    """Write a ledger into `folder`, audit it in a process of its own, and read it barely; both in turn."""
+    ledger = folder / "ledger.jsonl"
+    entries = _write(ledger, sizes, show)
+    audited: list[float] = []
+    memory: list[float] = []
+    bare: list[float] = []
+    for number in range(sizes.repeats):
+        show("audit", number, sizes.repeats)
+        seconds, peak_bytes = _audit(ledger)
+        audited.append(entries / seconds)
+        memory.append(peak_bytes / _MEBIBYTE)
+        bare.append(entries / _parse_and_hash(ledger))
+    figures = {
+        "audit": Figure.of("entries/s", audited),
+        "parse_and_hash": Figure.of("entries/s", bare),
+        "audit_over_parse_and_hash": Figure.of("", (ours / theirs for ours, theirs in zip(audited, bare, strict=True))),
+        "peak_memory": Figure.of("MiB", memory),
+    }
+    return Result("audit", sizes.document(), figures, TARGETS)
+
+
+def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
+    """Decide all events into a ledger; return how many entries it has."""
+    limits = Limits()
+    policies = policies_from([("bench", sizes.policy())], limits)
+    context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
+    rows: dict[str, SeriesRow] = {}
+    count = 0
+    with ledger.open("wb") as file:
+        for number, event in enumerate(events(sizes)):
+            if number % _SHOWN == 0:
+                show("ledger", number, sizes.events)
+            outcome = decide(context, rows.get, InputRecord("events", 0, number, 0, event.key, event.value))
+            if not isinstance(outcome, Decided):
+                raise TypeError("an event of the benchmark was rejected")
+            rows[outcome.row.series] = outcome.row
+            count += len(outcome.entries)
+            file.writelines(b"%b\n" % entry.value for entry in outcome.entries)
+    return count
+
+
+def _audit(ledger: Path) -> tuple[float, int]:
+    """Return the processor seconds of the command `audit`, its start included, and the most memory it held, bytes."""
+    command = (sys.executable, "-m", "stream_app", "audit", "--ledger", str(ledger))
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None, "it was asked for"
+        said = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise ClientError(f"audit ended with {process.returncode}:\n{said.decode(errors='replace')[-3000:]}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _KIBIBYTE
+
+
+def _parse_and_hash(ledger: Path) -> float:
+    """Return the processor seconds of reading each line as JSON and hashing it: less no audit in Python can do."""
+    began = time.process_time()
+    with ledger.open("rb") as file:
+        lines = Lines(file, ledger.stat().st_size, _each)
+        while not lines.ended:
+            lines.turn()
+    return time.process_time() - began
+
+
+def _each(lines: Sequence[bytes]) -> None:
+    for data in lines:
+        wire.load(data)
+        wire.digest(data)
