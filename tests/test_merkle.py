@@ -1,15 +1,13 @@
 """Merkle trees against the recursion of RFC 6962 written out, itself checked against reference vectors."""
 
-from collections.abc import Callable
-from hashlib import blake2b, sha256
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.merkle import Tree
-
-Hash = Callable[[bytes], bytes]
+from tests.literal_merkle import blake, literal_root
 
 # Leaves and roots of the test vectors in google/certificate-transparency, merkletree/merkle_tree_test.cc.
 INPUTS = [
@@ -32,23 +30,6 @@ ROOTS = (
 )
 
 
-def blake(content: bytes) -> bytes:
-    """Return BLAKE2b-256."""
-    return blake2b(content, digest_size=32).digest()
-
-
-def literal_root(leaves: list[bytes], digest: Hash) -> bytes:
-    """Return MTH(D[n]) as section 2.1 has it: split at the largest power of two smaller than n."""
-    if not leaves:
-        return digest(b"")
-    if len(leaves) == 1:
-        return digest(b"\x00" + leaves[0])
-    split = 1
-    while 2 * split < len(leaves):
-        split *= 2
-    return digest(b"\x01" + literal_root(leaves[:split], digest) + literal_root(leaves[split:], digest))
-
-
 def root(leaves: list[bytes]) -> bytes:
     """Return the tree's root."""
     tree = Tree()
@@ -68,13 +49,13 @@ def test_the_recursion_is_that_of_the_reference(size: int) -> None:
 def test_every_size(size: int) -> None:
     """The tree has the root of the recursion, at every size past two full levels."""
     leaves = [b"%d" % number for number in range(size)]
-    assert root(leaves) == literal_root(leaves, blake)
+    assert root(leaves) == literal_root(leaves)
 
 
 @given(st.lists(st.binary(max_size=80), max_size=40))
 def test_any_leaves(leaves: list[bytes]) -> None:
     """Whatever the leaves hold."""
-    assert root(leaves) == literal_root(leaves, blake)
+    assert root(leaves) == literal_root(leaves)
 
 
 def test_a_node_is_no_leaf() -> None:
