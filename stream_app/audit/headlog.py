@@ -1,12 +1,12 @@
 """The records of the heads from a file or from their topic, in full: they come before the ledger's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer
 
-from stream_app.audit.files import LONGEST_LINE
+from stream_app.audit.files import Lines
 from stream_app.audit.topic import WAIT_MS, TopicError, find
 
 FETCH_RECORDS: Final = 500
@@ -15,11 +15,15 @@ FETCH_RECORDS: Final = 500
 
 def read_head_file(path: Path, feed: Callable[[bytes], None]) -> None:
     """Feed the lines of a file; raises `OSError` when it cannot be read."""
+
+    def feed_all(records: Sequence[bytes]) -> None:
+        for record in records:
+            feed(record)
+
     with path.open("rb") as file:
-        while line := file.readline(LONGEST_LINE):
-            record = line.rstrip(b"\r\n")
-            if record:
-                feed(record)
+        lines = Lines(file, path.stat().st_size, feed_all)
+        while not lines.ended:
+            lines.turn()
 
 
 async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[[bytes, int], None]) -> None:

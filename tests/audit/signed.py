@@ -148,8 +148,7 @@ def attest(
         auditor.heads.witness(record)
     for record in heads:
         auditor.heads.record(record)
-    for line in ledger:
-        auditor.entry(line)
+    auditor.entries(list(ledger))
     return auditor.finish()
 
 

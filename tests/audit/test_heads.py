@@ -51,8 +51,7 @@ def test_what_the_worker_signs_holds(history: History, data: st.DataObject) -> N
     assert auditor.heads is not None
     for record in heads:
         auditor.heads.record(record, 0)
-    for line in ledger:
-        auditor.entry(line)
+    auditor.entries(ledger)
     report = auditor.finish()
     assert report.findings == ()
     assert report.heads is not None
@@ -186,8 +185,7 @@ def test_on_a_topic_the_place_counts() -> None:
     assert auditor.heads is not None
     for record in story.sign(Signer()):
         auditor.heads.record(record, orjson.loads(record)["partition"])
-    for line in story.ledger():
-        auditor.entry(line)
+    auditor.entries(story.ledger())
     assert codes(auditor.finish()) == {"head-place"}
 
 
