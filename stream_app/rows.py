@@ -69,8 +69,11 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
     return pairs
 
 
-def load(get: Callable[[bytes], bytes | None], series: str) -> SeriesRow | None:
-    """Return the stored row of ``series``, or None; ``get`` reads the state table."""
+def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, Policy]) -> SeriesRow | None:
+    """Return the stored row of ``series``, or None; ``get`` reads the state table.
+
+    ``defaults`` holds the default policies that were read already, by digest, and takes up new ones.
+    """
     key = series.encode()
     stored = get(b"s" + key)
     if stored is None:
@@ -78,10 +81,7 @@ def load(get: Callable[[bytes], bytes | None], series: str) -> SeriesRow | None:
     fields: Any = wire.load(stored)
     default = fields[2]
     if default:
-        shared = get(b"d" + default.encode())
-        if shared is None:
-            raise LookupError(f"state table: the default policy {default} of a stored series is missing; run `recover`")
-        policy = _default_policy(shared)
+        policy = defaults.get(default) or _default_policy(get, default, defaults)
         landmarks = policy.landmarks
     else:
         own = get(b"p" + key)
@@ -105,10 +105,13 @@ def _policy_document(policy: Policy) -> dict[str, object]:
     return {"version": policy.version, "parameters": policy.parameters}
 
 
-@lru_cache(maxsize=1024)
-def _default_policy(stored: bytes) -> Policy:
+def _default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:
+    stored = get(b"d" + digest.encode())
+    if stored is None:
+        raise LookupError(f"state table: the default policy {digest} of a stored series is missing; run `recover`")
     document: Any = wire.load(stored)
-    return policy_of(document["parameters"], document["version"])
+    policy = defaults[digest] = policy_of(document["parameters"], document["version"])
+    return policy
 
 
 @lru_cache(maxsize=4096)

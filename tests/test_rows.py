@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from stream_app import rows
 from stream_app.context import Context, Limits
 from stream_app.decision import Decided, Rejected
+from stream_app.privacy.policy import Policy
 from stream_app.rows import SeriesRow
 from tests.privacy.test_long_traces import SERIES, TRACES, Move, Version, play
 from tests.run import KEYS, KINDS, NUMBER, SCHEMES, Record, Run, default, observation, policy
@@ -22,11 +23,12 @@ class TableRun(Run):
         """Begin with an empty table."""
         super().__init__(context)
         self.table: dict[bytes, bytes] = {}
+        self.defaults: dict[str, Policy] = {}
         self.written = 0
 
     def lookup(self, series: str) -> SeriesRow | None:
         """Read the row from the table's bytes."""
-        return rows.load(self.table.get, series)
+        return rows.load(self.table.get, series, self.defaults)
 
     def feed(
         self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0
@@ -85,7 +87,7 @@ def test_long_logs_as_bytes(trace: tuple[Version, list[Move], float | None, bool
     run = play(trace).run
     for row in run.rows.values():
         table = dict(rows.dump(row, None, set()))
-        assert rows.load(table.get, SERIES) == row
+        assert rows.load(table.get, SERIES, {}) == row
 
 
 def test_a_default_policy_is_stored_once() -> None:
@@ -108,17 +110,17 @@ def test_a_default_policy_is_stored_once() -> None:
 def test_what_is_missing_is_said() -> None:
     """No row is None; a row whose policy is missing names the remedy instead of guessing."""
     empty: dict[bytes, bytes] = {}
-    assert rows.load(empty.get, "a") is None
+    assert rows.load(empty.get, "a", {}) is None
     own = dict(rows.dump(Run().feed_all([policy("a")]).rows["a"], None, set()))
     del own[b"pa"]
     with pytest.raises(LookupError, match="recover"):
-        rows.load(own.get, "a")
+        rows.load(own.get, "a", {})
     shared = dict(
         rows.dump(Run(Context(KEYS, (default("*"),))).feed_all([observation("a", 1, 1)]).rows["a"], None, set())
     )
     shared = {key: value for key, value in shared.items() if key[:1] != b"d"}
     with pytest.raises(LookupError, match="recover"):
-        rows.load(shared.get, "a")
+        rows.load(shared.get, "a", {})
 
 
 def test_a_row_holds_no_raw_value() -> None:

@@ -21,6 +21,7 @@ from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
 from stream_app.kafka.transaction import Transactions
 from stream_app.kafka.trouble import can_reopen, stopping, told
+from stream_app.privacy.policy import Policy
 from stream_app.rows import SeriesRow
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Partition:
         self._row: PartitionRow | None = None
         self._tail: Tail | None = None
         self._flying: dict[str, SeriesRow] = {}
+        self._defaults: dict[str, Policy] = {}
         self._task: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -202,7 +204,7 @@ class Partition:
     def _find(self, series: str) -> SeriesRow | None:
         row = self._cache.get(series) or self._flying.get(series)
         if row is None:
-            row = rows.load(self._read, series)
+            row = rows.load(self._read, series, self._defaults)
             if row is not None:
                 self._cache.put(series, row)
         return row

@@ -12,6 +12,7 @@ from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts
+from stream_app.privacy.policy import Policy
 
 logger = logging.getLogger(__name__)
 
@@ -149,10 +150,11 @@ class Restorer:
 
     def _sequence_of(self) -> Callable[[str], int]:
         known: dict[str, int] = {}
+        defaults: dict[str, Policy] = {}
 
         def sequence_of(series: str) -> int:
             if series not in known:
-                row = rows.load(lambda key: self._store.read(self._partition, key), series)
+                row = rows.load(lambda key: self._store.read(self._partition, key), series, defaults)
                 known[series] = 0 if row is None else row.sequence
             return known[series]
 
