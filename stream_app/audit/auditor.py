@@ -108,6 +108,9 @@ class Auditor:
             keys=dict(tally.keys),
             largest_nano=largest,
             largest_series=name,
+            lifetime_nano=self._rules.lifetime_nano,
+            needed_nano=self._rules.needed_nano,
+            needy=self._rules.needy,
             releases=None if pairing is None else pairing.compared,
             heads=heads,
         )

@@ -13,8 +13,9 @@ BLOCK: Final = 128 * 1024
 """Bytes read of one file before the other may have its turn."""
 
 Feed = Callable[[Sequence[bytes]], None]
+"""Takes records as they come, some at a time."""
 Progress = Callable[[int, int], None]
-"""Told of the bytes read and of the bytes there are."""
+"""Told how much was read and how much there is: bytes of files, offsets of topics."""
 
 
 class Lines:
@@ -73,3 +74,14 @@ def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: 
             if progress is not None:
                 progress(sum(side.read for side in sides), total)
         return sides[0].count
+
+
+def read_lines(path: Path, feed: Feed, progress: Progress | None = None) -> None:
+    """Feed the lines of one file; raises `OSError` when it cannot be read."""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        side = Lines(file, size, feed)
+        while not side.ended:
+            side.turn()
+            if progress is not None:
+                progress(side.read, size)

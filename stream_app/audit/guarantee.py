@@ -30,6 +30,11 @@ class Guarantee:
         """The loss over all periods."""
         return self.closed_nano + self.period_nano
 
+    @property
+    def promised_nano(self) -> int:
+        """What the series may lose in all under its present policy: the lifetime that it needs."""
+        return self.closed_nano + self.budget_nano
+
     def spend(self, epsilon_nano: int, *, landmark: bool) -> str:
         """Count a release; return the sentence of a broken theorem, or ""."""
         if landmark:
@@ -53,9 +58,11 @@ class Guarantee:
         if self.first_budget_nano is None:
             self.first_budget_nano = budget_nano
         bound = self.first_budget_nano if lifetime_nano is None else lifetime_nano
-        if self.closed_nano + budget_nano <= bound:
+        if self.promised_nano <= bound:
             return ""
-        return f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}: more than {bound} in all"
+        whose = "the first policy's epsilon" if lifetime_nano is None else "the lifetime"
+        parts = f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}"
+        return f"{parts}: {self.promised_nano} in all, more than {whose}, which is {bound}"
 
     def _theorem(self) -> str:
         if self.landmark_nano + self.peak_nano <= self.budget_nano or self.broken:

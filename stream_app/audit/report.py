@@ -27,6 +27,9 @@ class Report(NamedTuple):
     keys: dict[str, int]  # chains that end under each key fingerprint
     largest_nano: int  # the largest loss of one series over all its policy versions
     largest_series: str
+    lifetime_nano: int | None  # the bound on a series' total over its policy versions; None: its first epsilon
+    needed_nano: int  # the smallest such bound that would do for every series
+    needy: str  # the series that needs it
     releases: int | None  # releases compared; None when none were given
     heads: HeadsRead | None  # None when none were given
 
@@ -59,6 +62,7 @@ class Report(NamedTuple):
         lines.append(f"spent {_epsilon(self.spent_nano)} in all")
         if self.series:
             lines.append(f"largest loss of a series {_epsilon(self.largest_nano)} ({_quoted(self.largest_series)})")
+            lines.append(self._lifetime())
         if self.releases is None:
             lines.append("releases not compared")
         else:
@@ -68,6 +72,14 @@ class Report(NamedTuple):
             lines.append(f"note: more than one noise key: {keys}")
         lines += _heads(self.heads, self.entries)
         return "\n".join(lines)
+
+    def _lifetime(self) -> str:
+        needed = f"policy versions need a lifetime of {_epsilon(self.needed_nano)} ({_quoted(self.needy)})"
+        if self.lifetime_nano is not None:
+            return f"{needed}, allowed is {_epsilon(self.lifetime_nano)}"
+        if any(finding.code == "lifetime" for finding in self.findings):
+            return f"{needed}; if that much was configured as lifetime_epsilon, name it with --lifetime"
+        return f"{needed}, allowed is each series' first epsilon"
 
 
 @dataclass(slots=True)

@@ -25,12 +25,23 @@ MOST_TERMS: Final = 1_000
 
 
 class Rules:
-    """What holds for all series: the lifetime bound, and the terms of policies read before (most are shared)."""
+    """What holds for all series: the lifetime bound, and the terms of policies read before (most are shared).
+
+    `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
+    all of it: a ledger does not tell the lifetime that it was written under.
+    """
 
     def __init__(self, lifetime_nano: int | None) -> None:
         """Begin without known terms; a lifetime of None is each series' first epsilon."""
         self.lifetime_nano = lifetime_nano
+        self.needed_nano = 0
+        self.needy = ""
         self._known: dict[str, Terms] = {}
+
+    def need(self, promised_nano: int, series: str) -> None:
+        """Take in what a series promised in all."""
+        if promised_nano > self.needed_nano:
+            self.needed_nano, self.needy = promised_nano, series
 
     def terms(self, entry: PolicyEntry) -> Terms:
         """Return the terms of a policy; raises `TermsError` for parameters that are not known."""
@@ -116,6 +127,7 @@ class Series:
         if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < self.end_ms:
             _add(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
+        rules.need(self.guarantee.promised_nano, self.name)
         if sentence:
             _add(findings, "lifetime", entry, sentence)
         self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)

@@ -1,12 +1,14 @@
 """Ledger and releases from their Kafka topics, committed records only, up to where they ended when the audit began."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from stream_app.audit.auditor import Auditor
+from stream_app.audit.files import Feed, Progress
 
 AHEAD: Final = 20_000
 """Records that one topic may wait for its partners in the other before the other is read alone."""
@@ -14,9 +16,6 @@ SETTLE_SECONDS: Final = 2.0
 """How long a transaction may take to show in both topics after it showed in one."""
 FETCH_RECORDS: Final = 2_000
 WAIT_MS: Final = 500
-
-Progress = Callable[[int, int], None]
-"""Told of the offsets read and of the offsets there are."""
 
 
 class TopicError(Exception):
@@ -37,6 +36,27 @@ async def read_topics(
         aiokafka.errors.KafkaError: the brokers cannot be reached or refuse.
     """
     topics = [topic for topic in (ledger, releases) if topic is not None]
+    feeds = {ledger: auditor.entries, releases: auditor.releases}
+    async with _reading(client, topics) as consumer:
+        await _whole(consumer, ledger)
+        await _read(consumer, feeds, progress, lambda unread: _behind(auditor, unread, ledger))
+        judged = auditor.pending()
+        if judged:
+            await asyncio.sleep(SETTLE_SECONDS)
+            await _read(consumer, feeds, progress, lambda unread: _behind(auditor, unread, ledger))
+        return judged
+
+
+async def read_ledger_topic(
+    client: Mapping[str, Any], ledger: str, feed: Feed, progress: Progress | None = None
+) -> None:
+    """Feed the ledger's topic alone, up to where it ends now; raises what `read_topics` raises."""
+    async with _reading(client, [ledger]) as consumer:
+        await _read(consumer, {ledger: feed}, progress)
+
+
+@asynccontextmanager
+async def _reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator[Any]:
     await find(client, topics)
     # No group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
     consumer = AIOKafkaConsumer(
@@ -44,13 +64,7 @@ async def read_topics(
     )
     try:
         await consumer.start()
-        await _whole(consumer, ledger)
-        await _read(consumer, auditor, ledger, progress)
-        judged = auditor.pending()
-        if judged:
-            await asyncio.sleep(SETTLE_SECONDS)
-            await _read(consumer, auditor, ledger, progress)
-        return judged
+        yield consumer
     finally:
         await consumer.stop()
 
@@ -77,25 +91,28 @@ async def _whole(consumer: Any, ledger: str) -> None:
             )
 
 
-async def _read(consumer: Any, auditor: Auditor, ledger: str, progress: Progress | None) -> None:
+async def _read(
+    consumer: Any,
+    feeds: Mapping[str | None, Feed],
+    progress: Progress | None,
+    turn: Callable[[list[TopicPartition]], list[TopicPartition]] = lambda unread: unread,
+) -> None:
+    """Feed every topic up to where it ends now; of the partitions not read yet, `turn` says which come next."""
     # For a read-committed consumer this is the last stable offset: what open transactions hold lies behind it.
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(consumer.assignment()))
     total = sum(ends.values())
     reached = {partition: await consumer.position(partition) for partition in ends}
     while unread := [partition for partition, end in ends.items() if reached[partition] < end]:
-        fetched = await consumer.getmany(
-            *_behind(auditor, unread, ledger), timeout_ms=WAIT_MS, max_records=FETCH_RECORDS
-        )
+        fetched = await consumer.getmany(*turn(unread), timeout_ms=WAIT_MS, max_records=FETCH_RECORDS)
         for partition, records in fetched.items():
-            feed = auditor.entries if partition.topic == ledger else auditor.releases
-            feed([record.value or b"" for record in records])
+            feeds[partition.topic]([record.value or b"" for record in records])
         for partition in unread:  # the position also passes the markers of transactions, which are no records
             reached[partition] = await consumer.position(partition)
         if progress is not None:
             progress(sum(reached.values()), total)
 
 
-def _behind(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> Iterable[TopicPartition]:
+def _behind(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> list[TopicPartition]:
     """Return the partitions to read next: one topic's alone when the other ran too far ahead of it."""
     waiting_entries, waiting_releases = auditor.waiting
     if max(waiting_entries, waiting_releases) < AHEAD:

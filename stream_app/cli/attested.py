@@ -1,13 +1,10 @@
 """The part of ``audit`` about signed heads: what it takes, and how heads and witness reach the auditor."""
 
 import argparse
-import asyncio
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from stream_app.audit import Auditor
-from stream_app.audit.headlog import read_head_file, read_head_topic
+from stream_app.audit.headlog import read_head_file
 from stream_app.audit.publickey import PublicKeyError, PublicKeys, read_public_keys
 from stream_app.cli import UsageError
 
@@ -71,9 +68,3 @@ def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
             read_head_file(arguments.heads, auditor.heads.record)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
-
-
-def feed_head_topic(arguments: argparse.Namespace, auditor: Auditor, client: Mapping[str, Any], topic: str) -> None:
-    """Feed the heads from their topic unless a file was named; raises what the reading of topics raises."""
-    if auditor.heads is not None and arguments.heads is True:
-        asyncio.run(read_head_topic(client, topic, auditor.heads.record))

@@ -1,25 +1,20 @@
 """``audit``: check a ledger by a second implementation of its arithmetic; the verdict stands in the first line."""
 
 import argparse
-import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from aiokafka.errors import KafkaError
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-from stream_app.audit import Auditor, Report
-from stream_app.audit.files import read_files
+from stream_app.audit import Auditor
 from stream_app.audit.picture import Picture, PictureError
 from stream_app.audit.reader import dump
-from stream_app.audit.topic import TopicError, read_topics
-from stream_app.cli import UsageError, proofs
-from stream_app.cli.attested import add_head_arguments, feed_head_files, feed_head_topic, trusted_keys
-from stream_app.kafka.security import client_arguments
-from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.cli import UsageError
+from stream_app.cli.attested import add_head_arguments, trusted_keys
+from stream_app.cli.audited_files import FileSource
+
+if TYPE_CHECKING:
+    from stream_app.cli.audited_topics import TopicSource
+    from stream_app.settings import Settings
 
 HELP = "check a ledger: chain, arithmetic, theorem"
 NANO = 10**9
@@ -28,8 +23,8 @@ NANO = 10**9
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Without files the ledger and releases topics are read as far as they were committed. "
-        "Exit code: 0 holds, 1 findings, 2 unreadable."
+        "Without files the ledger and releases topics are read as far as they were committed; with --ledger nothing "
+        "but the named files is needed or looked at. Exit code: 0 holds, 1 findings, 2 unreadable."
     )
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
     parser.add_argument("--releases", type=Path, metavar="FILE", help="the releases as JSON Lines, compared with it")
@@ -39,26 +34,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_nano,
         metavar="EPSILON",
         help="bound on a series' total over its policy versions "
-        "(default: lifetime_epsilon of the configuration for the topics, else the series' first epsilon)",
+        "(default: lifetime_epsilon of the configuration; where that is not set, each series' first epsilon)",
     )
     add_head_arguments(parser)
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw spends and what is left of the budgets")
-    parser.add_argument("--config", type=Path, help="configuration file (default: landmark-stream.toml if there)")
+    parser.add_argument(
+        "--config", type=Path, help="configuration file (default: landmark-stream.toml if there; with --ledger none)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit; 0 when the ledger holds, 1 with findings; raises `UsageError` for what cannot be read."""
-    if arguments.prove is not None:
-        return proofs.prove(arguments)
-    if arguments.proof is not None:
-        return proofs.check(arguments)
-    if arguments.ledger is None and arguments.releases is not None:
-        raise UsageError("--releases FILE: give --ledger FILE with it; without files both topics are read")
-    if arguments.ledger is not None and arguments.no_releases:
-        raise UsageError("--no-releases: it is for the topics; leave --releases away instead")
+    if arguments.prove is not None or arguments.proof is not None:
+        from stream_app.cli import proofs  # noqa: PLC0415 - see `_settings`
+
+        return proofs.prove(arguments) if arguments.prove is not None else proofs.check(arguments)
+    settings = _settings(arguments)
+    source = _source(arguments, settings)
     picture = Picture() if arguments.picture is not None else None
-    report = _from_topics(arguments, picture) if arguments.ledger is None else _from_files(arguments, picture)
+    auditor = Auditor(
+        compare=source.has_releases,
+        lifetime_nano=_lifetime(arguments, settings),
+        watch=picture.watch if picture is not None else None,
+        keys=trusted_keys(arguments),
+        topic=source.topic,
+    )
+    report = auditor.finish(source.read(auditor))
     if picture is not None:
         try:
             picture.draw(arguments.picture)
@@ -68,52 +70,30 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if report.holds else 1
 
 
-def _from_files(arguments: argparse.Namespace, picture: Picture | None) -> Report:
-    auditor = Auditor(
-        compare=arguments.releases is not None,
-        lifetime_nano=arguments.lifetime,
-        watch=picture.watch if picture is not None else None,
-        keys=trusted_keys(arguments),
-    )
-    feed_head_files(arguments, auditor)
-    try:
-        with _progress() as progress:
-            lines = read_files(auditor, arguments.ledger, arguments.releases, progress)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
-    if lines and not auditor.recognised:
-        raise UsageError(f"--ledger {arguments.ledger}: none of its {lines} lines is a ledger entry; is it the ledger?")
-    return auditor.finish()
+def _settings(arguments: argparse.Namespace) -> "Settings | None":
+    """Return the settings; None for files without a configuration that was named: they are audited on their own."""
+    if arguments.ledger is not None and arguments.config is None:
+        return None
+    # Settings and a client of Kafka take seconds to load, and an auditor of files has no use for them.
+    from stream_app.cli.configured import settings_of  # noqa: PLC0415
+
+    return settings_of(arguments)
 
 
-def _from_topics(arguments: argparse.Namespace, picture: Picture | None) -> Report:
-    try:
-        settings = Settings.load(arguments.config)
-    except InvalidSettingsError as error:
-        raise UsageError(f"configuration:\n{error}") from error
-    lifetime = arguments.lifetime
-    if lifetime is None and settings.lifetime_epsilon is not None:
-        lifetime = _nano(repr(settings.lifetime_epsilon))
-    auditor = Auditor(
-        compare=not arguments.no_releases,
-        lifetime_nano=lifetime,
-        watch=picture.watch if picture is not None else None,
-        keys=trusted_keys(arguments),
-        topic=f"{settings.prefix}.ledger",
-    )
-    feed_head_files(arguments, auditor)
-    releases = None if arguments.no_releases else f"{settings.prefix}.releases"
-    try:
-        feed_head_topic(arguments, auditor, client_arguments(settings), f"{settings.prefix}.heads")
-        with _progress() as progress:
-            reading = read_topics(auditor, client_arguments(settings), f"{settings.prefix}.ledger", releases, progress)
-            judged = asyncio.run(reading)
-    except TopicError as error:
-        raise UsageError(str(error)) from error
-    except (KafkaError, OSError) as error:
-        where = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
-        raise UsageError(f"{where}: {error}. Start one with `kafka start`, or name others") from error
-    return auditor.finish(judged)
+def _source(arguments: argparse.Namespace, settings: "Settings | None") -> "FileSource | TopicSource":
+    if arguments.ledger is not None:
+        return FileSource(arguments)
+    from stream_app.cli.audited_topics import TopicSource  # noqa: PLC0415 - see `_settings`
+
+    assert settings is not None, "they are only left away for files"
+    return TopicSource(arguments, settings)
+
+
+def _lifetime(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
+    given: int | None = arguments.lifetime
+    if given is not None or settings is None or settings.lifetime_epsilon is None:
+        return given
+    return _nano(repr(settings.lifetime_epsilon))
 
 
 def _nano(text: str) -> int:
@@ -125,16 +105,3 @@ def _nano(text: str) -> int:
     if not epsilon.is_finite() or epsilon <= 0:
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
     return int(epsilon * NANO)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """Show how far the reading is, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("audit"), BarColumn(), TaskProgressColumn(show_speed=True), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("audit", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

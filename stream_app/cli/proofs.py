@@ -6,7 +6,8 @@ from pathlib import Path
 
 from stream_app.audit.files import LONGEST_LINE
 from stream_app.audit.finding import Finding
-from stream_app.audit.headlog import read_head_file, read_head_topic
+from stream_app.audit.headlog import read_head_file
+from stream_app.audit.headtopic import read_head_topic
 from stream_app.audit.proof import Prover, check_proof
 from stream_app.audit.publickey import PublicKeyError, read_public_keys
 from stream_app.audit.reader import dump, proof_bytes, read_proof
