@@ -15,7 +15,7 @@ from stream_app.audit.files import LONGEST_LINE, read_files
 from stream_app.audit.report import LISTED
 from stream_app.cli import main
 from tests.audit.ways import audit, codes
-from tests.audit.written import LEDGERS, Written, seal, write
+from tests.audit.written import LEDGERS, Written, renumber, seal, write
 
 
 @pytest.fixture
@@ -107,6 +107,26 @@ def test_a_lifetime_is_heeded(folder: Path) -> None:
     """Below the first epsilon even the first policy is too much."""
     assert run(folder, "--lifetime", "1e-7") == 0
     assert run(folder, "--lifetime", "9.9e-8") == 1
+
+
+def test_the_lifetime_needed_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A ledger does not hold the lifetime it was written under: the report says which would do, and it does."""
+    written = write(LEDGERS["adaptive"])
+    policy = next(entry for entry in written.entries if entry["policy"] == 3)
+    policy["parameters"]["epsilon"], policy["budget_nano"] = 5e-8, 50
+    del written.entries[written.entries.index(policy) + 1 :]
+    renumber(written)
+    (folder / "ledger.jsonl").write_bytes(b"\n".join(written.lines()))
+    audit = ["audit", "--ledger", f"{folder}/ledger.jsonl"]
+    assert main(audit) == 1
+    assert "need a lifetime of epsilon 0.000000134 (home-7); if that" in capsys.readouterr().out
+    assert main([*audit, "--lifetime", "1.33e-7"]) == 1
+    assert main([*audit, "--lifetime", "1.34e-7"]) == 0
+    config = folder / "configuration.toml"
+    config.write_text("lifetime_epsilon = 1.34e-7\n")
+    capsys.readouterr()
+    assert main([*audit, "--config", str(config)]) == 0
+    assert "allowed is epsilon 0.000000134" in capsys.readouterr().out
 
 
 def test_a_picture_is_drawn(folder: Path) -> None:
