@@ -1,0 +1,161 @@
+"""The upper-left convex hull of all (D, S) of a transition matrix, which is all that temporal loss needs of it.
+
+For rows q and d and a set of columns let ``D`` be the sum of d over it, ``Q`` that of q and ``S = Q - D``. The loss
+that a step hands on is ``log1p(max S / (D + w))``, ``w = 1 / expm1(alpha)`` (Cao et al. 2017, theorem 4, in other
+words): the steepest line from (-w, 0) to such a point, so only corners of the hull matter. For a direction (a, b) the
+best columns of a pair are those with ``b (q - d) > a d``, so the farthest point of every pair is a plain sum. The hull
+is found corner by corner: the direction across two known corners either has a farther point, which is a new corner
+between them, or none. A pair's distance is a convex function of the direction, so most pairs are soon known to lie
+inside.
+
+Carrying S instead of Q keeps full relative precision where rows are nearly equal.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CHUNK_ENTRIES = 1 << 16
+"""Half a mebibyte at a time: what a core's cache holds."""
+_ROUNDING = 2.0**-50
+"""Relative; a point that is farther by no more than this is no corner."""
+
+_Floats = NDArray[np.float64]
+_Rows = NDArray[np.intp]
+
+
+class Vertex(NamedTuple):
+    """A corner of the hull: sums over one set of columns, both relatively exact but for a few roundings."""
+
+    base: float
+    """D, the sum of the smaller row."""
+    gain: float
+    """S = Q - D, above 0."""
+
+
+class _Span(NamedTuple):
+    """What lies between two neighbouring corners, and the pairs that may have a point there."""
+
+    first: Vertex
+    last: Vertex
+    pairs: tuple[_Rows, _Rows]
+    first_direction: tuple[float, float]
+    first_distance: _Floats
+    last_direction: tuple[float, float]
+    last_distance: _Floats
+
+
+def hull_of(rows: _Floats) -> tuple[Vertex, ...]:
+    """Return the corners, from the largest gain to the smallest base; none when all rows are equal."""
+    if (rows == rows[0]).all():
+        return ()
+    pairs = _ordered_pairs(len(rows))
+    direction = (0.0, 1.0)
+    distance = _distances(rows, pairs, direction)
+    first = _farthest(rows, pairs, direction, distance)
+    last = _steepest(rows)
+    if first.base == 0 or first == last:
+        return (first,)
+    corners = {first, last}
+    # Across the last corner no pair has a point beyond the line through it and the origin.
+    beyond = (1.0, 0.0) if last.base == 0 else (last.gain, last.base)
+    spans = [_Span(first, last, pairs, direction, distance, beyond, np.zeros(len(distance)))]
+    while spans:
+        spans += _split(rows, spans.pop(), corners)
+    return _convex(sorted(corners, reverse=True))
+
+
+def _split(rows: _Floats, span: _Span, corners: set[Vertex]) -> list[_Span]:
+    """Add the corner between two, if there is one; return the two spans that it makes."""
+    first, last = span.first, span.last
+    across = (first.gain - last.gain, first.base - last.base)
+    (a, b), (a1, b1), (a2, b2) = across, span.first_direction, span.last_direction
+    turn = a2 * b1 - a1 * b2
+    if a <= 0 or b <= 0 or turn <= 0:
+        return []
+    # across = share1 * first_direction + share2 * last_direction, and distances are sublinear in it.
+    share1, share2 = (a2 * b - a * b2) / turn, (a * b1 - a1 * b) / turn
+    known = b * last.gain - a * last.base
+    enough = known + _ROUNDING * b * last.gain
+    may = share1 * span.first_distance + share2 * span.last_distance > enough
+    pairs = (span.pairs[0][may], span.pairs[1][may])
+    if not len(pairs[0]):
+        return []
+    distance = _distances(rows, pairs, across)
+    found = _farthest(rows, pairs, across, distance)
+    if found in corners or b * found.gain - a * found.base <= enough:
+        return []
+    corners.add(found)
+    return [
+        _Span(first, found, pairs, span.first_direction, span.first_distance[may], across, distance),
+        _Span(found, last, pairs, across, distance, span.last_direction, span.last_distance[may]),
+    ]
+
+
+def _ordered_pairs(states: int) -> tuple[_Rows, _Rows]:
+    """Return the rows q and d of all ordered pairs."""
+    q, d = np.divmod(np.arange(states * states), states)
+    unequal = q != d
+    return q[unequal], d[unequal]
+
+
+def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float]) -> _Floats:
+    """Return how far each pair reaches: its largest ``b S - a D``, at least 0."""
+    a, b = direction
+    found = np.empty(len(pairs[0]))
+    size = max(1, _CHUNK_ENTRIES // len(rows))
+    for start in range(0, len(found), size):
+        q, d = rows[pairs[0][start : start + size]], rows[pairs[1][start : start + size]]
+        q -= d
+        q *= b
+        d *= a
+        q -= d
+        np.maximum(q, 0, out=q)
+        q.sum(axis=1, out=found[start : start + size])
+    return found
+
+
+def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float], distance: _Floats) -> Vertex:
+    """Return the farthest point; of several, the one with the smallest base."""
+    a, b = direction
+    best = np.flatnonzero(distance == distance.max())
+    q, d = rows[pairs[0][best]], rows[pairs[1][best]]
+    chosen = b * (q - d) > a * d
+    base, gain = np.where(chosen, d, 0).sum(axis=1), np.where(chosen, q - d, 0).sum(axis=1)
+    least = int(np.argmin(base))
+    return Vertex(float(base[least]), float(gain[least]))
+
+
+def _steepest(rows: _Floats) -> Vertex:
+    """Return the point with the largest S / D; with D = 0 the one with the largest S."""
+    # Entry (i, j): what row i has in columns where row j has nothing.
+    alone = rows @ (rows == 0).T
+    i, j = np.unravel_index(int(np.argmax(alone)), alone.shape)
+    if alone[i, j] > 0:
+        return Vertex(0.0, float(rows[i][rows[j] == 0].sum()))
+    most, least = rows.max(axis=0), rows.min(axis=0)
+    columns = np.flatnonzero(least > 0)
+    best = columns[int(np.argmax((most - least)[columns] / least[columns]))]
+    return Vertex(float(least[best]), float(most[best] - least[best]))
+
+
+def crossing(first: Vertex, second: Vertex) -> float:
+    """Return the w at which two corners give the same loss; the first, of larger gain, gives more above it."""
+    return (second.gain * first.base - first.gain * second.base) / (first.gain - second.gain)
+
+
+def _convex(corners: list[Vertex]) -> tuple[Vertex, ...]:
+    """Return the corners whose crossings fall strictly, from infinity to above 0; rounding may have left others."""
+    kept = [corners[0]]
+    for corner in corners[1:]:
+        if corner.gain >= kept[-1].gain:
+            if corner.gain > kept[-1].gain:
+                raise AssertionError("the first corner has the largest gain")
+            kept[-1] = corner
+            continue
+        while len(kept) > 1 and crossing(kept[-1], corner) >= crossing(kept[-2], kept[-1]):
+            kept.pop()
+        if crossing(kept[-1], corner) > 0:
+            kept.append(corner)
+    return tuple(kept)

@@ -1,0 +1,101 @@
+"""Row-stochastic matrices: what an adversary knows of the step between two timestamps.
+
+Backward, row i is the distribution of the state before a timestamp at which the state is i; forward, of the state after
+it (Cao et al. 2017, definition 3). Both are given row by row, or as (row, column, probability) where most are zero.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_STATES = 1_000
+ROW_SUM_TOLERANCE = 1e-9
+"""Beyond what rounding does to 1,000 probabilities that were written with 12 digits or more."""
+
+
+class MatrixError(ValueError):
+    """Rows that are no transition matrix; ``row`` counts from 0, None when it is no single row's fault."""
+
+    def __init__(self, row: int | None, found: str, remedy: str) -> None:
+        """Keep the parts as fields."""
+        self.row = row
+        self.found = found
+        self.remedy = remedy
+        place = "matrix" if row is None else f"row {row} (the first is 0)"
+        super().__init__(f"{place}: {found}; {remedy}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransitionMatrix:
+    """A checked matrix of at least 1 and at most `MOST_STATES` states; every row sums to 1 but for rounding."""
+
+    rows: NDArray[np.float64] = field(repr=False)
+    """Shape (states, states), read-only."""
+
+    @classmethod
+    def dense(cls, rows: Sequence[object]) -> "TransitionMatrix":
+        """Return the matrix of these rows.
+
+        Raises:
+            MatrixError: naming the first row that is not as long as there are rows, holds something else than
+                probabilities, or does not sum to 1.
+        """
+        states = _checked_size(len(rows))
+        for number, row in enumerate(rows):
+            if not isinstance(row, list | tuple):
+                raise MatrixError(number, "is no list", "write one list of probabilities a row")
+            if len(row) != states:
+                remedy = "a transition matrix is square: give one probability for each state"
+                raise MatrixError(number, f"has {len(row)} entries, the matrix {states} rows", remedy)
+            if not all(type(entry) in (float, int) for entry in row):
+                raise MatrixError(number, "holds an entry that is no number", "write probabilities, 0 to 1")
+        return cls._checked(np.array(rows, dtype=np.float64))
+
+    @classmethod
+    def sparse(cls, states: int, entries: Iterable[tuple[int, int, float]]) -> "TransitionMatrix":
+        """Return the matrix that is zero but for ``entries`` (row, column, probability), rows and columns from 0.
+
+        Raises:
+            MatrixError: as `dense` does, and for an entry outside the matrix or given twice.
+        """
+        rows = np.zeros((_checked_size(states),) * 2)
+        seen: set[tuple[int, int]] = set()
+        for row, column, probability in entries:
+            if not (0 <= row < states and 0 <= column < states):
+                remedy = f"rows and columns are 0 to {states - 1}"
+                raise MatrixError(row, f"has an entry in column {column}, outside the matrix", remedy)
+            if (row, column) in seen:
+                raise MatrixError(row, f"has two entries in column {column}", "add them, or leave one away")
+            seen.add((row, column))
+            rows[row, column] = probability
+        return cls._checked(rows)
+
+    @classmethod
+    def _checked(cls, rows: NDArray[np.float64]) -> "TransitionMatrix":
+        for number, row in enumerate(rows):
+            if not np.isfinite(row).all():
+                raise MatrixError(number, "holds an entry that is not finite", "write probabilities, 0 to 1")
+            if row.min() < 0:
+                raise MatrixError(number, f"holds {row.min()}, below 0", "write probabilities, 0 to 1")
+            total = fsum(row)
+            if abs(total - 1) > ROW_SUM_TOLERANCE:
+                raise MatrixError(number, f"sums to {total}, not 1", "divide its entries by their sum")
+            rows[number] = row / total
+        rows.flags.writeable = False
+        return cls(rows)
+
+    @property
+    def states(self) -> int:
+        """Return how many states there are."""
+        return len(self.rows)
+
+
+def _checked_size(states: int) -> int:
+    if states < 1:
+        raise MatrixError(None, "has no states", "give one row for each state")
+    if states > MOST_STATES:
+        raise MatrixError(None, f"has {states} states", f"take coarser states, at most {MOST_STATES}")
+    return states

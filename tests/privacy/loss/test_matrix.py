@@ -1,0 +1,80 @@
+"""Transition matrices: what is refused, with row and remedy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stream_app.privacy.loss.matrix import MOST_STATES, MatrixError, TransitionMatrix
+
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "found", "remedy"),
+    [
+        ([], None, "no states", "one row for each state"),
+        ([[0.5, 0.5]], 0, "2 entries, the matrix 1 rows", "square"),
+        ([[1.0, 0.0], [1.0]], 1, "1 entries", "square"),
+        ([[0.5, 0.5], [0.5, 0.4]], 1, "sums to 0.9", "divide"),
+        ([[0.5, 0.5], [0.5, 0.500001]], 1, "sums to 1.00000", "divide"),
+        ([[1.5, -0.5], [0.5, 0.5]], 0, "holds -0.5, below 0", "probabilities"),
+        ([[0.5, 0.5], [NAN, 1.0]], 1, "not finite", "probabilities"),
+        ([[INFINITE, 0.5], [0.5, 0.5]], 0, "not finite", "probabilities"),
+        ([[0.5, 0.5], [None, 1]], 1, "no number", "probabilities"),
+        ([[0.5, 0.5], ["0.5", 0.5]], 1, "no number", "probabilities"),
+        ([[True, False], [0.5, 0.5]], 0, "no number", "probabilities"),
+        ([[0.5, 0.5], 1.0], 1, "no list", "list"),
+        ([[0.5, 0.5], "ab"], 1, "no list", "list"),
+        ([[]] * (MOST_STATES + 1), None, f"has {MOST_STATES + 1} states", "coarser"),
+    ],
+)
+def test_bad_rows_are_refused(rows: Any, row: int | None, found: str, remedy: str) -> None:
+    """The error names the row, what is wrong with it, and the way out."""
+    with pytest.raises(MatrixError) as raised:
+        TransitionMatrix.dense(rows)
+    assert raised.value.row == row
+    assert found in raised.value.found
+    assert remedy in raised.value.remedy
+    assert row is None or f"row {row}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("entries", "row", "found"),
+    [
+        ([(0, 0, 1.0), (1, 0, 0.5)], 1, "sums to 0.5"),
+        ([(0, 0, 1.0)], 1, "sums to 0"),
+        ([(0, 0, 1.0), (1, 2, 1.0)], 1, "column 2"),
+        ([(0, 0, 1.0), (2, 1, 1.0)], 2, "outside"),
+        ([(0, -1, 1.0), (1, 1, 1.0)], 0, "column -1"),
+        ([(0, 0, 0.5), (0, 0, 0.5), (1, 1, 1.0)], 0, "two entries"),
+        ([(0, 0, NAN), (1, 1, 1.0)], 0, "not finite"),
+    ],
+)
+def test_bad_entries_are_refused(entries: list[tuple[int, int, float]], row: int, found: str) -> None:
+    """The sparse form is checked as the dense one."""
+    with pytest.raises(MatrixError) as raised:
+        TransitionMatrix.sparse(2, entries)
+    assert raised.value.row == row
+    assert found in raised.value.found
+
+
+def test_both_forms_are_one_matrix() -> None:
+    """Entries that are not given are 0."""
+    dense = TransitionMatrix.dense([[0, 1, 0], [0.25, 0, 0.75], [1, 0, 0]])
+    sparse = TransitionMatrix.sparse(3, [(0, 1, 1.0), (1, 0, 0.25), (1, 2, 0.75), (2, 0, 1)])
+    assert np.array_equal(dense.rows, sparse.rows)
+    assert dense.states == 3
+
+
+def test_written_digits_are_enough() -> None:
+    """Twelve digits of a third sum closely enough, and the rows sum to 1 afterwards."""
+    matrix = TransitionMatrix.dense([[0.333333333333] * 3] * 3)
+    assert np.abs(matrix.rows.sum(axis=1) - 1).max() < 1e-15
+
+
+def test_cannot_be_changed() -> None:
+    """A matrix is a value."""
+    matrix = TransitionMatrix.dense([[1.0]])
+    with pytest.raises(ValueError, match="read-only"):
+        matrix.rows[0, 0] = 0.5
