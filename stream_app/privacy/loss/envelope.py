@@ -34,11 +34,15 @@ class Envelope:
         crossings = (crossing(first, second) for first, second in pairwise(vertices))
         return cls(vertices, tuple(log1p(1 / w) for w in crossings))
 
+    def place(self, alpha: float) -> int:
+        """Return which vertex rules at alpha."""
+        return bisect_right(self.breaks, alpha)
+
     def carried(self, alpha: float) -> float:
         """Return L(alpha) for a finite alpha of at least 0, to a few units in the last place."""
         if not self.vertices:
             return 0.0
-        base, gain = self.vertices[bisect_right(self.breaks, alpha)]
+        base, gain = self.vertices[self.place(alpha)]
         if alpha <= LARGE:
             x = expm1(alpha)
             return min(alpha, log1p(gain * x / (base * x + 1)))
@@ -63,3 +67,7 @@ class Envelope:
                 alpha = carried(alpha) + epsilon
             add(alpha)
         return found
+
+
+INDEPENDENT = Envelope()
+"""Of timestamps that tell nothing of each other, and of an adversary who knows no correlation."""

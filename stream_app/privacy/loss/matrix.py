@@ -52,7 +52,7 @@ class TransitionMatrix:
                 raise MatrixError(number, f"has {len(row)} entries, the matrix {states} rows", remedy)
             if not all(type(entry) in (float, int) for entry in row):
                 raise MatrixError(number, "holds an entry that is no number", "write probabilities, 0 to 1")
-        return cls._checked(np.array(rows, dtype=np.float64))
+        return cls.of(np.array(rows, dtype=np.float64))
 
     @classmethod
     def sparse(cls, states: int, entries: Iterable[tuple[int, int, float]]) -> "TransitionMatrix":
@@ -71,10 +71,13 @@ class TransitionMatrix:
                 raise MatrixError(row, f"has two entries in column {column}", "add them, or leave one away")
             seen.add((row, column))
             rows[row, column] = probability
-        return cls._checked(rows)
+        return cls.of(rows)
 
     @classmethod
-    def _checked(cls, rows: NDArray[np.float64]) -> "TransitionMatrix":
+    def of(cls, array: NDArray[np.float64]) -> "TransitionMatrix":
+        """Return the matrix of a square array; raises `MatrixError` as `dense` does."""
+        _checked_size(len(array))
+        rows = array.copy()
         for number, row in enumerate(rows):
             if not np.isfinite(row).all():
                 raise MatrixError(number, "holds an entry that is not finite", "write probabilities, 0 to 1")

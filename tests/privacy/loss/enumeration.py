@@ -6,7 +6,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import block_diag
+from scipy.sparse import csr_matrix, eye, kron
+
+FINEST = 1e-10
+"""The smallest tolerance that HiGHS takes."""
 
 Rows = NDArray[np.float64]
 Extended = NDArray[np.longdouble]
@@ -58,14 +61,16 @@ def by_linear_programs(rows: Rows, alpha: float) -> tuple[float, list[tuple[int,
     below = np.hstack([-np.eye(states), np.full((states, 1), least)])  # least * u - y <= 0
     units = [np.abs(rows[q] - rows[d]).max() for q, d in pairs]
     gains = [np.append((rows[q] - rows[d]) / unit, 0) for (q, d), unit in zip(pairs, units, strict=True)]
+    smaller = np.concatenate([np.append(rows[d], 0) for _, d in pairs])
     solved = linprog(
         -np.concatenate(gains),
-        A_ub=block_diag([np.vstack([above, below])] * len(pairs), format="csr"),
+        A_ub=kron(eye(len(pairs)), np.vstack([above, below]), format="csr"),
         b_ub=np.zeros(2 * states * len(pairs)),
-        A_eq=block_diag([np.append(rows[d], 0)[None, :] for _, d in pairs], format="csr"),
+        A_eq=csr_matrix((smaller, np.arange(len(smaller)), np.arange(0, len(smaller) + 1, states + 1))),
         b_eq=np.ones(len(pairs)),
         bounds=(0, None),
         method="highs-ds",
+        options={"primal_feasibility_tolerance": FINEST, "dual_feasibility_tolerance": FINEST},
     )
     assert solved.status == 0, solved.message
     values = solved.x.reshape(len(pairs), states + 1)

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from stream_app.privacy.loss.envelope import Envelope
+from stream_app.privacy.loss.matrix import TransitionMatrix
+from stream_app.privacy.loss.temporal import Adversary
+
 Rows = NDArray[np.float64]
 SORTS = ("dense", "zeros", "identity", "permutation", "near-uniform", "near-identity", "tiny", "equal-rows", "lazy")
 
@@ -21,6 +25,22 @@ def matrices(count: int, most_states: int, seed: int) -> Iterator[tuple[str, Row
 def normalised(rows: Rows) -> Rows:
     """Return rows that sum to 1."""
     found: Rows = rows / rows.sum(axis=1, keepdims=True)
+    return found
+
+
+def adversaries(count: int, most_states: int, seed: int) -> Iterator[tuple[str, Adversary]]:
+    """Yield adversaries who know one sort of matrix backward and another forward."""
+    backward, forward = matrices(count, most_states, seed), list(matrices(count, most_states, seed + 1))
+    for (sort, one), (other_sort, other) in zip(backward, forward[1:] + forward[:1], strict=True):
+        envelopes = (Envelope.of(TransitionMatrix.of(rows)) for rows in (one, other))
+        yield f"{sort}, {other_sort}", Adversary(*envelopes)
+
+
+def rounded(rows: Rows, units: int) -> Rows:
+    """Return rows of whole ``units`` that sum to 1: what rounding down leaves goes to each row's largest entry."""
+    whole = np.floor(rows * units)
+    whole[np.arange(len(rows)), rows.argmax(axis=1)] += units - whole.sum(axis=1)
+    found: Rows = whole / units
     return found
 
 

@@ -1,0 +1,106 @@
+"""What several releases lose together: one named function a theorem, with its domain.
+
+Epsilons and losses are finite and at least 0; anything else raises `EpsilonError`. "Bound" says that no adversary
+learns more than the result, "estimate" that one may.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import exp, fsum
+
+from stream_app.privacy.loss.temporal import TemporalLoss, checked
+
+
+class CompositionError(ValueError):
+    """Arguments outside a theorem's domain; the message names argument, what was found, and the remedy."""
+
+
+def sequential(epsilons: Sequence[float]) -> float:
+    """Return the sum of all: a bound for any releases about one person (McSherry 2009, theorem 3).
+
+    Domain: mechanisms with independent randomness, each chosen from earlier releases and public facts alone. However
+    the values are correlated, it holds: all of them may change together.
+    """
+    checked(epsilons)
+    return fsum(epsilons)
+
+
+def parallel_series(losses: Mapping[str, float]) -> float:
+    """Return the largest loss of a series: a bound for every person (McSherry 2009, theorem 4).
+
+    Domain: each person is in one series at most, and series of different people are independent. One person's several
+    series add up: see `parallel_members`.
+    """
+    checked(tuple(losses.values()))
+    return max(losses.values(), default=0.0)
+
+
+def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> float:
+    """Return the largest sum of one member's series: a bound for every member (McSherry 2009, theorems 3 and 4).
+
+    Domain: each series is about one member, and different members' series are independent.
+
+    Raises:
+        CompositionError: for a series without a member.
+    """
+    checked(tuple(losses.values()))
+    sums: dict[str, list[float]] = {}
+    for series, loss in losses.items():
+        if series not in member_of:
+            raise CompositionError(f"member_of: nothing for series {series!r}; name the member it is about")
+        sums.setdefault(member_of[series], []).append(loss)
+    return max(map(fsum, sums.values()), default=0.0)
+
+
+def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
+    """Return the sum of ``exp(-rate age) epsilon``, age in timestamps before the last: an estimate (Farokhi 2020).
+
+    Domain: past releases matter less as time goes by, which is a judgement of value, not of what an adversary knows.
+
+    Raises:
+        CompositionError: for a rate below 0.
+    """
+    checked(epsilons)
+    _check_rate(rate)
+    return fsum(exp(-rate * age) * epsilon for age, epsilon in enumerate(reversed(epsilons)))
+
+
+def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
+    """Return the sum of ``epsilon / (1 + rate age)``, age in timestamps before the last: an estimate (Farokhi 2020).
+
+    Domain: as of `discounted_exponentially`; the past fades slower.
+
+    Raises:
+        CompositionError: for a rate below 0.
+    """
+    checked(epsilons)
+    _check_rate(rate)
+    return fsum(epsilon / (1 + rate * age) for age, epsilon in enumerate(reversed(epsilons)))
+
+
+def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: int) -> float:
+    """Return what ``count`` timestamps in a row up to ``last`` lose together (Cao et al. 2018, theorem 4).
+
+    A bound for a Markov adversary: the temporal loss of the one (count 1), backward loss of the first + forward loss of
+    the last (count 2), and the epsilons between them besides (more).
+
+    Domain: ``loss`` is that of ``epsilons``; indices count from 0.
+
+    Raises:
+        CompositionError: when these are not ``count`` timestamps of the series, or ``loss`` is another series'.
+    """
+    first = last - count + 1
+    if len(loss.total) != len(epsilons):
+        raise CompositionError(
+            f"epsilons: found {len(epsilons)}, losses for {len(loss.total)}; give those of the losses"
+        )
+    if not 0 <= first <= last < len(epsilons):
+        found = f"found {count} timestamps up to {last}"
+        raise CompositionError(f"last, count: {found}; there are {len(epsilons)}, counted from 0")
+    if count == 1:
+        return loss.total[last]
+    return loss.backward[first] + loss.forward[last] + fsum(epsilons[first + 1 : last])
+
+
+def _check_rate(rate: float) -> None:
+    if not 0 <= rate < float("inf"):
+        raise CompositionError(f"rate: found {rate}; use a finite number of at least 0")
