@@ -1,0 +1,147 @@
+"""A batch decided record by record: what comes out, what is counted, which rows are to be stored."""
+
+from collections import Counter
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app import rows
+from stream_app.context import Context
+from stream_app.decider import INPUT_HEADER, Decider, Headers, Outlets
+from stream_app.decision import InputRecord, LedgerMessage, Rejected, decide
+from stream_app.rows import SeriesRow
+from tests.run import KEYS, Record, default, observation
+
+CONTEXT = Context(KEYS, (default("home-*"),))
+
+
+class Topic:
+    """Keeps what is appended."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self.records: list[tuple[bytes | None, bytes, int, Headers]] = []
+
+    def append(self, key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        """Keep a record."""
+        self.records.append((key, value, timestamp_ms, headers))
+
+    def values(self) -> list[bytes]:
+        """Return the records' values."""
+        return [value for _, value, _, _ in self.records]
+
+
+class Desk:
+    """A decider with three topics, over a table."""
+
+    def __init__(self, known: dict[str, SeriesRow] | None = None) -> None:
+        """Begin a batch over ``known`` rows."""
+        self.known = known or {}
+        self.asked: Counter[str] = Counter()
+        self.settled: list[tuple[LedgerMessage, ...]] = []
+        self.ledger, self.releases, self.rejects = Topic(), Topic(), Topic()
+        outlets = Outlets(self.ledger.append, self.releases.append, self.rejects.append, self.settled.append)
+        self.decider = Decider(CONTEXT, self.find, outlets)
+
+    def find(self, series: str) -> SeriesRow | None:
+        """Return a row, and count that it was asked for."""
+        self.asked[series] += 1
+        return self.known.get(series)
+
+
+def records(*events: Record | bytes, start: int = 0) -> list[InputRecord]:
+    """Return input records of consecutive offsets."""
+    values = [event if isinstance(event, bytes) else orjson.dumps(event) for event in events]
+    return [InputRecord("events", 0, offset, 7, None, value) for offset, value in enumerate(values, start)]
+
+
+EVENTS = (
+    observation("home-1", 1, 1.0),
+    observation("home-2", 1, 2.0),
+    b"no record",
+    observation("home-1", 1, 3.0),
+    observation("home-1", 2, 4.0),
+    {"type": "landmarks", "series": "home-1", "add": [9]},
+    observation("bus-1", 1, 1.0),
+)
+
+
+def test_what_comes_out_is_what_each_record_alone_came_to() -> None:
+    """Outputs stand in the order of their input, which each names, and rows are seen by the records after them."""
+    desk, alone = Desk(), dict[str, SeriesRow]()
+    desk.decider.decide(records(*EVENTS))
+    for record in records(*EVENTS):
+        outcome = decide(CONTEXT, alone.get, record)
+        headers = [(INPUT_HEADER, b"%d" % record.offset)]
+        if isinstance(outcome, Rejected):
+            expected = outcome.message
+            assert desk.rejects.records.pop(0) == (expected.key, expected.value, expected.timestamp_ms, headers)
+            continue
+        alone[outcome.row.series] = outcome.row
+        assert [message.value for message in desk.settled.pop(0)] == [message.value for message in outcome.entries]
+        for message in outcome.entries:
+            found = desk.ledger.records.pop(0)
+            assert found == (message.key, message.value, message.timestamp_ms, headers)
+        if outcome.release is not None:
+            assert desk.releases.records.pop(0)[1:] == (outcome.release.value, outcome.release.timestamp_ms, headers)
+    assert not desk.ledger.records + desk.releases.records + desk.rejects.records
+    assert desk.decider.changed == alone
+
+
+def test_what_is_counted() -> None:
+    """Decisions by scheme, rejects by reason, the spend; a series without row is looked for once."""
+    desk = Desk()
+    desk.decider.decide(records(*EVENTS))
+    decided = desk.decider.decisions
+    assert sum(decided.values()) == 4
+    assert decided["control", "uniform"] == 1
+    assert desk.decider.rejected == {"malformed": 1, "duplicate": 1, "no-policy": 1}
+    assert desk.asked == {"home-1": 1, "home-2": 1, "bus-1": 1}
+    spent = sum(orjson.loads(entry).get("epsilon_nano", 0) for entry in desk.ledger.values())
+    assert desk.decider.spent_nano == spent > 0
+
+
+def test_rows_to_store() -> None:
+    """Each series that changed once, a shared default policy once, nothing for what was rejected."""
+    desk = Desk()
+    desk.decider.decide(records(*EVENTS))
+    kinds = Counter(key[:1] for key, _ in desk.decider.stored())
+    assert kinds == {b"s": 2, b"p": 1, b"d": 1}, "home-1 has landmarks of its own by now"
+    table = dict(desk.decider.stored())
+    assert rows.load(table.get, "home-1", {}) == desk.decider.changed["home-1"]
+    again = Desk(dict(desk.decider.changed))
+    again.decider.decide(records(observation("home-2", 2, 1.0)))
+    assert [key for key, _ in again.decider.stored()] == [b"shome-2"], "its policy is stored already"
+
+
+def test_an_entry_that_differs_ends_the_batch_before_it_is_written() -> None:
+    """What ``settle`` raises is raised, and neither the entry nor its release went out."""
+
+    class DiffersError(Exception):
+        """Two entries for one place."""
+
+    def refuse(_: tuple[LedgerMessage, ...]) -> None:
+        raise DiffersError
+
+    desk = Desk()
+    outlets = Outlets(desk.ledger.append, desk.releases.append, desk.rejects.append, refuse)
+    with pytest.raises(DiffersError):
+        Decider(CONTEXT, desk.find, outlets).decide(records(*EVENTS))
+    assert not desk.ledger.records + desk.releases.records
+
+
+@given(st.lists(st.tuples(st.sampled_from(["home-1", "home-2"]), st.integers(0, 9)), max_size=30), st.data())
+def test_slices_change_nothing(sent: list[tuple[str, int]], data: st.DataObject) -> None:
+    """However a batch is cut into slices, the same bytes come out."""
+    events = records(*(observation(series, step, 1.0) for series, step in sent))
+    whole, cut = Desk(), Desk()
+    whole.decider.decide(events)
+    while events:
+        size = data.draw(st.integers(1, len(events)))
+        cut.decider.decide(events[:size])
+        events = events[size:]
+    assert whole.ledger.records == cut.ledger.records
+    assert whole.releases.records == cut.releases.records
+    assert whole.decider.stored() == cut.decider.stored()
