@@ -41,9 +41,25 @@ class SeriesRow:
         self.default: Final = default  # digest of the default policy that rules; empty when the series has its own
         self.state: Final = state
 
-    def replaced(self, **changes: Any) -> "SeriesRow":
-        """Return the row with other values for some of its fields."""
-        return SeriesRow(**{name: getattr(self, name) for name in ROW_FIELDS} | changes)
+    def replaced(
+        self,
+        *,
+        sequence: int | None = None,
+        previous: str | None = None,
+        policy: Policy | None = None,
+        default: str | None = None,
+        state: State | None = None,
+    ) -> "SeriesRow":
+        """Return the row of the same series with other values for some of its fields."""
+        return SeriesRow(
+            self.series,
+            self.key,
+            self.sequence if sequence is None else sequence,
+            self.previous if previous is None else previous,
+            self.policy if policy is None else policy,
+            self.default if default is None else default,
+            self.state if state is None else state,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SeriesRow) and all(getattr(self, name) == getattr(other, name) for name in ROW_FIELDS)

@@ -1,6 +1,6 @@
 """The state of one series: released values, counts and budgets only, never a raw value."""
 
-from typing import Any, Final, final
+from typing import Final, final
 
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.landmarks import LandmarkSet
@@ -77,9 +77,34 @@ class State:
         self.level: Final = level
         self.closed: Final = closed
 
-    def replaced(self, **changes: Any) -> "State":
-        """Return the state with other values for some of its fields."""
-        return State(**{name: getattr(self, name) for name in STATE_FIELDS} | changes)
+    def replaced(
+        self,
+        *,
+        guard: Guard | None = None,
+        landmarks: LandmarkSet | None = None,
+        spare_left: int | None = None,
+        rate_nano: int | None = None,
+        closed: bool | None = None,
+    ) -> "State":
+        """Return the state with other values for some of the fields that a record between two steps may change."""
+        return State(
+            guard=self.guard if guard is None else guard,
+            landmarks=self.landmarks if landmarks is None else landmarks,
+            spare_left=self.spare_left if spare_left is None else spare_left,
+            prior_nano=self.prior_nano,
+            first_budget_nano=self.first_budget_nano,
+            period_start_ms=self.period_start_ms,
+            decided_ms=self.decided_ms,
+            decided_end_ms=self.decided_end_ms,
+            first_step=self.first_step,
+            last_step=self.last_step,
+            rate_nano=self.rate_nano if rate_nano is None else rate_nano,
+            source_ms=self.source_ms,
+            measurement=self.measurement,
+            estimate=self.estimate,
+            level=self.level,
+            closed=self.closed if closed is None else closed,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and all(getattr(self, name) == getattr(other, name) for name in STATE_FIELDS)

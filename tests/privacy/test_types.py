@@ -22,7 +22,10 @@ MIX_UPS = {
     "raw cells are clamped as an estimate": "def f(kind: Kind, cells: RawCells) -> object: return kind.clamp(cells)",
     "raw cells are filtered": "def f(k: Kind, cells: RawCells) -> object: return measured(k, (), cells, 1, 0)",
     "raw cells are compared": "def f(k: Kind, cells: RawCells, r: ReleasedCells) -> bool: return k.still(r, cells, 1)",
-    "raw cells are kept": "def f(state: State, cells: RawCells) -> State: return state._replace(measurement=cells)",
+    "raw cells are kept": (
+        "def f(s: State, cells: RawCells) -> State:"
+        " return State(s.guard, s.landmarks, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, cells, s.estimate, s.level, False)"
+    ),
     "raw cells are a release": "def f(c: RawCells, r: ReleasedCells) -> object: return Perturbed(0, r, c, 1)",
     "raw cells are a measurement": (
         "def f(p: Policy, s: State, cells: RawCells) -> object:"
