@@ -16,6 +16,7 @@ BENCHES: Mapping[str, tuple[str, str]] = {
     "series": ("population", "memory and speed with a million series"),
     "latency": ("latency", "from append to committed release at half load"),
     "recovery": ("recovery", "reading the state of a million series back from the changelog"),
+    "loss": ("temporal", "temporal loss of a million timestamps, against the published algorithm"),
     "core": ("core", "one decision and its parts, without Kafka"),
     "audit": ("audit", "entries/s of an audit over those of parsing and hashing them, and its memory"),
 }

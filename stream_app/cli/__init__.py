@@ -22,6 +22,8 @@ COMMANDS = {
     "read": "read releases, ledger, rejects or heads",
     "replay": "decide a file of events without Kafka",
     "audit": "check a ledger: chain, arithmetic, theorem",
+    "loss": "temporal privacy loss of given matrices and budgets",
+    "correlate": "transition matrices from data, or of a given strength",
     "recover": "rebuild lost state rows from ledger and releases",
     "keys": "make, list and erase noise keys, make and export signing keys",
     "check": "check the configuration or a policy file",
