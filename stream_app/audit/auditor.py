@@ -1,6 +1,6 @@
 """The audit of many series at once: records in, series mixed, findings out; one pass, a fixed state a series."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -13,6 +13,7 @@ from stream_app.audit.reader import read_entry, read_release, spelt
 from stream_app.audit.releases import Covered, Pairing
 from stream_app.audit.report import Report, Tally
 from stream_app.audit.series import Rules, Series
+from stream_app.audit.standing import Standing
 from stream_app.audit.swift import advance
 from stream_app.audit.terms import Terms
 
@@ -82,6 +83,12 @@ class Auditor:
     def waiting(self) -> tuple[int, int]:
         """How many entries and how many releases wait for their partner."""
         return self._pairing.waiting if self._pairing is not None else (0, 0)
+
+    def standings(self) -> Iterator[Standing]:
+        """Yield where each series stands now."""
+        for series in self._series.values():
+            spent = series.guarantee
+            yield Standing(series.name, spent.budget_nano, spent.landmark_nano, spent.peak_nano, spent.closed_nano)
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> Report:
         """Return the report; of releases and entries without partner only those in `judged`, if it is given."""

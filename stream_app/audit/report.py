@@ -50,18 +50,24 @@ class Report(NamedTuple):
             document["heads"] = self.heads.document(self.entries)
         return document
 
+    @property
+    def verdict(self) -> str:
+        """The first line of every report."""
+        if self.holds:
+            return "HOLDS: no findings"
+        return f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
+
     def text(self) -> str:
         """Return the report for a reader: the verdict first, then the findings, then what was read."""
-        if self.holds:
-            verdict = "HOLDS: no findings"
-        else:
-            verdict = f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
-        lines = [verdict, *map(_line, self.findings)]
+        return "\n".join([self.verdict, *map(_line, self.findings), *self.summary()])
+
+    def summary(self) -> list[str]:
+        """Return what was read, as sentences, one a line."""
         counts = ", ".join(f"{count} {decision}" for decision, count in self.decisions.items())
-        lines.append(f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}")
-        lines.append(f"spent {_epsilon(self.spent_nano)} in all")
+        lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
+        lines.append(f"spent {epsilon(self.spent_nano)} in all")
         if self.series:
-            lines.append(f"largest loss of a series {_epsilon(self.largest_nano)} ({_quoted(self.largest_series)})")
+            lines.append(f"largest loss of a series {epsilon(self.largest_nano)} ({quoted(self.largest_series)})")
             lines.append(self._lifetime())
         if self.releases is None:
             lines.append("releases not compared")
@@ -71,12 +77,12 @@ class Report(NamedTuple):
             keys = ", ".join(f"{key} ({count} series)" for key, count in sorted(self.keys.items()))
             lines.append(f"note: more than one noise key: {keys}")
         lines += _heads(self.heads, self.entries)
-        return "\n".join(lines)
+        return lines
 
     def _lifetime(self) -> str:
-        needed = f"policy versions need a lifetime of {_epsilon(self.needed_nano)} ({_quoted(self.needy)})"
+        needed = f"policy versions need a lifetime of {epsilon(self.needed_nano)} ({quoted(self.needy)})"
         if self.lifetime_nano is not None:
-            return f"{needed}, allowed is {_epsilon(self.lifetime_nano)}"
+            return f"{needed}, allowed is {epsilon(self.lifetime_nano)}"
         if any(finding.code == "lifetime" for finding in self.findings):
             return f"{needed}; if that much was configured as lifetime_epsilon, name it with --lifetime"
         return f"{needed}, allowed is each series' first epsilon"
@@ -115,7 +121,7 @@ class Tally:
 
 
 def _line(finding: Finding) -> str:
-    place = f"{_quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
+    place = f"{quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
     return f"{finding.code}  {place}  {finding.message}"
 
 
@@ -133,11 +139,12 @@ def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
     return lines
 
 
-def _quoted(series: str) -> str:
+def quoted(series: str) -> str:
     """Return a series id so that it can neither break the line nor drive the terminal."""
     return series if series.isprintable() and " " not in series else ascii(series)
 
 
-def _epsilon(nano: int) -> str:
+def epsilon(nano: int) -> str:
+    """Return an amount of nano-epsilon in words, exactly."""
     whole, rest = divmod(nano, NANO)
     return f"epsilon {whole}.{rest:09d}"

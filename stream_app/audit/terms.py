@@ -57,6 +57,7 @@ class Terms:
     spelling: str  # the version and the budget as every release entry spells them
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon
     value: Mapping[str, Any]  # the `value` parameters, for the releases
+    correlation: str | None  # the name of what is assumed to be known of its steps' correlation
 
 
 def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
@@ -102,6 +103,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         spelling=f'"policy":{version},"budget_nano":{budget}',
         scale_nano=_scale(value) * NANO,
         value=value,
+        correlation=_name(parameters, "correlation"),
     )
 
 
@@ -166,6 +168,13 @@ def _object(members: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = members.get(name)
     if not isinstance(found, dict):
         raise TermsError(f"{name} is not an object")
+    return found
+
+
+def _name(members: Mapping[str, Any], name: str) -> str | None:
+    found = members.get(name)
+    if not isinstance(found, str | None):
+        raise TermsError(f"{name} is no text")
     return found
 
 

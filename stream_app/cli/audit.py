@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
-from stream_app.audit.picture import Picture, PictureError
 from stream_app.audit.reader import dump
-from stream_app.cli import UsageError
 from stream_app.cli.attested import add_head_arguments, trusted_keys
 from stream_app.cli.audited_files import FileSource
+from stream_app.cli.drawn import add_drawing_arguments, draw, look
 
 if TYPE_CHECKING:
     from stream_app.cli.audited_topics import TopicSource
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: lifetime_epsilon of the configuration; where that is not set, each series' first epsilon)",
     )
     add_head_arguments(parser)
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw spends and what is left of the budgets")
+    add_drawing_arguments(parser)
     parser.add_argument(
         "--config", type=Path, help="configuration file (default: landmark-stream.toml if there; with --ledger none)"
     )
@@ -52,20 +51,15 @@ def run(arguments: argparse.Namespace) -> int:
         return proofs.prove(arguments) if arguments.prove is not None else proofs.check(arguments)
     settings = _settings(arguments)
     source = _source(arguments, settings)
-    picture = Picture() if arguments.picture is not None else None
     auditor = Auditor(
         compare=source.has_releases,
         lifetime_nano=_lifetime(arguments, settings),
-        watch=picture.watch if picture is not None else None,
         keys=trusted_keys(arguments),
         topic=source.topic,
     )
     report = auditor.finish(source.read(auditor))
-    if picture is not None:
-        try:
-            picture.draw(arguments.picture)
-        except (PictureError, OSError) as error:
-            raise UsageError(f"--picture: {error}") from error
+    if arguments.html is not None or arguments.picture is not None:
+        draw(arguments, report, look(arguments, auditor, source))
     print(dump(report.document()) if arguments.json else report.text())
     return 0 if report.holds else 1
 

@@ -1,0 +1,113 @@
+"""The part of ``audit`` that takes a second look at the ledger: page, picture, temporal loss, composition."""
+
+import argparse
+from collections.abc import Sequence
+from heapq import nlargest
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from stream_app.audit import Auditor, Report
+from stream_app.audit.canvas import PlotError, picture, svg
+from stream_app.audit.curve import Curve, Curves
+from stream_app.audit.flow import Flow
+from stream_app.audit.page import Section, page
+from stream_app.audit.plots import flow, shares_left, shares_over_time, spends_over_time, worst
+from stream_app.audit.standing import Standing
+from stream_app.cli import UsageError
+
+if TYPE_CHECKING:
+    from stream_app.cli.audited_files import FileSource
+    from stream_app.cli.audited_topics import TopicSource
+
+DRAWN = 10
+"""Series drawn: those that lost most, unless others are named."""
+RANKED = 20
+
+
+class Look(NamedTuple):
+    """What a second look brings: where all series stand, and the curves of the chosen ones."""
+
+    standings: list[Standing]
+    curves: list[Curve]
+    flow: Flow
+
+    @property
+    def ranked(self) -> list[Standing]:
+        """The series that lost most, worst first."""
+        return nlargest(RANKED, self.standings, key=lambda standing: standing.total_nano)
+
+
+def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what drawing takes."""
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one page")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw spends and what is left of the budgets")
+    parser.add_argument(
+        "--series",
+        action="append",
+        metavar="ID",
+        help=f"look closer at this series; repeat it for more (default: the {DRAWN} that lost most)",
+    )
+
+
+def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> Look:
+    """Read the ledger once more; raises `UsageError` for series that are not in it."""
+    standings = list(auditor.standings())
+    chosen: Sequence[str] = arguments.series or [
+        standing.series for standing in nlargest(DRAWN, standings, key=lambda standing: standing.total_nano)
+    ]
+    unknown = sorted(set(chosen) - {standing.series for standing in standings})
+    if unknown:
+        raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; is it spelt right?")
+    curves, flows = Curves(chosen), Flow()
+    flowing = arguments.html is not None
+
+    def feed(lines: Sequence[bytes]) -> None:
+        curves.entries(lines)
+        if flowing:
+            flows.entries(lines)
+
+    source.again(feed)
+    return Look(standings, curves.curves, flows)
+
+
+def draw(arguments: argparse.Namespace, report: Report, seen: Look, more: Sequence[Section] = ()) -> None:
+    """Write what was asked for; raises `UsageError` when it cannot be drawn or written."""
+    try:
+        if arguments.picture is not None:
+            drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
+            draws = (
+                (f"Spends of {drawn} (diamonds are landmarks)", spends_over_time(seen.curves)),
+                (f"Budget left of {drawn}", shares_over_time(seen.curves)),
+            )
+            picture(arguments.picture, draws)
+        if arguments.html is not None:
+            arguments.html.write_text(page(report, [*_sections(seen), *more]), encoding="utf-8")
+    except (PlotError, OSError) as error:
+        raise UsageError(f"--html, --picture: {error}") from error
+
+
+def _sections(seen: Look) -> list[Section]:
+    if not seen.standings:
+        return []
+    drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
+    ranked = seen.ranked
+    return [
+        Section("Spend over time", "What the releases of all series spent together.", svg(flow(seen.flow))),
+        Section(
+            "Worst series",
+            "Loss of the series that lost most: everything spent on landmarks, and the largest spend on one other "
+            "step, summed over policy versions.",
+            svg(worst(ranked), height=1.2 + 0.26 * len(ranked)),
+        ),
+        Section(
+            "Share of the budget left, all series",
+            "When the ledger ends, under the policy then in force.",
+            svg(shares_left(seen.standings)),
+        ),
+        Section("Share of the budget left, over time", f"Of {drawn}.", svg(shares_over_time(seen.curves))),
+        Section(
+            "Spends, release by release",
+            f"Of {drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
+            svg(spends_over_time(seen.curves)),
+        ),
+    ]
