@@ -7,6 +7,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.signing import SigningKey
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +118,19 @@ def test_check_reads_a_policy_file(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "policies.jsonl:2" in printed
     assert "policies.jsonl:3.epsilon" in printed
+
+
+def test_check_shows_who_signs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The fingerprint of the key that signs heads, none without one, and a problem when the file is no such key."""
+    assert main(["keys", "new", "landmark.key"]) == 0
+    capsys.readouterr()
+    assert main(["check", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["in_force"]["signing_key_fingerprint"] is None
+    key = SigningKey.create(Path("signing.key"))
+    write('signing_key_file = "signing.key"')
+    assert main(["check", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["in_force"]["signing_key_fingerprint"] == key.fingerprint
+    write('signing_key_file = "landmark.key"')
+    assert main(["check", "--json"]) == 2
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem["field"] == "signing_key_file"

@@ -55,7 +55,7 @@ def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
     except KeyFileError as error:
         problems.append(Problem("key_file", str(error)))
         keys = KeyRing("", 0, b"", settings.key_epoch_ms)  # the policies can be checked without a key
-    signing = ""
+    signing = None
     if settings.signing_key_file is not None:
         try:
             signing = SigningKey.load(settings.signing_key_file).fingerprint

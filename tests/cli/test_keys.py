@@ -9,6 +9,7 @@ import pytest
 
 from stream_app import keyfile
 from stream_app.cli import main
+from stream_app.signing import SigningKey
 
 DAY = "86400000"
 
@@ -69,3 +70,27 @@ def test_erase_without_a_terminal_does_nothing(
     assert main(["keys", "erase", str(path), "--before", "5", "--epoch-ms", DAY]) == 2
     assert "--settled" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+def test_signing_keys_are_made_listed_and_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As private as noise keys; `public` prints the public half alone, `list` tells the two sorts apart."""
+    path, noise = tmp_path / "signing", tmp_path / "noise"
+    assert main(["keys", "new", str(path), "--signing", "--json"]) == 0
+    key = SigningKey.load(path)
+    assert json.loads(capsys.readouterr().out) == {"file": str(path), "fingerprint": key.fingerprint, "signs": "heads"}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert main(["keys", "new", str(path), "--signing"]) == 2
+    assert main(["keys", "new", str(noise)]) == 0
+    capsys.readouterr()
+    assert main(["keys", "list", str(path), str(noise)]) == 0
+    listed = capsys.readouterr().out
+    assert f"{path}: signing key {key.fingerprint}" in listed
+    assert f"{noise}: key {keyfile.load(noise).fingerprint}, first epoch 0" in listed
+    assert main(["keys", "public", str(path)]) == 0
+    public = capsys.readouterr().out
+    assert public == key.public_pem()
+    assert "PRIVATE" not in public
+    assert main(["keys", "public", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["public"] == public
+    assert main(["keys", "public", str(noise)]) == 2
+    assert "--signing" in capsys.readouterr().err

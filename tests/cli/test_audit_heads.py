@@ -1,0 +1,186 @@
+"""``audit`` with signed heads, and the proof of one series, from files: what each asks for, says and exits with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from stream_app.cli import main
+from stream_app.signing import SigningKey
+from tests.audit.signed import Signer, Story, heads_in, tell_story
+
+SERIES = "home-uniform"
+
+
+@pytest.fixture
+def story() -> Story:
+    """Return six signed series."""
+    return tell_story()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, story: Story) -> Path:
+    """Return a folder with the story's ledger, heads and public key."""
+    write(tmp_path / "ledger.jsonl", story.ledger())
+    write(tmp_path / "heads.jsonl", story.sign(Signer()))
+    (tmp_path / "key.pem").write_text(SigningKey(Signer().private).public_pem())
+    return tmp_path
+
+
+def write(path: Path, lines: list[bytes]) -> None:
+    """Write lines."""
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def audit(folder: Path, *words: str) -> int:
+    """Audit the folder's ledger with its heads."""
+    files = ["--ledger", f"{folder}/ledger.jsonl", "--heads", f"{folder}/heads.jsonl"]
+    return main(["audit", *files, "--public-key", f"{folder}/key.pem", *words])
+
+
+def test_a_signed_ledger_holds(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    """The verdict stands first; how far the heads reach and what cannot be seen stands at the end."""
+    assert audit(folder) == 0
+    said = capsys.readouterr().out
+    unsigned = len(story.ledger()) - sum(map(story.signed, story.written))
+    assert said.startswith("HOLDS: no findings\n")
+    assert "signed heads 8 of 2 partitions, 0 held by the witness" in said
+    assert f"{unsigned} entries follow the last heads: what is cut off there cannot be seen" in said
+    assert "without a witness" in said
+    assert audit(folder, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["heads"]["unsigned"] == unsigned
+    assert document["holds"] is True
+
+
+def test_a_shortened_ledger_does_not(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    """The finding names the series and the first entry that is gone; without heads the ledger passes."""
+    written = story.written[SERIES].copy()
+    del written.entries[5:]
+    write(folder / "ledger.jsonl", story.ledger({SERIES: written}))
+    assert main(["audit", "--ledger", f"{folder}/ledger.jsonl"]) == 0
+    capsys.readouterr()
+    assert audit(folder, "--json") == 1
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["code"], finding["series"], finding["sequence"]) == (
+        "signed-missing",
+        SERIES,
+        story.rounds[1][SERIES],
+    )
+
+
+def test_a_witness_is_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Heads that were cut off show by those kept elsewhere."""
+    (folder / "witness.jsonl").write_bytes((folder / "heads.jsonl").read_bytes())
+    assert audit(folder, "--witness", f"{folder}/witness.jsonl") == 0
+    assert "8 held by the witness" in capsys.readouterr().out
+    lines = (folder / "heads.jsonl").read_bytes().splitlines()
+    write(folder / "heads.jsonl", lines[: next(index for index, head in heads_in(lines) if head["number"] == 3) + 1])
+    assert audit(folder, "--witness", f"{folder}/witness.jsonl") == 1
+    assert "witness  -  the witness holds head" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl"], "--public-key"),
+        (["--ledger", "ledger.jsonl", "--heads", "--public-key", "key.pem"], "name their FILE"),
+        (["--ledger", "ledger.jsonl", "--public-key", "key.pem"], "give --heads"),
+        (["--ledger", "ledger.jsonl", "--witness", "heads.jsonl"], "give --heads"),
+        (["--ledger", "ledger.jsonl", "--heads", "none", "--public-key", "key.pem"], "none: No such file"),
+        (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "none"], "none: No such file"),
+        (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "heads.jsonl"], "keys public"),
+        (["--prove", SERIES, "--heads", "heads.jsonl"], "--out FILE"),
+        (["--prove", SERIES, "--out", "proof.json"], "--heads"),
+        (["--prove", "home", "--heads", "heads.jsonl", "--out", "proof.json"], "no entry of series"),
+        (["--prove", SERIES, "--heads", "heads.jsonl", "--out", "none/proof"], "No such file"),
+        (["--proof", "key.pem", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "not JSON"),
+        (["--proof", "heads.jsonl", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "audit --prove"),
+        (["--proof", "none", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "none: No such file"),
+        (["--proof", "none", "--public-key", "key.pem"], "--ledger FILE"),
+    ],
+)
+def test_what_cannot_be_used_exits_2(
+    folder: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is printed as a report, and the error names what is to be mended."""
+    monkeypatch.chdir(folder)
+    assert main(["audit", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+
+
+def prove(folder: Path, series: str) -> dict[str, Any]:
+    """Write the proof of a series and return it."""
+    out = folder / "proof.json"
+    assert main(["audit", "--prove", series, "--heads", f"{folder}/heads.jsonl", "--out", str(out)]) == 0
+    document: dict[str, Any] = json.loads(out.read_bytes())
+    return document
+
+
+def checked(folder: Path, *words: str) -> int:
+    """Check the proof against the one entry that lies beside it."""
+    files = [
+        "--proof",
+        f"{folder}/proof.json",
+        "--ledger",
+        f"{folder}/entry.jsonl",
+        "--public-key",
+        f"{folder}/key.pem",
+    ]
+    return main(["audit", *files, *words])
+
+
+def test_a_proof_needs_one_entry_and_the_key(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    """The proof of every series is of its last signed entry, and holds with that entry alone."""
+    for series, written in story.written.items():
+        document = prove(folder, series)
+        count = story.signed(series)
+        assert document["leaf"] == [series, count, written.entries[count - 1]["hash"]]
+        write(folder / "entry.jsonl", [written.lines()[count - 1]])
+        capsys.readouterr()
+        assert checked(folder) == 0
+        assert capsys.readouterr().out.startswith("HOLDS\n")
+        write(folder / "entry.jsonl", written.lines())
+        assert checked(folder, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["holds"] is True
+
+
+def test_a_false_proof_does_not_hold(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another entry, another leaf, path, place or head, another key: each is found by its name."""
+    true = prove(folder, SERIES)
+    count = story.signed(SERIES)
+    lines = story.written[SERIES].lines()
+    entry = lines[count - 1]
+    forged = orjson.loads(entry)
+    forged["key"] = "f" * 16
+    for ledger, code in (
+        ([], "signed-missing"),
+        ([lines[0]], "signed-missing"),
+        ([orjson.dumps(forged)], "signed-differs"),
+    ):
+        write(folder / "entry.jsonl", ledger)
+        assert checked(folder) == 1
+        assert code in capsys.readouterr().out
+    write(folder / "entry.jsonl", [entry])
+    head = true["head"]
+    for changed, code in (
+        ({"index": true["index"] + 1}, "head-leaves"),
+        ({"path": true["path"][:-1]}, "head-leaves"),
+        ({"path": [*true["path"], "ab" * 32]}, "head-leaves"),
+        ({"leaf": [SERIES, count - 1, true["leaf"][2]]}, "head-leaves"),
+        ({"head": {**head, "root": "ab" * 32}}, "head-signature"),
+        ({"head": {**head, "time": head["time"] + 1}}, "head-signature"),
+        ({"head": {**head, "key": "ab" * 8}}, "head-signature"),
+    ):
+        (folder / "proof.json").write_bytes(orjson.dumps({**true, **changed}))
+        assert checked(folder, "--json") == 1
+        found = {finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]}
+        assert code in found
+    (folder / "proof.json").write_bytes(orjson.dumps(true))
+    (folder / "key.pem").write_text(SigningKey(Signer(bytes(32)).private).public_pem())
+    assert checked(folder) == 1
+    assert "head-signature" in capsys.readouterr().out

@@ -1,0 +1,248 @@
+"""Signed heads of a live worker: at intervals and at its end, through kills, zombies and half-written ones."""
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from stream_app.cli import main
+from stream_app.head import Foliage, Head
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.producer import PartitionProducer
+from stream_app.signing import SigningKey
+from stream_app.wire import NO_HASH
+from tests.kafka.installation import Installation, readings
+
+OFTEN = "300"
+SELDOM = "600000"
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test, with a signing key."""
+    key = SigningKey.create(tmp_path / "signing.key")
+    (tmp_path / "public.pem").write_text(key.public_pem())
+    name = request.node.name.replace("test_", "").replace("_", "-")
+    return Installation(broker, tmp_path, name, more={"signing_key_file": str(tmp_path / "signing.key")})
+
+
+def config(installation: Installation) -> str:
+    """Write the settings of an auditor, who has no key, and return their file."""
+    file = installation.folder / "audit.toml"
+    file.write_text(
+        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
+        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
+    )
+    return str(file)
+
+
+def audit(installation: Installation, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Audit the topics with their heads; return the report."""
+    capsys.readouterr()
+    key = str(installation.folder / "public.pem")
+    code = main(["audit", "--config", config(installation), "--heads", "--public-key", key, "--json", *words])
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == (0 if report["holds"] else 1)
+    return report
+
+
+def heads(installation: Installation) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the committed heads with the partition that they lie on."""
+    for record in installation.read(installation.names.heads):
+        document = json.loads(record.value)
+        if document["type"] == "head":
+            yield record.partition, document
+
+
+def test_heads_cover_all_when_the_worker_stops(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """Heads come at intervals and last at the end; a live audit holds at any moment, and one series has its proof."""
+    total = installation.send(readings(500))
+    with installation.worker(head_interval_ms=OFTEN) as worker:
+        worker.await_committed(total)
+        for start in (500, 1000, 1500):
+            total += installation.send(readings(500, start=start))
+            assert audit(installation, capsys)["findings"] == []
+        worker.await_committed(total)
+        time.sleep(1)
+        assert len({document["time"] for _, document in heads(installation)}) > installation.partitions
+        total += installation.send(readings(40, start=2000))
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    report = audit(installation, capsys)
+    assert report["findings"] == []
+    assert (report["heads"]["partitions"], report["heads"]["unsigned"]) == (installation.partitions, 0)
+    _prove(installation)
+
+
+def _prove(installation: Installation) -> None:
+    folder, key = installation.folder, str(installation.folder / "public.pem")
+    proof = ["--prove", "home-7", "--heads", "--out", f"{folder}/proof.json"]
+    assert main(["audit", "--config", config(installation), *proof]) == 0
+    mine = [record.value for record in installation.read(installation.names.ledger) if record.key == b"home-7"]
+    (folder / "entry.jsonl").write_bytes(mine[-1])
+    words = ["--proof", f"{folder}/proof.json", "--ledger", f"{folder}/entry.jsonl", "--public-key", key]
+    assert main(["audit", *words]) == 0
+
+
+def test_an_idle_partition_signs_in_time(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing more has to come for the last change to be signed."""
+    total = installation.send(readings(100))
+    with installation.worker(head_interval_ms=OFTEN) as worker:
+        worker.await_committed(total)
+        deadline = time.monotonic() + 20
+        while audit(installation, capsys)["heads"]["unsigned"]:
+            assert time.monotonic() < deadline
+        written = len(list(heads(installation)))
+        time.sleep(1)
+        assert len(list(heads(installation))) == written, "nothing changed, and a head was written"
+        worker.stop()
+    assert len(list(heads(installation))) == written
+
+
+def test_an_old_ledger_is_signed_from_its_start(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a key the worker says so and signs nothing; with one, the first head covers all that there is."""
+    total = installation.send(readings(600))
+    keyless = Installation(installation.broker, installation.folder, installation.name)
+    with keyless.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    assert "no heads are signed (signing_key_file)" in worker.log.read_text()
+    assert list(heads(installation)) == []
+    assert [finding["code"] for finding in audit(installation, capsys)["findings"]] == ["head-missing"]
+    with installation.worker(head_interval_ms=SELDOM) as worker:
+        worker.await_log("owns partitions")
+        deadline = time.monotonic() + 20
+        while len(list(heads(installation))) < installation.partitions:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        worker.process.kill()
+    report = audit(installation, capsys)
+    assert (report["findings"], report["heads"]["unsigned"]) == ([], 0)
+
+
+def test_a_killed_worker_leaves_no_gap(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two workers, one of them killed four times at any moment: heads follow each other, and at the end cover all."""
+    draw = np.random.default_rng(5)
+    total = installation.send(readings(1000))
+    with installation.worker("b", head_interval_ms=OFTEN) as other:
+        for number in range(1, 5):
+            with installation.worker("a", head_interval_ms=OFTEN) as worker:
+                worker.await_log("owns partitions")
+                total += installation.send(readings(1000, start=1000 * number))
+                time.sleep(float(draw.uniform(0, 3)))
+                worker.process.kill()
+        other.await_committed(total)
+        assert other.stop() == 0
+    installation.answered_once()
+    report = audit(installation, capsys)
+    assert (report["findings"], report["heads"]["unsigned"]) == ([], 0)
+    for partition in range(installation.partitions):
+        numbers = [document["number"] for place, document in heads(installation) if place == partition]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_kill_between_batch_and_head_loses_nothing(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was committed and not signed is found in the ledger again; a head that was half written does not count."""
+    total = installation.send(readings(600))
+    with installation.worker(head_interval_ms=SELDOM) as worker:
+        worker.await_committed(total)
+        worker.process.kill()
+    before = audit(installation, capsys)
+    assert before["findings"] == []
+    assert before["heads"]["unsigned"] == before["entries"]
+    asyncio.run(_half_a_head(installation))
+    total += installation.send(readings(100, start=600))
+    with installation.worker(head_interval_ms=SELDOM) as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    report = audit(installation, capsys)
+    assert (report["findings"], report["heads"]["unsigned"]) == ([], 0)
+
+
+async def _half_a_head(installation: Installation) -> None:
+    """Leave a head's transaction open, as a worker does that dies before the commit."""
+    producer = await PartitionProducer.open(installation.settings(), 0)
+    pages = producer.pages()
+    pages.append(None, b'{"type":"leaves"}', 1, [])
+    await producer.begin()
+    await producer.send(installation.names.heads, pages)
+    await producer.stop()
+
+
+def test_a_zombie_signs_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """A worker asleep past its session has changes left to sign; awake, it is fenced, and the chain stays one."""
+    total = installation.send(readings(1000))
+    with (
+        installation.worker("a", head_interval_ms=SELDOM) as sleeper,
+        installation.worker("b", head_interval_ms=SELDOM) as other,
+    ):
+        sleeper.await_committed(total)
+        sleeper.process.send_signal(signal.SIGSTOP)
+        total += installation.send(readings(1000, start=1000))
+        other.await_committed(total)
+        sleeper.process.send_signal(signal.SIGCONT)
+        total += installation.send(readings(500, start=2000))
+        other.await_committed(total)
+        assert sleeper.stop() == 0
+        assert other.stop() == 0
+    installation.answered_once()
+    report = audit(installation, capsys)
+    assert (report["findings"], report["heads"]["unsigned"]) == ([], 0)
+
+
+def test_a_damaged_head_stops_the_partition(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """The worker builds on no head that it did not sign, and on none that covers more than there is."""
+    total = installation.send(readings(100))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    witness = installation.folder / "witness.jsonl"
+    capsys.readouterr()
+    assert main(["read", "heads", "--without-leaves", "--config", config(installation)]) == 0
+    witness.write_text(capsys.readouterr().out)
+    report = audit(installation, capsys, "--witness", str(witness))
+    assert (report["findings"], report["heads"]["witnessed"]) == ([], report["heads"]["heads"])
+
+    key = SigningKey.load(installation.folder / "signing.key")
+    names = installation.names
+    far = Head(names.ledger, 0, 2, 9, 10**12, 10**6, 0, Foliage(0, 9).root, NO_HASH, key.fingerprint).encode(key)
+    for record, reason in ((far.replace(b'"number":9', b'"number":8'), "head-damaged"), (far, "ledger-short")):
+        asyncio.run(_send_head(installation, record))
+        with installation.worker(exit_when_stopped="any") as worker:
+            assert worker.await_end() == 1
+        assert f"({reason})" in worker.log.read_text()
+    codes = {finding["code"] for finding in audit(installation, capsys)["findings"]}
+    assert codes == {"head-missing", "head-signature", "head-order"} | codes & {"head-chain"}
+
+
+async def _send_head(installation: Installation, record: bytes) -> None:
+    """Write a record into the heads, as only who may write to the topic can."""
+    producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
+    await producer.start()
+    await producer.send_and_wait(installation.names.heads, record, partition=0)
+    await producer.stop()
+
+
+def test_heads_are_read_as_they_are(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """`read heads` prints the records; what does not fit heads is refused by name."""
+    total = installation.send(readings(100))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    capsys.readouterr()
+    assert main(["read", "heads", "--config", config(installation)]) == 0
+    lines = capsys.readouterr().out.encode().splitlines()
+    assert sorted(lines) == sorted(record.value for record in installation.read(installation.names.heads))
+    assert main(["read", "heads", "--series", "home-1", "--config", config(installation)]) == 2
+    assert "--prove" in capsys.readouterr().err
+    assert main(["read", "ledger", "--without-leaves", "--config", config(installation)]) == 2
+    assert "--without-leaves" in capsys.readouterr().err
