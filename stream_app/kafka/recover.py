@@ -12,6 +12,7 @@ from typing import Any
 from stream_app import rows, wire
 from stream_app.context import Context
 from stream_app.kafka import group
+from stream_app.kafka.abandoned import abandoned, adopt
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.row import PartitionRow
@@ -54,7 +55,7 @@ class Recovery:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises:
-            PartitionStoppedError: if input is lost and that was not accepted.
+            PartitionStoppedError: if input is lost and that was not accepted, or with it the only way to a release.
             RebuildError: if the ledger does not follow from itself.
         """
         producer = await PartitionProducer.open(self._settings, partition)
@@ -62,6 +63,8 @@ class Recovery:
             async with LogReader.opened(self._settings, "read_committed") as ledger:
                 found, last_input = await self._fold(ledger, partition, progress)
             next_offset = await self._next_offset(partition, last_input, accept_lost_input=accept_lost_input)
+            if accept_lost_input:
+                found |= await self._adopted(producer, partition, next_offset, found)
             ledger_offset = await self._covered(partition, found)
             row = PartitionRow(
                 topic=self._facts[self._names.events].id,
@@ -110,6 +113,16 @@ class Recovery:
                 remedy="Give --accept-lost-input to go on behind them",
             )
         return max(next_offset, first)
+
+    async def _adopted(
+        self, producer: PartitionProducer, partition: int, before: int, found: Mapping[str, SeriesRow]
+    ) -> dict[str, SeriesRow]:
+        """Return the rows that abandoned entries move on, once those are committed."""
+        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            left = await abandoned(reader, self._context, self._names, partition, before, found)
+        if left.entries:
+            await adopt(producer, self._names, left)
+        return left.rows
 
     async def _covered(self, partition: int, found: Mapping[str, SeriesRow]) -> int:
         """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from stream_app import keyfile
+from stream_app.cli import main
 from stream_app.kafka import group
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.log import Isolation, LogReader
@@ -147,18 +148,29 @@ class Installation:
         finally:
             await admin.close()
 
-    def forget_events(self, before: int) -> None:
-        """Delete the events below this offset, as retention does."""
-        asyncio.run(self._forget_events(before))
+    def forget_events(self, before: int, partitions: Sequence[int] = ()) -> None:
+        """Delete the events of these partitions (all when none is named) below an offset, as retention does."""
+        asyncio.run(self._forget_events(before, partitions or range(self.partitions)))
 
-    async def _forget_events(self, before: int) -> None:
+    async def _forget_events(self, before: int, partitions: Sequence[int]) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
         await admin.start()
-        tps = [TopicPartition(self.names.events, partition) for partition in range(self.partitions)]
+        tps = [TopicPartition(self.names.events, partition) for partition in partitions]
         try:
             await admin.delete_records({tp: RecordsToDelete(before_offset=before) for tp in tps})
         finally:
             await admin.close()
+
+    def command(self, name: str, *options: str) -> int:
+        """Run a command of the program with the installation's settings; return its exit code."""
+        policies, config = self.folder / "policies.jsonl", self.folder / "command.toml"
+        policies.write_text(json.dumps(self.policy))
+        config.write_text(
+            f'bootstrap_servers = "{self.broker.bootstrap_servers}"\napplication = "{self.name}"\n'
+            f'prefix = "{self.name}"\npartitions = {self.partitions}\n'
+            f'key_file = "{self.folder / "key"}"\npolicies_file = "{policies}"\n'
+        )
+        return main([name, "--config", str(config), "--json", *options])
 
     def answered_once(self) -> None:
         """Check that every input has exactly one answer, and that nothing uncommitted differs from it."""

@@ -13,7 +13,7 @@ from stream_app.cli import main
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.routing import router
-from tests.kafka.installation import POLICY, START_MS, Installation, readings
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
 
 
 @pytest.fixture
@@ -32,8 +32,10 @@ def ledger_of(installation: Installation, events: list[dict[str, Any]]) -> list[
     return [json.loads(line) for line in (folder / "tail" / "ledger.jsonl").read_bytes().splitlines()]
 
 
-async def abort_entries(installation: Installation, partition: int, offset: int, entries: list[dict[str, Any]]) -> None:
-    """Leave ledger entries behind as a worker does that dies before its commit."""
+async def abort_entries(
+    installation: Installation, partition: int, offset: int, entries: list[dict[str, Any]], *releases: bytes
+) -> None:
+    """Leave ledger entries and releases behind as a worker does that dies before its commit."""
     producer = await PartitionProducer.open(installation.settings(), partition)
     pages = producer.pages()
     for entry in entries:
@@ -41,6 +43,12 @@ async def abort_entries(installation: Installation, partition: int, offset: int,
         pages.append(entry["series"].encode(), value, START_MS, [("input", b"%d" % offset)])
     await producer.begin()
     await producer.send(installation.names.ledger, pages)
+    if releases:
+        pages = producer.pages()
+        for release in releases:
+            series = json.loads(release)["series"].encode()
+            pages.append(series, release, START_MS, [("input", b"%d" % offset)])
+        await producer.send(installation.names.releases, pages)
     await producer.abort()
     await producer.stop()
 
@@ -78,6 +86,62 @@ def test_aborted_entries_bind(installation: Installation) -> None:
     assert "adopted: the configuration has fingerprint" in worker.log.read_text()
 
 
+HOURS = 2
+"""Steps of home-999 whose entries are abandoned."""
+
+
+def abandon(installation: Installation, released: int) -> tuple[int, list[dict[str, Any]], list[bytes]]:
+    """Abort entries and some releases, lose their input; return the number of inputs, the entries, all releases."""
+    total = installation.send(readings(400))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.stop()
+    partition = router(installation.partitions)(b"home-999")
+    offset = sum(record.partition == partition for record in installation.read(installation.names.events))
+    lost = later_readings(0, HOURS)
+    entries = ledger_of(installation, lost)
+    releases = (installation.folder / "tail" / "releases.jsonl").read_bytes().splitlines()
+    asyncio.run(abort_entries(installation, partition, offset, entries, *releases[:released]))
+    total += installation.send(lost)
+    installation.forget_events(offset + HOURS, [partition])
+    with installation.worker(exit_when_stopped="any") as worker:
+        assert worker.await_end() == 1
+    assert "input-lost" in worker.log.read_text()
+    return total, entries, releases
+
+
+def later_readings(start: int, end: int) -> list[dict[str, Any]]:
+    """Return events of home-999 for these hours."""
+    return [
+        {"series": "home-999", "timestamp": START_MS + hour * HOUR_MS, "value": hour % 7} for hour in range(start, end)
+    ]
+
+
+def test_abandoned_entries_are_adopted(installation: Installation) -> None:
+    """Aborted entries whose input is lost stay spent: the chain goes on behind them, and the audit holds."""
+    total, entries, releases = abandon(installation, released=HOURS)
+    assert installation.command("recover", "--accept-lost-input") == 0
+    total += installation.send(later_readings(0, HOURS + 1))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    chain = [record.value for record in installation.read(installation.names.ledger) if record.key == b"home-999"]
+    assert [json.loads(entry) for entry in chain[:-1]] == entries
+    assert [json.loads(entry)["sequence"] for entry in chain] == [1, 2, 3, 4]
+    found = [record.value for record in installation.read(installation.names.releases) if record.key == b"home-999"]
+    assert found[:-1] == releases, "the lost steps were not decided again: their records are duplicates"
+    assert installation.command("audit") == 0
+
+
+def test_abandoned_entry_without_its_release_stops(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its hash may have told the release, so it binds; the state behind it is unknown: recovery says so."""
+    abandon(installation, released=HOURS - 1)
+    assert installation.command("recover", "--accept-lost-input") == 2
+    assert "release-lost" in capsys.readouterr().err
+
+
 def test_stolen_producer_is_opened_again(installation: Installation) -> None:
     """Fenced while the group still counts it as the owner, a worker reads everything back and goes on."""
     total = installation.send(readings(400))
@@ -105,7 +169,7 @@ def test_broker_killed_midway(tmp_path: Path) -> None:
         with installation.worker() as worker:
             worker.await_committed(200)
             os.kill(broker.pid, signal.SIGKILL)
-            worker._await(lambda: not broker.answers(), "silence", 10)  # noqa: SLF001
+            worker._await(lambda: LocalBroker.find(tmp_path / "kafka") is None, "death", 30)  # noqa: SLF001
             with LocalBroker.start(tmp_path / "kafka") as again:
                 installation.broker = again
                 worker.await_committed(total)

@@ -24,18 +24,6 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     return Installation(broker, tmp_path, name)
 
 
-def recover(installation: Installation, *options: str) -> int:
-    """Run `recover` with the installation's settings."""
-    policies, config = installation.folder / "policies.jsonl", installation.folder / "recover.toml"
-    policies.write_text(json.dumps(installation.policy))
-    config.write_text(
-        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
-        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
-        f'key_file = "{installation.folder / "key"}"\npolicies_file = "{policies}"\n'
-    )
-    return main(["recover", "--config", str(config), "--json", *options])
-
-
 def test_topics_hold_what_replay_computes(installation: Installation) -> None:
     """Releases and ledger are byte for byte those of `replay`, per series; rejects name the same records."""
     events = [*readings(2_000), {"series": "car-1", "timestamp": 5, "value": 1}, {"series": "home-1", "timestamp": 1}]
@@ -105,7 +93,7 @@ def test_lost_changelog_stops_until_recovered(installation: Installation) -> Non
         assert worker.await_end() == 1
     assert "row-missing" in worker.log.read_text()
     assert "recover" in worker.log.read_text()
-    assert recover(installation) == 0
+    assert installation.command("recover") == 0
     with installation.worker() as worker:
         worker.await_committed(total)
         worker.stop()
@@ -128,7 +116,7 @@ def test_lost_input_stops_until_accepted(installation: Installation) -> None:
     with installation.worker(exit_when_stopped="any") as worker:
         assert worker.await_end() == 1
     assert "input-lost" in worker.log.read_text()
-    assert recover(installation, "--accept-lost-input") == 0
+    assert installation.command("recover", "--accept-lost-input") == 0
     with installation.worker() as worker:
         worker.await_committed(total)
         assert worker.stop() == 0
