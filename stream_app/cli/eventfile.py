@@ -14,9 +14,10 @@ INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 """Beyond it, no timestamp and no count."""
 
 
-def add_mapping(parser: argparse.ArgumentParser) -> None:
-    """Declare FILE and the mapping of CSV columns."""
-    parser.add_argument("file", type=Path, help="JSON Lines of event records, or CSV (by its ending, .csv)")
+def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    """Declare FILE, which may be left away unless it is ``needed``, and the mapping of CSV columns."""
+    text = "JSON Lines of event records, or CSV (by its ending, .csv)"
+    parser.add_argument("file", type=Path, nargs=None if needed else "?", help=text)
     series = parser.add_mutually_exclusive_group()
     series.add_argument("--series", help="CSV: the series of all rows")
     series.add_argument("--series-column", metavar="COLUMN", help="CSV: the column of the series")

@@ -16,7 +16,7 @@ INPUTS = ("observation", "policy", "landmarks", "close")
 HEADS = ("leaves", "head")
 OUTPUTS = ("release", "ledger-entry", "reject", *HEADS)
 RECORDS = INPUTS + OUTPUTS
-DOCUMENTS = (*RECORDS, "proof")
+DOCUMENTS = (*RECORDS, "proof", "correlation")
 """Records, and what is a file of its own."""
 SUFFIX = ".v1.schema.json"
 

@@ -60,13 +60,16 @@ class Strength(NamedTuple):
     """The limit of the loss function: what one step hands on of any loss; None where there is none."""
     unbounded_from: float | None
     """The constant epsilon from which on the loss grows for ever; None where it never does."""
+    carried_of_one: float
+    """What one step hands on of a loss of 1."""
 
     @classmethod
     def of(cls, envelope: Envelope) -> "Strength":
         """Return the strength of the matrix of an envelope."""
         if not envelope.vertices:
-            return cls(0.0, 0.0, None)
+            return cls(0.0, 0.0, None, 0.0)
         base, gain = envelope.vertices[-1]
+        distance, of_one = envelope.vertices[0].gain, envelope.carried(1.0)
         if base == 0:
-            return cls(envelope.vertices[0].gain, None, -log(gain))
-        return cls(envelope.vertices[0].gain, log1p(gain / base), None)
+            return cls(distance, None, -log(gain), of_one)
+        return cls(distance, log1p(gain / base), None, of_one)

@@ -17,7 +17,7 @@ def matrix_of(document: object) -> TransitionMatrix:
     """
     if isinstance(document, list):
         return TransitionMatrix.dense(document)
-    if not isinstance(document, Mapping) or document.keys() != {"states", "entries"}:
+    if not isinstance(document, Mapping) or not document.keys() >= {"states", "entries"}:
         remedy = 'write a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}'
         raise MatrixError(None, "is neither a list of rows nor states and entries", remedy)
     states, entries = document["states"], document["entries"]

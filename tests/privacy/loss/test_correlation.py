@@ -55,15 +55,17 @@ def test_both_directions_have_the_same_states() -> None:
 def test_measures_of_strength() -> None:
     """Known cases, and what the measures say of the loss function."""
     strength = Strength.of(Envelope.of(TransitionMatrix.dense([[0.8, 0.2], [0, 1]])))
-    assert strength == Strength(0.8, None, -math.log(0.8))
+    assert strength[:3] == (0.8, None, -math.log(0.8))
+    assert strength.carried_of_one == pytest.approx(math.log(0.8 * math.expm1(1) + 1))
     strength = Strength.of(Envelope.of(TransitionMatrix.dense([[0.8, 0.2], [0.1, 0.9]])))
     assert (strength.distance, strength.most_carried) == pytest.approx((0.7, math.log(8)))
     assert strength.unbounded_from is None
-    assert Strength.of(Envelope.of(None)) == Strength(0, 0, None)
+    assert Strength.of(Envelope.of(None)) == Strength(0, 0, None, 0)
     for sort, rows in matrices(120, 8, seed=51):
         envelope = Envelope.of(TransitionMatrix.of(rows))
-        distance, most, unbounded_from = Strength.of(envelope)
+        distance, most, unbounded_from, of_one = Strength.of(envelope)
         assert distance == pytest.approx(max(np.abs(one - other).sum() / 2 for one in rows for other in rows)), sort
+        assert of_one == envelope.carried(1.0), sort
         if most is not None:
             assert envelope.carried(5000.0) == pytest.approx(most, rel=1e-12), sort
         if unbounded_from is not None and unbounded_from > 0:
