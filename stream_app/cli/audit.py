@@ -9,7 +9,7 @@ from stream_app.audit import Auditor
 from stream_app.audit.reader import dump
 from stream_app.cli.attested import add_head_arguments, trusted_keys
 from stream_app.cli.audited_files import FileSource
-from stream_app.cli.drawn import add_drawing_arguments, draw, look
+from stream_app.cli.drawn import add_drawing_arguments, asked, draw, look
 
 if TYPE_CHECKING:
     from stream_app.cli.audited_topics import TopicSource
@@ -57,10 +57,17 @@ def run(arguments: argparse.Namespace) -> int:
         keys=trusted_keys(arguments),
         topic=source.topic,
     )
+    question = asked(arguments)
     report = auditor.finish(source.read(auditor))
-    if arguments.html is not None or arguments.picture is not None:
-        draw(arguments, report, look(arguments, auditor, source))
-    print(dump(report.document()) if arguments.json else report.text())
+    document, text = report.document(), report.text()
+    if question is not None or arguments.html is not None or arguments.picture is not None:
+        seen = look(arguments, auditor, source)
+        statement = None if question is None else question.answer(seen.standings, seen.curves)
+        draw(arguments, report, seen, statement)
+        if statement is not None:
+            document |= statement.document()
+            text = "\n".join([text, *statement.lines()])
+    print(dump(document) if arguments.json else text)
     return 0 if report.holds else 1
 
 

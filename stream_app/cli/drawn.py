@@ -1,4 +1,4 @@
-"""The part of ``audit`` that takes a second look at the ledger: page, picture, temporal loss, composition."""
+"""The part of ``audit`` that takes a second look at the ledger: for its page, its picture, and what series lost."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
 from stream_app.audit.canvas import PlotError, picture, svg
 from stream_app.audit.curve import Curve, Curves
@@ -16,6 +17,8 @@ from stream_app.audit.standing import Standing
 from stream_app.cli import UsageError
 
 if TYPE_CHECKING:
+    from stream_app.accounting.statement import Statement
+    from stream_app.cli.accounted import Question
     from stream_app.cli.audited_files import FileSource
     from stream_app.cli.audited_topics import TopicSource
 
@@ -47,6 +50,37 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help=f"look closer at this series; repeat it for more (default: the {DRAWN} that lost most)",
     )
+    parser.add_argument(
+        "--correlation",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="temporal loss of these series under a correlation, as `correlate` writes it; with NAME, of those whose "
+        "policy names it so",
+    )
+    parser.add_argument(
+        "--compose", action="append", default=[], choices=LAWS, help="put losses together; repeat it for more"
+    )
+    parser.add_argument(
+        "--members", type=Path, metavar="FILE", help='for parallel-members: whose series is whose, {"series":"member"}'
+    )
+    parser.add_argument(
+        "--rate", type=float, metavar="X", help="for discounted-..: by how much a step's weight falls with its age"
+    )
+    parser.add_argument(
+        "--window", type=_window, default=2, metavar="W", help="for correlated: steps in a row (default: %(default)s)"
+    )
+
+
+def asked(arguments: argparse.Namespace) -> "Question | None":
+    """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError`."""
+    if not arguments.correlation and not arguments.compose:
+        if arguments.members is not None or arguments.rate is not None:
+            raise UsageError("--members, --rate: give --compose with them, which uses them")
+        return None
+    from stream_app.cli.accounted import question_of  # noqa: PLC0415 - numbers of many series need numpy, others do not
+
+    return question_of(arguments)
 
 
 def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> Look:
@@ -70,7 +104,7 @@ def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | 
     return Look(standings, curves.curves, flows)
 
 
-def draw(arguments: argparse.Namespace, report: Report, seen: Look, more: Sequence[Section] = ()) -> None:
+def draw(arguments: argparse.Namespace, report: Report, seen: Look, statement: "Statement | None") -> None:
     """Write what was asked for; raises `UsageError` when it cannot be drawn or written."""
     try:
         if arguments.picture is not None:
@@ -81,7 +115,12 @@ def draw(arguments: argparse.Namespace, report: Report, seen: Look, more: Sequen
             )
             picture(arguments.picture, draws)
         if arguments.html is not None:
-            arguments.html.write_text(page(report, [*_sections(seen), *more]), encoding="utf-8")
+            sections = _sections(seen)
+            if statement is not None:
+                from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - as of `asked`
+
+                sections += sections_of(statement)
+            arguments.html.write_text(page(report, sections), encoding="utf-8")
     except (PlotError, OSError) as error:
         raise UsageError(f"--html, --picture: {error}") from error
 
@@ -111,3 +150,10 @@ def _sections(seen: Look) -> list[Section]:
             svg(spends_over_time(seen.curves)),
         ),
     ]
+
+
+def _window(text: str) -> int:
+    """Return a number of steps; raises `argparse.ArgumentTypeError` unless it is above 0."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)

@@ -1,0 +1,75 @@
+"""Losses put together, of several series or of several steps: by which theorem, what it gives, and where it holds."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from stream_app.accounting.exposure import Exposure
+from stream_app.accounting.law import LAWS, Law
+from stream_app.accounting.steps import NANO, Steps
+from stream_app.audit.standing import Standing
+from stream_app.privacy.loss import composition
+
+
+class Composed(NamedTuple):
+    """One composition: over all series, or over the steps of one (`series`)."""
+
+    name: str
+    series: str | None
+    epsilon: float
+
+    @property
+    def law(self) -> Law:
+        """What it is a case of."""
+        return LAWS[self.name]
+
+    def document(self) -> dict[str, object]:
+        """Return it as the `--json` report has it."""
+        return {**self._asdict(), **self.law._asdict()}
+
+
+def over_series(name: str, standings: Iterable[Standing], member_of: Mapping[str, str]) -> Composed:
+    """Compose the losses of all series, by one of `OVER_SERIES`.
+
+    Raises:
+        composition.CompositionError: for a series without a member.
+    """
+    losses = {standing.series: standing.total_nano / NANO for standing in standings}
+    match name:
+        case "sequential":
+            epsilon = composition.sequential(tuple(losses.values()))
+        case "parallel-series":
+            epsilon = composition.parallel_series(losses)
+        case _:
+            epsilon = composition.parallel_members(losses, member_of)
+    return Composed(name, None, epsilon)
+
+
+def over_steps(name: str, steps: Steps, rate: float) -> Composed:
+    """Compose the steps of one series, by one of `OVER_STEPS` that needs no correlation; `rate` is a step's.
+
+    Raises:
+        composition.CompositionError: for a rate below 0.
+    """
+    laws: dict[str, Callable[[Sequence[float]], float]] = {
+        "sequential-steps": composition.sequential,
+        "discounted-exponential": lambda epsilons: composition.discounted_exponentially(epsilons, rate),
+        "discounted-hyperbolic": lambda epsilons: composition.discounted_hyperbolically(epsilons, rate),
+    }
+    return Composed(name, steps.series, laws[name](steps.epsilons))
+
+
+def over_window(exposure: Exposure, window: int) -> Composed:
+    """Compose the `window` steps in a row that lose most together; all steps, where there are fewer."""
+    epsilons, loss = exposure.steps.epsilons, exposure.loss
+    count = min(window, len(epsilons))
+    before = list(accumulate(epsilons, initial=0.0))
+
+    def together(last: int) -> float:
+        if count == 1:
+            return loss.total[last]
+        first = last - count + 1
+        return loss.backward[first] + loss.forward[last] + (before[last] - before[first + 1])
+
+    worst = max(range(count - 1, len(epsilons)), key=together)
+    return Composed("correlated", exposure.steps.series, composition.correlated(loss, epsilons, worst, count))

@@ -1,0 +1,73 @@
+"""What the HTML report shows of exposures and compositions."""
+
+from typing import Final
+
+from stream_app.accounting.plots import landmark_loss, temporal
+from stream_app.accounting.statement import Statement, moment
+from stream_app.audit.canvas import svg
+from stream_app.audit.page import Section, table
+from stream_app.audit.plots import name
+
+DRAWN: Final = 4
+"""Exposures with plots of their own; of each further one there is a row in the table."""
+
+
+def sections_of(statement: Statement) -> list[Section]:
+    """Return the sections, none for what was not asked; raises `PlotError` without matplotlib."""
+    sections = []
+    if statement.exposures:
+        sections.append(_exposures(statement))
+    for exposure in statement.exposures[:DRAWN]:
+        series = name(exposure.steps.series)
+        sections += [
+            Section(
+                f"Temporal loss of {series}",
+                "What all releases together tell, about the value at each step, an adversary who knows the correlation "
+                "and everybody else's values. Backward is from this release and those before, forward from this one "
+                "and those after; total counts the step's own spend once.",
+                svg(temporal(exposure)),
+            ),
+            Section(
+                f"Landmark loss of {series}",
+                "The landmarks and one step together, for each step. It is an estimate: it may lie below the true loss, "
+                "or above the sum over all steps, which holds whatever is correlated.",
+                svg(landmark_loss(exposure)),
+            ),
+        ]
+    if statement.composed:
+        sections.append(_composed(statement))
+    if statement.left_out:
+        rows = [(one.series, one.reason) for one in statement.left_out]
+        sections.append(Section("Series left out", "Nothing is said above about their steps.", table(_LEFT_OUT, rows)))
+    return sections
+
+
+_EXPOSED: Final = ("series", "correlation", "worst step (UTC)", "total", "backward", "forward", "landmark*", "all steps")
+_COMPOSED: Final = ("composition", "series", "theorem", "where", "epsilon")
+_LEFT_OUT: Final = ("series", "reason")
+
+
+def _exposures(statement: Statement) -> Section:
+    rows = []
+    for exposure in statement.exposures:
+        loss, worst = exposure.loss, exposure.worst
+        losses = (loss.total[worst], loss.backward[worst], loss.forward[worst])
+        others = (max(exposure.landmark), exposure.steps.sum)
+        figures = [f"{figure:.4g}" for figure in (*losses, *others)]
+        rows.append((exposure.steps.series, exposure.source, moment(exposure.steps.times_ms[worst]), *figures))
+    note = "In epsilon. * Landmarks and one step together, at most: an estimate, no bound. All steps: always valid."
+    return Section("Temporal loss under correlation", note, table(_EXPOSED, rows, numbers=5))
+
+
+def _composed(statement: Statement) -> Section:
+    rows = [
+        (
+            composed.name,
+            "all" if composed.series is None else composed.series,
+            composed.law.theorem,
+            f"{composed.law.kind}, where {composed.law.domain}",
+            f"{composed.epsilon:.6g}",
+        )
+        for composed in statement.composed
+    ]
+    return Section("Composition", "", table(_COMPOSED, rows, numbers=1))

@@ -1,0 +1,58 @@
+"""All that was computed beyond the audit, for a reader and for a program."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from stream_app.accounting.composed import Composed
+from stream_app.accounting.exposure import Exposure
+from stream_app.accounting.steps import LeftOut
+from stream_app.audit.report import quoted
+
+
+class Statement(NamedTuple):
+    """Exposures and compositions, each list in the order in which they were asked for."""
+
+    exposures: Sequence[Exposure]
+    composed: Sequence[Composed]
+    left_out: Sequence[LeftOut]
+
+    def document(self) -> dict[str, Any]:
+        """Return the members that it adds to the `--json` report."""
+        return {
+            "temporal": [exposure.document() for exposure in self.exposures],
+            "composition": [composed.document() for composed in self.composed],
+            "left_out": [one.document() for one in self.left_out],
+        }
+
+    def lines(self) -> list[str]:
+        """Return it as text, to follow the report."""
+        lines = []
+        for exposure in self.exposures:
+            lines += _exposed(exposure)
+        for composed in self.composed:
+            lines.append(_composed(composed))
+        return lines + [f"{quoted(one.series)} is left out: {one.reason}" for one in self.left_out]
+
+
+def moment(time_ms: int) -> str:
+    """Return a time in words, UTC."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _exposed(exposure: Exposure) -> list[str]:
+    steps, loss, worst = exposure.steps, exposure.loss, exposure.worst
+    return [
+        f"temporal loss of {quoted(steps.series)} under {quoted(exposure.source)}, {len(steps.times_ms)} steps",
+        f"  worst step {moment(steps.times_ms[worst])}: {loss.total[worst]:.6g} in all, "
+        f"{loss.backward[worst]:.6g} backward, {loss.forward[worst]:.6g} forward; it spent {steps.epsilons[worst]:.6g}",
+        f"  landmarks and one step: {max(exposure.landmark):.6g}, an estimate and no bound",
+        f"  all steps: {steps.sum:.6g}, always valid",
+    ]
+
+
+def _composed(composed: Composed) -> str:
+    law = composed.law
+    of = "all series" if composed.series is None else quoted(composed.series)
+    kind = "a bound" if law.kind == "bound" else "an estimate, no bound,"
+    return f"{composed.name} of {of}: {composed.epsilon:.9g}: {law.theorem}; {kind} where {law.domain}"

@@ -1,0 +1,68 @@
+"""The steps of one series in a row, those without event too: what every loss over time starts from."""
+
+from collections.abc import Sequence
+from math import fsum
+from typing import Final, NamedTuple
+
+from stream_app.audit.curve import Curve
+
+NANO: Final = 10**9
+MOST_STEPS: Final = 200_000
+"""Steps from the first release to the last; a series that spans more is left out, with the reason."""
+
+
+class Steps(NamedTuple):
+    """What each step from the first decided one to the last spent; 0 without a perturbed release."""
+
+    series: str
+    times_ms: range  # starts of the steps
+    epsilons: Sequence[float]
+    is_landmark: Sequence[bool]
+    correlation: str | None  # what its latest policy that names one names
+
+    @property
+    def sum(self) -> float:
+        """The sum of all epsilons: a bound whatever is correlated with what."""
+        return fsum(self.epsilons)
+
+    @property
+    def landmarks(self) -> list[int]:
+        """The places of the landmarks, from 0."""
+        return [place for place, landmark in enumerate(self.is_landmark) if landmark]
+
+
+class LeftOut(NamedTuple):
+    """A series about whose steps nothing is said, and why."""
+
+    series: str
+    reason: str
+
+    def document(self) -> dict[str, object]:
+        """Return it as the `--json` report has it."""
+        return self._asdict()
+
+
+def steps_of(curve: Curve) -> Steps | LeftOut:
+    """Return the steps of a series; a step decided under two policy versions counts both spends."""
+    if not curve.times_ms:
+        return LeftOut(curve.series, "nothing was decided")
+    if curve.omitted:
+        return LeftOut(curve.series, f"it has {curve.omitted} releases more than are kept")
+    if len(curve.steps_ms) != 1 or min(curve.steps_ms) < 1:
+        return LeftOut(curve.series, "its policy versions differ in step, or one is not known; steps are of one length")
+    (step_ms,) = curve.steps_ms
+    first = min(curve.times_ms) // step_ms * step_ms
+    count = (max(curve.times_ms) - first) // step_ms + 1
+    if count > MOST_STEPS:
+        return LeftOut(curve.series, f"it spans {count} steps of {step_ms} ms; at most {MOST_STEPS} are looked at")
+    epsilons = [0.0] * count
+    marked = [False] * count
+    for at_ms, spend_nano, landmark in zip(curve.times_ms, curve.spends_nano, curve.landmarks, strict=True):
+        place = (at_ms - first) // step_ms
+        epsilons[place] += max(0, spend_nano) / NANO
+        marked[place] |= bool(landmark)
+    for start_ms, end_ms in curve.spans_ms:  # those without event, too
+        begin, end = max(0, (start_ms - first) // step_ms), min(count, -((first - end_ms) // step_ms))
+        marked[begin:end] = [True] * (end - begin)
+    times_ms = range(first, first + count * step_ms, step_ms)
+    return Steps(curve.series, times_ms, epsilons, marked, curve.correlation)

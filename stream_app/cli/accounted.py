@@ -1,0 +1,97 @@
+"""The part of ``audit`` that goes beyond the ledger's own sums: temporal loss under a correlation, composition."""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from stream_app import correlationfile, wire
+from stream_app.accounting.composed import Composed, over_series, over_steps, over_window
+from stream_app.accounting.exposure import Exposure
+from stream_app.accounting.law import OVER_SERIES
+from stream_app.accounting.statement import Statement
+from stream_app.accounting.steps import LeftOut, Steps, steps_of
+from stream_app.audit.curve import Curve
+from stream_app.audit.standing import Standing
+from stream_app.cli import UsageError
+from stream_app.privacy.loss.composition import CompositionError
+from stream_app.privacy.loss.temporal import Adversary
+
+
+class Known(NamedTuple):
+    """An adversary, and the file that says what he knows."""
+
+    adversary: Adversary
+    source: str
+
+
+class Question(NamedTuple):
+    """What was asked for, read and checked before hours are spent on a ledger."""
+
+    known: Mapping[str, Known]  # by the policies' name for the correlation; "" for all other series
+    compositions: Sequence[str]
+    member_of: Mapping[str, str]
+    rate: float
+    window: int
+
+    def answer(self, standings: Iterable[Standing], curves: Sequence[Curve]) -> Statement:
+        """Return what was asked for, about the series of `curves` and, over series, of `standings`."""
+        found = [steps_of(curve) for curve in curves]
+        left_out = [one for one in found if isinstance(one, LeftOut)]
+        exposures = []
+        for steps in (one for one in found if isinstance(one, Steps)):
+            known = self.known.get(steps.correlation or "", self.known.get(""))
+            if known is not None:
+                exposures.append(Exposure.of(steps, known.adversary, known.source))
+            elif self.known:
+                left_out.append(LeftOut(steps.series, "no --correlation is named for it"))
+        composed: list[Composed] = []
+        try:
+            for name in self.compositions:
+                if name in OVER_SERIES:
+                    composed.append(over_series(name, standings, self.member_of))
+                elif name == "correlated":
+                    composed += [over_window(exposure, self.window) for exposure in exposures]
+                else:
+                    composed += [over_steps(name, steps, self.rate) for steps in found if isinstance(steps, Steps)]
+        except CompositionError as error:
+            raise UsageError(f"--members: {error}") from error
+        return Statement(exposures, composed, left_out)
+
+
+def question_of(arguments: argparse.Namespace) -> Question:
+    """Read what the arguments name; raises `UsageError` for what cannot be read or does not fit together."""
+    compositions = list(dict.fromkeys(arguments.compose))
+    known = _known(arguments.correlation)
+    if "correlated" in compositions and not known:
+        raise UsageError("--compose correlated: give --correlation FILE with it")
+    if ("parallel-members" in compositions) is not (arguments.members is not None):
+        raise UsageError("--compose parallel-members and --members FILE: one needs the other")
+    if any(name.startswith("discounted") for name in compositions) and arguments.rate is None:
+        raise UsageError("--compose discounted-..: give --rate with it, by how much a step's weight falls with its age")
+    member_of = {} if arguments.members is None else _member_of(arguments.members)
+    return Question(known, compositions, member_of, arguments.rate or 0.0, arguments.window)
+
+
+def _known(words: Sequence[str]) -> dict[str, Known]:
+    known = {}
+    for word in words:
+        name, _, file = word.rpartition("=")
+        try:
+            known[name] = Known(correlationfile.load(Path(file)).adversary(), Path(file).name)
+        except correlationfile.CorrelationFileError as error:
+            raise UsageError(f"--correlation {error}") from error
+    return known
+
+
+def _member_of(path: Path) -> dict[str, str]:
+    remedy = 'write one JSON object, {"series": "member", ..}'
+    try:
+        found = wire.load(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"--members {path}: {error.strerror}; name a file that can be read") from error
+    except ValueError as error:
+        raise UsageError(f"--members {path}: not JSON: {error}; {remedy}") from error
+    if not isinstance(found, dict) or not all(isinstance(member, str) for member in found.values()):
+        raise UsageError(f"--members {path}: no object of texts; {remedy}")
+    return found
