@@ -17,6 +17,7 @@ class Composed(NamedTuple):
     name: str
     series: str | None
     epsilon: float
+    asked: str = ""  # the parameter that the theorem was applied with
 
     @property
     def law(self) -> Law:
@@ -56,7 +57,8 @@ def over_steps(name: str, steps: Steps, rate: float) -> Composed:
         "discounted-exponential": lambda epsilons: composition.discounted_exponentially(epsilons, rate),
         "discounted-hyperbolic": lambda epsilons: composition.discounted_hyperbolically(epsilons, rate),
     }
-    return Composed(name, steps.series, laws[name](steps.epsilons))
+    asked = "" if name == "sequential-steps" else f"rate {rate:g} a step"
+    return Composed(name, steps.series, laws[name](steps.epsilons), asked)
 
 
 def over_window(exposure: Exposure, window: int) -> Composed:
@@ -72,4 +74,5 @@ def over_window(exposure: Exposure, window: int) -> Composed:
         return loss.backward[first] + loss.forward[last] + (before[last] - before[first + 1])
 
     worst = max(range(count - 1, len(epsilons)), key=together)
-    return Composed("correlated", exposure.steps.series, composition.correlated(loss, epsilons, worst, count))
+    epsilon = composition.correlated(loss, epsilons, worst, count)
+    return Composed("correlated", exposure.steps.series, epsilon, f"{count} steps in a row")

@@ -49,8 +49,8 @@ OVER_STEPS: Final[Mapping[str, Law]] = {
     ),
     "correlated": Law(
         "bound",
-        "the worst --window steps in a row together (Cao et al. 2018, theorem 4)",
-        "a Markov adversary who knows no more than the --correlation",
+        "the worst steps in a row together (Cao et al. 2018, theorem 4)",
+        "the adversary is a Markov one, who knows no more than the correlation",
     ),
 }
 """Of the steps of one series, those without event too."""

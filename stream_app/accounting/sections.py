@@ -24,13 +24,14 @@ def sections_of(statement: Statement) -> list[Section]:
                 f"Temporal loss of {series}",
                 "What all releases together tell, about the value at each step, an adversary who knows the correlation "
                 "and everybody else's values. Backward is from this release and those before, forward from this one "
-                "and those after; total counts the step's own spend once.",
+                "and those after; total counts the step's own spend once. Of many steps the largest losses are "
+                "drawn.",
                 svg(temporal(exposure)),
             ),
             Section(
                 f"Landmark loss of {series}",
-                "The landmarks and one step together, for each step. It is an estimate: it may lie below the true loss, "
-                "or above the sum over all steps, which holds whatever is correlated.",
+                "The landmarks and one step together, for each step. It is an estimate: it may lie below the true "
+                "loss, or above the sum over all steps, which holds whatever is correlated.",
                 svg(landmark_loss(exposure)),
             ),
         ]
@@ -42,7 +43,16 @@ def sections_of(statement: Statement) -> list[Section]:
     return sections
 
 
-_EXPOSED: Final = ("series", "correlation", "worst step (UTC)", "total", "backward", "forward", "landmark*", "all steps")
+_EXPOSED: Final = (
+    "series",
+    "correlation",
+    "worst step (UTC)",
+    "total",
+    "backward",
+    "forward",
+    "landmark*",
+    "all steps",
+)
 _COMPOSED: Final = ("composition", "series", "theorem", "where", "epsilon")
 _LEFT_OUT: Final = ("series", "reason")
 
@@ -53,7 +63,7 @@ def _exposures(statement: Statement) -> Section:
         loss, worst = exposure.loss, exposure.worst
         losses = (loss.total[worst], loss.backward[worst], loss.forward[worst])
         others = (max(exposure.landmark), exposure.steps.sum)
-        figures = [f"{figure:.4g}" for figure in (*losses, *others)]
+        figures = [f"{figure:,.3f}" for figure in (*losses, *others)]
         rows.append((exposure.steps.series, exposure.source, moment(exposure.steps.times_ms[worst]), *figures))
     note = "In epsilon. * Landmarks and one step together, at most: an estimate, no bound. All steps: always valid."
     return Section("Temporal loss under correlation", note, table(_EXPOSED, rows, numbers=5))
@@ -62,7 +72,7 @@ def _exposures(statement: Statement) -> Section:
 def _composed(statement: Statement) -> Section:
     rows = [
         (
-            composed.name,
+            f"{composed.name}, {composed.asked}" if composed.asked else composed.name,
             "all" if composed.series is None else composed.series,
             composed.law.theorem,
             f"{composed.law.kind}, where {composed.law.domain}",

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from stream_app.accounting.composed import Composed
 from stream_app.accounting.exposure import Exposure
+from stream_app.accounting.law import LAWS
 from stream_app.accounting.steps import LeftOut
 from stream_app.audit.report import quoted
 
@@ -30,8 +32,11 @@ class Statement(NamedTuple):
         lines = []
         for exposure in self.exposures:
             lines += _exposed(exposure)
-        for composed in self.composed:
-            lines.append(_composed(composed))
+        for name, cases in groupby(self.composed, key=lambda composed: composed.name):
+            law = LAWS[name]
+            kind = "a bound" if law.kind == "bound" else "an estimate, no bound,"
+            lines.append(f"{name}: {law.theorem}; {kind} where {law.domain}")
+            lines += [_composed(composed) for composed in cases]
         return lines + [f"{quoted(one.series)} is left out: {one.reason}" for one in self.left_out]
 
 
@@ -42,17 +47,16 @@ def moment(time_ms: int) -> str:
 
 def _exposed(exposure: Exposure) -> list[str]:
     steps, loss, worst = exposure.steps, exposure.loss, exposure.worst
+    at = moment(steps.times_ms[worst])
+    parts = f"{loss.backward[worst]:.6g} backward, {loss.forward[worst]:.6g} forward, {steps.epsilons[worst]:.6g} spent"
     return [
         f"temporal loss of {quoted(steps.series)} under {quoted(exposure.source)}, {len(steps.times_ms)} steps",
-        f"  worst step {moment(steps.times_ms[worst])}: {loss.total[worst]:.6g} in all, "
-        f"{loss.backward[worst]:.6g} backward, {loss.forward[worst]:.6g} forward; it spent {steps.epsilons[worst]:.6g}",
+        f"  worst step {at}: {loss.total[worst]:.6g} in all ({parts})",
         f"  landmarks and one step: {max(exposure.landmark):.6g}, an estimate and no bound",
         f"  all steps: {steps.sum:.6g}, always valid",
     ]
 
 
 def _composed(composed: Composed) -> str:
-    law = composed.law
     of = "all series" if composed.series is None else quoted(composed.series)
-    kind = "a bound" if law.kind == "bound" else "an estimate, no bound,"
-    return f"{composed.name} of {of}: {composed.epsilon:.9g}: {law.theorem}; {kind} where {law.domain}"
+    return f"  {of}: {composed.epsilon:.9g}" + (f" ({composed.asked})" if composed.asked else "")

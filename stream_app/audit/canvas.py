@@ -50,9 +50,9 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
         OSError: the file cannot be written.
     """
     with _figure(HEIGHT * len(draws)) as figure:
-        for (title, draw), axes in zip(draws, figure.subplots(len(draws), squeeze=False).flat, strict=True):
-            axes.set_title(title, loc="left")
-            draw(axes)
+        for (title, draw), part in zip(draws, figure.subfigures(len(draws), squeeze=False).flat, strict=True):
+            part.suptitle(title, x=0.01, ha="left")
+            draw(part.subplots())
         try:
             figure.savefig(path, dpi=110)
         except ValueError as error:

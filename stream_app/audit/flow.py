@@ -7,8 +7,8 @@ from typing import Final
 from stream_app.audit.entry import MAX_TIMESTAMP
 
 MOST_BINS: Final = 100
-_WIDER: Final = (10, 10, 10, 10, 6, 10, 6, 6, 4, 7, 4, 12, 10, 10)
-"""By what bins grow each time: 1, 10, 100 ms, 1 and 10 s, 1 and 10 min, 1, 6 h, 1, 7, 28, 336 days, and on."""
+_WIDER: Final = (10, 10, 10, 10, 6, 10, 6, 6, 4, 7, 4, 3, 4, 10, 10)
+"""By what bins grow each time: 1, 10, 100 ms, 1 and 10 s, 1 and 10 min, 1, 6 h, 1, 7, 28, 84, 336 days, and on."""
 _SPEND: Final = re.compile(
     rb'"timestamp":(\d{1,15}),"decision":"perturbed","landmark":(true|false),"policy":\d+,"budget_nano":\d+,'
     rb'"epsilon_nano":(\d{1,18}),'

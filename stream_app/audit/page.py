@@ -21,12 +21,12 @@ h2 { font-size: 1.15rem; margin: 2.2rem 0 .3rem; }
 p { margin: .3rem 0 .6rem; max-width: 52rem; }
 p.note { color: #5a6673; font-size: .9rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid #e3e7eb; }
-td { overflow-wrap: anywhere; }
+th, td { text-align: left; vertical-align: top; padding: .25rem 1.2rem .25rem 0; border-bottom: 1px solid #e3e7eb; }
+td { overflow-wrap: break-word; min-width: 4rem; max-width: 26rem; }
 th { font-weight: 600; white-space: nowrap; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-div.plot { overflow-x: auto; }
-svg { width: 100%; min-width: 44rem; height: auto; }
+th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+div.wide { overflow-x: auto; }
+svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .9em; }
 """
 
@@ -52,15 +52,19 @@ def page(report: Report, sections: Iterable[Section]) -> str:
         *(f"<p>{escape(line)}</p>" for line in report.summary()),
     ]
     if not report.holds:
-        parts += ["<h2>Findings</h2>", _findings(report.findings, report.found)]
+        parts += ["<h2>Findings</h2>", f'<div class="wide">{_findings(report.findings, report.found)}</div>']
     for title, note, content in sections:
-        parts += [f"<h2>{escape(title)}</h2>", f'<p class="note">{escape(note)}</p>' if note else "", content]
+        parts += [f"<h2>{escape(title)}</h2>", f'<p class="note">{escape(note)}</p>' if note else ""]
+        parts.append(f'<div class="wide">{content}</div>')
     return "\n".join([*parts, "</body></html>", ""])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
     """Return a table; of each row the last `numbers` cells are figures."""
-    lines = ["<table><thead><tr>", *(f"<th>{escape(cell)}</th>" for cell in head), "</tr></thead><tbody>"]
+    lines = ["<table><thead><tr>"]
+    lines += [f"<th>{escape(cell)}</th>" for cell in head[: len(head) - numbers]]
+    lines += [f'<th class="number">{escape(cell)}</th>' for cell in head[len(head) - numbers :]]
+    lines.append("</tr></thead><tbody>")
     for row in rows:
         texts = [f"<td>{escape(cell)}</td>" for cell in row[: len(row) - numbers]]
         figures = [f'<td class="number">{escape(cell)}</td>' for cell in row[len(row) - numbers :]]

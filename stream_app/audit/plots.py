@@ -18,6 +18,10 @@ DAY_MS: Final = 86_400_000
 NAME_LENGTH: Final = 28
 DRAWN_POINTS: Final = 3_000
 """Points drawn of a series; of more, every second, third, .. one."""
+DRAWN_PEAKS: Final = 1_000
+"""Points drawn of a line whose peaks count."""
+LONG_LABEL: Final = 23
+"""Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
 LANDMARK_COLOUR: Final = "#b2432f"
 REGULAR_COLOUR: Final = "#3b6ea5"
 
@@ -35,7 +39,7 @@ def flow(spends: Flow) -> Draw:
         axes.bar(left, landmark, width, align="edge", bottom=regular, color=LANDMARK_COLOUR, label="landmarks")
         axes.set_ylabel(f"epsilon spent in {_duration(spends.width_ms)}")
         time_axis(axes)
-        legend_beside(axes)
+        legend_below(axes)
 
     return draw
 
@@ -47,6 +51,7 @@ def shares_left(standings: Sequence[Standing]) -> Draw:
         shares = [100 * standing.share_left for standing in standings]
         axes.hist(shares, bins=[5 * edge for edge in range(21)], color=REGULAR_COLOUR, edgecolor="white")
         axes.set_xlim(0, 100)
+        axes.locator_params(axis="y", integer=True)
         axes.set_xlabel("budget left in the present period (%)")
         axes.set_ylabel("number of series")
 
@@ -69,7 +74,7 @@ def shares_over_time(curves: Sequence[Curve]) -> Draw:
         axes.set_ylim(-2, 102)
         axes.set_ylabel("budget left (%)")
         time_axis(axes)
-        legend_beside(axes)
+        legend_below(axes)
 
     return draw
 
@@ -95,7 +100,7 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
         axes.yaxis.set_minor_formatter("")
         axes.set_ylabel("epsilon of one release")
         time_axis(axes)
-        legend_beside(axes)
+        legend_below(axes)
 
     return draw
 
@@ -119,7 +124,7 @@ def worst(standings: Sequence[Standing]) -> Draw:
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("loss: epsilon over all policy versions")
-        legend_beside(axes)
+        legend_below(axes)
 
     return draw
 
@@ -142,15 +147,26 @@ def time_axis(axes: "Axes") -> None:
     axes.set_xlabel("event time (UTC)")
 
 
-def legend_beside(axes: "Axes") -> None:
-    """Put the legend where nothing is drawn."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), borderaxespad=0, frameon=False, fontsize=9)
+def legend_below(axes: "Axes") -> None:
+    """Put the legend where nothing is drawn, in as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        columns = 3 if max(map(len, labels)) > LONG_LABEL else 5
+        # mypy takes the figure that axes are on, a part of one included, for one without legends.
+        figure: Any = axes.figure
+        figure.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9)
 
 
 def thinned(count: int) -> range:
     """Return which of `count` points to draw."""
     return range(0, count, max(1, -(-count // DRAWN_POINTS)))
+
+
+def peaks(values: Sequence[float]) -> list[int]:
+    """Return which of many values to draw so that no peak is lost: the largest of each stretch."""
+    stretch = max(1, -(-len(values) // DRAWN_PEAKS))
+    starts = range(0, len(values), stretch)
+    return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]
 
 
 def _duration(width_ms: int) -> str:

@@ -1,7 +1,7 @@
 """The part of ``audit`` that goes beyond the ledger's own sums: temporal loss under a correlation, composition."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,9 +34,10 @@ class Question(NamedTuple):
     rate: float
     window: int
 
-    def answer(self, standings: Iterable[Standing], curves: Sequence[Curve]) -> Statement:
+    def answer(self, standings: Sequence[Standing], curves: Sequence[Curve]) -> Statement:
         """Return what was asked for, about the series of `curves` and, over series, of `standings`."""
-        found = [steps_of(curve) for curve in curves]
+        stepwise = self.known or not OVER_SERIES.keys() >= set(self.compositions)
+        found = [steps_of(curve) for curve in curves] if stepwise else []
         left_out = [one for one in found if isinstance(one, LeftOut)]
         exposures = []
         for steps in (one for one in found if isinstance(one, Steps)):
@@ -46,16 +47,16 @@ class Question(NamedTuple):
             elif self.known:
                 left_out.append(LeftOut(steps.series, "no --correlation is named for it"))
         composed: list[Composed] = []
-        try:
-            for name in self.compositions:
+        for name in self.compositions:
+            try:
                 if name in OVER_SERIES:
                     composed.append(over_series(name, standings, self.member_of))
                 elif name == "correlated":
                     composed += [over_window(exposure, self.window) for exposure in exposures]
                 else:
                     composed += [over_steps(name, steps, self.rate) for steps in found if isinstance(steps, Steps)]
-        except CompositionError as error:
-            raise UsageError(f"--members: {error}") from error
+            except CompositionError as error:
+                raise UsageError(f"--compose {name}: {error}") from error
         return Statement(exposures, composed, left_out)
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DRAWN = 10
 """Series drawn: those that lost most, unless others are named."""
 RANKED = 20
+TALL = 4.0
+"""Inches, for plots whose legend names series."""
 
 
 class Look(NamedTuple):
@@ -128,7 +130,10 @@ def draw(arguments: argparse.Namespace, report: Report, seen: Look, statement: "
 def _sections(seen: Look) -> list[Section]:
     if not seen.standings:
         return []
-    drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
+    drawn = f"Of {len(seen.curves)} of {len(seen.standings)} series"
+    omitted = sum(curve.omitted for curve in seen.curves)
+    if omitted:
+        drawn += f", without their last {omitted} releases"
     ranked = seen.ranked
     return [
         Section("Spend over time", "What the releases of all series spent together.", svg(flow(seen.flow))),
@@ -136,18 +141,18 @@ def _sections(seen: Look) -> list[Section]:
             "Worst series",
             "Loss of the series that lost most: everything spent on landmarks, and the largest spend on one other "
             "step, summed over policy versions.",
-            svg(worst(ranked), height=1.2 + 0.26 * len(ranked)),
+            svg(worst(ranked), height=1.6 + 0.26 * len(ranked)),
         ),
         Section(
             "Share of the budget left, all series",
             "When the ledger ends, under the policy then in force.",
             svg(shares_left(seen.standings)),
         ),
-        Section("Share of the budget left, over time", f"Of {drawn}.", svg(shares_over_time(seen.curves))),
+        Section("Share of the budget left, over time", f"{drawn}.", svg(shares_over_time(seen.curves), height=TALL)),
         Section(
             "Spends, release by release",
-            f"Of {drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
-            svg(spends_over_time(seen.curves)),
+            f"{drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
+            svg(spends_over_time(seen.curves), height=TALL),
         ),
     ]
 

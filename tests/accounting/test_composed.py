@@ -1,0 +1,104 @@
+"""Compositions against sums by hand, the worked example of the paper, and closed forms."""
+
+from math import exp
+
+import pytest
+
+from stream_app.accounting.composed import over_series, over_steps, over_window
+from stream_app.accounting.exposure import Exposure
+from stream_app.accounting.law import LAWS, OVER_SERIES, OVER_STEPS
+from stream_app.accounting.steps import Steps, steps_of
+from stream_app.audit.standing import Standing
+from stream_app.privacy.loss.composition import CompositionError
+from stream_app.privacy.loss.form import correlation_of
+from tests.accounting.worked import BACKWARD, MATRIX, TENTH, TOTAL, curve_of
+
+STANDINGS = [
+    Standing("a", 100, landmark_nano=30, peak_nano=20, closed_nano=5),  # 55
+    Standing("b", 100, landmark_nano=0, peak_nano=60, closed_nano=0),  # 60
+    Standing("c", 100, landmark_nano=7, peak_nano=0, closed_nano=1),  # 8
+]
+PRINTED = 0.5e-4
+"""Half a unit of the last digit that the paper prints."""
+
+
+@pytest.fixture
+def steps() -> Steps:
+    """Return ten steps of 0.1 each."""
+    found = steps_of(curve_of(TENTH))
+    assert isinstance(found, Steps)
+    return found
+
+
+@pytest.fixture
+def exposure(steps: Steps) -> Exposure:
+    """Return their losses under the paper's matrix, in both directions."""
+    adversary = correlation_of({"backward": MATRIX, "forward": MATRIX}).adversary()
+    return Exposure.of(steps, adversary, "worked")
+
+
+def test_the_worked_example(exposure: Exposure) -> None:
+    """Backward, forward and total loss from a ledger are those printed; without landmarks the estimate is the total."""
+    assert exposure.loss.backward == pytest.approx(BACKWARD, abs=PRINTED)
+    assert exposure.loss.forward == pytest.approx(BACKWARD[::-1], abs=PRINTED)
+    assert exposure.loss.total == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
+    assert exposure.landmark == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
+    assert exposure.worst in (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("window", "together"),
+    [
+        (1, TOTAL[4]),
+        (2, BACKWARD[4] + BACKWARD[4]),  # the middle: backward loss of the fifth, forward loss of the sixth
+        (10, 0.1 + 0.1 + 8 * 0.1),
+        (99, 1.0),  # there are no more
+    ],
+)
+def test_the_worst_window(exposure: Exposure, window: int, together: float) -> None:
+    """One step, two, and all ten: then it is the sum of all."""
+    found = over_window(exposure, window)
+    assert found.epsilon == pytest.approx(together, abs=2 * PRINTED)
+    assert found.asked == f"{min(window, 10)} steps in a row"
+
+
+def test_the_worst_window_is_the_largest_of_all(exposure: Exposure) -> None:
+    """No other window of the length loses more, by the sum that the theorem writes out."""
+    loss, epsilons = exposure.loss, exposure.steps.epsilons
+    for window in range(3, 11):
+        sums = [
+            loss.backward[first] + loss.forward[first + window - 1] + sum(epsilons[first + 1 : first + window - 1])
+            for first in range(11 - window)
+        ]
+        assert over_window(exposure, window).epsilon == pytest.approx(max(sums), rel=1e-12)
+
+
+def test_over_series() -> None:
+    """Sum, maximum, and the maximum over members of their sums."""
+    members = {"a": "ann", "b": "bob", "c": "ann"}
+    found = {name: over_series(name, STANDINGS, members).epsilon for name in OVER_SERIES}
+    assert found == pytest.approx({"sequential": 123e-9, "parallel-series": 60e-9, "parallel-members": 63e-9})
+    with pytest.raises(CompositionError, match="'c'"):
+        over_series("parallel-members", STANDINGS, {"a": "ann", "b": "bob"})
+
+
+def test_over_steps(steps: Steps) -> None:
+    """A plain sum, a geometric series, and 1 + 1/2 + .. + 1/10."""
+    ratio = exp(-0.5)
+    assert over_steps("sequential-steps", steps, 0.5).epsilon == pytest.approx(1.0, rel=1e-12)
+    geometric = 0.1 * (1 - ratio**10) / (1 - ratio)
+    assert over_steps("discounted-exponential", steps, 0.5).epsilon == pytest.approx(geometric, rel=1e-12)
+    assert over_steps("discounted-hyperbolic", steps, 1.0).epsilon == pytest.approx(0.1 * 7381 / 2520, rel=1e-12)
+
+
+def test_every_law_says_what_it_is(exposure: Exposure, steps: Steps) -> None:
+    """Each name leads to a function, a theorem with its source, and a domain; only discounts are estimates."""
+    for name in OVER_SERIES:
+        assert over_series(name, STANDINGS, dict.fromkeys("abc", "ann")).law is LAWS[name]
+    for name in OVER_STEPS:
+        found = over_window(exposure, 2) if name == "correlated" else over_steps(name, steps, 0.5)
+        assert found.law is LAWS[name]
+    assert {name for name, law in LAWS.items() if law.kind == "estimate"} == {
+        "discounted-exponential",
+        "discounted-hyperbolic",
+    }

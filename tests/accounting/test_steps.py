@@ -1,0 +1,55 @@
+"""A series as steps in a row: every spend at its step, nothing at steps without event, and reasons for the others."""
+
+import pytest
+
+from stream_app.accounting.steps import MOST_STEPS, LeftOut, Steps, steps_of
+from stream_app.audit.curve import Curves
+from tests.accounting.worked import curve_of
+from tests.audit.written import LEDGERS, SECOND, seal, write
+
+EVENT_POLICY = 'policy 1 {"epsilon": 7e-9, "scheme": {"name": "uniform"}, "level": "event"}'
+
+
+def test_steps_without_event_count() -> None:
+    """Steps 5 and 7 had no event; 7 is a landmark all the same, and 1 became one after it was decided."""
+    steps = steps_of(curve_of(LEDGERS["uniform"]))
+    assert isinstance(steps, Steps)
+    assert steps.times_ms == range(1 * SECOND, 13 * SECOND, SECOND)
+    assert [round(epsilon * 1e9) for epsilon in steps.epsilons] == [16, 16, 14, 16, 0, 14, 0, 18, 18, 9, 9, 18]
+    assert [place + 1 for place in steps.landmarks] == [1, 3, 6, 7, 8, 10, 11]
+    assert steps.sum == pytest.approx(148e-9, rel=1e-15)
+
+
+def test_a_copy_counts_once() -> None:
+    """An entry that stands in the ledger twice spent once."""
+    curves = Curves(["home-7"])
+    lines = write(LEDGERS["event"]).lines()
+    curves.entries([line for line in lines for _ in range(2)])
+    assert steps_of(curves.curves[0]) == steps_of(curve_of(LEDGERS["event"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}}', "nothing was decided"),
+        (LEDGERS["adaptive"], "its policy versions differ in step"),
+        (
+            f"{EVENT_POLICY}\n0 perturbed . 7 | 0 0 7\n{MOST_STEPS} perturbed . 7 | 0 0 7",
+            f"it spans {MOST_STEPS + 1} steps of 1000 ms",
+        ),
+    ],
+)
+def test_what_has_no_steps_is_left_out_with_its_reason(text: str, reason: str) -> None:
+    """Nothing decided, steps of two lengths, or too many of them."""
+    found = steps_of(curve_of(text))
+    assert isinstance(found, LeftOut)
+    assert found.reason.startswith(reason)
+
+
+def test_a_policy_that_is_not_known_leaves_its_series_out() -> None:
+    """Without its terms nobody can say how long its steps are."""
+    written = write(LEDGERS["event"])
+    written.entries[0]["parameters"]["scheme"] = {"name": "unheard-of"}
+    curves = Curves(["home-7"])
+    curves.entries(seal(written).lines())
+    assert isinstance(steps_of(curves.curves[0]), LeftOut)

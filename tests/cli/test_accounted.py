@@ -1,0 +1,162 @@
+"""`audit --correlation` and `--compose` as commands: what is printed, in text, JSON and HTML, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from stream_app.cli import main
+from tests.accounting.worked import BACKWARD, MATRIX, TENTH, TOTAL
+from tests.audit.written import LEDGERS, Record, cover, seal, write
+
+PRINTED = 0.5e-4
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the ledger of two series, one of which names a correlation, and with files about them."""
+    named = write(TENTH, "home-1")
+    named.entries[0]["parameters"]["correlation"] = "household"
+    lines = seal(cover(named)).lines() + write(LEDGERS["event"], "home-2").lines()
+    (tmp_path / "ledger.jsonl").write_bytes(b"\n".join(lines))
+    save(tmp_path / "worked.json", {"backward": MATRIX, "forward": MATRIX})
+    save(tmp_path / "nothing.json", {"backward": None, "forward": None})
+    save(tmp_path / "members.json", {"home-1": "ann", "home-2": "bob"})
+    return tmp_path
+
+
+def save(path: Path, document: object) -> None:
+    """Write a document."""
+    path.write_bytes(orjson.dumps(document))
+
+
+def run(folder: Path, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Audit the folder's ledger."""
+    monkeypatch.chdir(folder)
+    return main(["audit", "--ledger", "ledger.jsonl", *arguments])
+
+
+def document_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Return what was printed as JSON."""
+    found: dict[str, Any] = orjson.loads(capsys.readouterr().out)
+    return found
+
+
+def test_losses_of_the_worked_example(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A policy's correlation is found by its name; series that no file is for are left out, and that is told."""
+    assert run(folder, "--correlation", "household=worked.json", "--json", monkeypatch=monkeypatch) == 0
+    document = document_of(capsys)
+    assert document["holds"] is True
+    (exposure,) = document["temporal"]
+    assert (exposure["series"], exposure["correlation"]) == ("home-1", "worked.json")
+    assert (exposure["start"], exposure["step"], exposure["landmarks"]) == (0, 1000, [])
+    assert exposure["backward"] == pytest.approx(BACKWARD, abs=PRINTED)
+    assert exposure["forward"] == pytest.approx(BACKWARD[::-1], abs=PRINTED)
+    assert exposure["total"] == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
+    assert exposure["sum"] == pytest.approx(1.0, rel=1e-12)
+    assert document["left_out"] == [{"series": "home-2", "reason": "no --correlation is named for it"}]
+
+
+def test_a_file_without_a_name_is_for_all_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing is known, a step loses what it spends, 0 where nothing was decided."""
+    arguments = ("--correlation", "nothing.json", "--correlation", "household=worked.json", "--json")
+    assert run(folder, *arguments, monkeypatch=monkeypatch) == 0
+    exposures = {exposure["series"]: exposure for exposure in document_of(capsys)["temporal"]}
+    assert {name: exposure["correlation"] for name, exposure in exposures.items()} == {
+        "home-1": "worked.json",
+        "home-2": "nothing.json",
+    }
+    assert exposures["home-2"]["total"] == pytest.approx([7e-9, 0, 0, 0, 0, 7e-9], rel=1e-12)
+
+
+def test_compositions_come_with_theorem_and_domain(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each figure stands under its theorem; the verdict stays the first line."""
+    asked = ["sequential", "parallel-series", "parallel-members", "discounted-exponential", "correlated"]
+    arguments = [word for name in asked for word in ("--compose", name)]
+    arguments += ["--members", "members.json", "--rate", "0", "--correlation", "worked.json", "--window", "10"]
+    assert run(folder, *arguments, monkeypatch=monkeypatch) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "HOLDS: no findings"
+    at = lines.index("  all series: 0.100000007")
+    assert lines[at - 1].startswith("sequential: the sum over all series (McSherry 2009, theorem 3); a bound where")
+    assert [line for line in lines if line.startswith("  all series:")] == [
+        "  all series: 0.100000007",
+        "  all series: 0.1",
+        "  all series: 0.1",
+    ]
+    assert "  home-1: 1 (rate 0 a step)" in lines
+    assert "  home-1: 1 (10 steps in a row)" in lines
+    assert any(line.startswith("discounted-exponential") and "an estimate, no bound" in line for line in lines)
+
+
+def test_findings_stay_findings(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is computed besides changes neither the verdict nor the exit code."""
+    ledger = folder / "ledger.jsonl"
+    lines = ledger.read_bytes().splitlines()
+    ledger.write_bytes(b"\n".join(lines[:4] + lines[5:]))
+    assert run(folder, "--compose", "sequential", "--json", monkeypatch=monkeypatch) == 1
+    assert document_of(capsys)["composition"][0]["theorem"].startswith("the sum over all series")
+
+
+def test_the_page_shows_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables and plots of losses and compositions stand in the HTML report."""
+    pytest.importorskip("matplotlib")
+    arguments = ("--correlation", "household=worked.json", "--compose", "correlated", "--html", "page.html")
+    assert run(folder, *arguments, monkeypatch=monkeypatch) == 0
+    page = (folder / "page.html").read_text()
+    for title in ("Temporal loss of home-1", "Landmark loss of home-1", "Composition", "Series left out"):
+        assert f"<h2>{title}</h2>" in page
+    assert page.count("<svg") == 5 + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--correlation", "no-such-file"], "no-such-file"),
+        (["--correlation", "household=members.json"], "members.json"),
+        (["--compose", "correlated"], "--correlation"),
+        (["--compose", "parallel-members"], "--members"),
+        (["--compose", "sequential", "--members", "members.json"], "parallel-members"),
+        (["--compose", "parallel-members", "--members", "worked.json"], "members"),
+        (["--compose", "parallel-members", "--members", "other.json"], "'home-2'"),
+        (["--compose", "parallel-members", "--members", "ledger.jsonl"], "ledger.jsonl"),
+        (["--compose", "discounted-hyperbolic"], "--rate"),
+        (["--compose", "discounted-hyperbolic", "--rate", "-1"], "rate"),
+        (["--compose", "discounted-hyperbolic", "--rate", "nan"], "rate"),
+        (["--members", "members.json"], "--compose"),
+        (["--rate", "1"], "--compose"),
+    ],
+)
+def test_what_does_not_fit_exits_2(
+    folder: Path,
+    arguments: list[str],
+    problem: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The error names the argument and the remedy, and nothing is printed as a report."""
+    other: Record = {"home-1": "ann"}
+    save(folder / "other.json", other)
+    assert run(folder, *arguments, monkeypatch=monkeypatch) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert problem in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["--compose", "all"], ["--window", "0"], ["--window", "two"], ["--rate", "x"]])
+def test_words_that_are_not_known_are_refused(
+    folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the parser, with exit code 2."""
+    with pytest.raises(SystemExit) as error:
+        run(folder, *arguments, monkeypatch=monkeypatch)
+    assert error.value.code == 2
