@@ -1,12 +1,14 @@
 """From settings to the context of decisions: keys, default policies and caps, every fault at once."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stream_app import wire
+from stream_app import correlationfile, wire
 from stream_app.context import Context, DefaultPolicy, Limits
+from stream_app.correlationfile import CorrelationFileError
 from stream_app.privacy.key import KeyRing
+from stream_app.privacy.loss.envelope import Envelope
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.rational import nano
 from stream_app.settings import InvalidSettingsError, Problem, Settings
@@ -16,8 +18,49 @@ DEFAULT_VERSION = 1
 
 
 def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
-    """Return the context that settings and keys make; raises `InvalidSettingsError` with every faulty policy."""
-    return Context(keys, default_policies(settings), limits_of(settings), partition_of)
+    """Return the context that settings and keys make.
+
+    Raises:
+        InvalidSettingsError: with every faulty policy and correlation, and every correlation that a policy misses.
+    """
+    problems: list[Problem] = []
+    defaults: tuple[DefaultPolicy, ...] = ()
+    correlations: Mapping[str, Envelope] = {}
+    try:
+        defaults = default_policies(settings)
+    except InvalidSettingsError as error:
+        problems += error.problems
+    try:
+        correlations = backward_envelopes(settings)
+    except InvalidSettingsError as error:
+        problems += error.problems
+    problems += _unknown_correlations(settings, defaults)
+    if problems:
+        raise InvalidSettingsError(tuple(problems))
+    return Context(keys, defaults, limits_of(settings), partition_of, correlations)
+
+
+def backward_envelopes(settings: Settings) -> dict[str, Envelope]:
+    """Return the backward loss functions of the configured correlations; raises `InvalidSettingsError`."""
+    problems: list[Problem] = []
+    found: dict[str, Envelope] = {}
+    for name, path in settings.correlations.items():
+        try:
+            found[name] = Envelope.of(correlationfile.load(path).backward)
+        except CorrelationFileError as error:
+            problems.append(Problem(f"correlations.{name}", str(error)))
+    if problems:
+        raise InvalidSettingsError(tuple(problems))
+    return found
+
+
+def _unknown_correlations(settings: Settings, defaults: Sequence[DefaultPolicy]) -> Iterator[Problem]:
+    known = ", ".join(settings.correlations) or "none"
+    for default in defaults:
+        name = default.policy.correlation
+        if name is not None and name not in settings.correlations:
+            message = f"default policy {default.glob!r} names {name!r}, the entries are: {known}; add its file"
+            yield Problem("correlations", message)
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -1,14 +1,18 @@
 """What decisions depend on besides the log: keys, default policies, limits and the routing of series."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 
 from stream_app import wire
+from stream_app.privacy.fold import elapsed_steps
 from stream_app.privacy.key import KeyRing
+from stream_app.privacy.loss.envelope import Envelope
+from stream_app.privacy.loss.fading import faded
 from stream_app.privacy.policy import Policy
-from stream_app.rows import policy_digest
+from stream_app.privacy.rational import NANO
+from stream_app.rows import SeriesRow, policy_digest
 
 FINGERPRINT_BYTES = 8
 
@@ -44,6 +48,7 @@ class Context:
     defaults: tuple[DefaultPolicy, ...] = ()
     limits: Limits = Limits()
     partition_of: Callable[[bytes], int] | None = None  # None: records are not routed, as in `replay`
+    correlations: Mapping[str, Envelope] = field(default_factory=dict)  # backward, by name; no decision reads them
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,3 +65,18 @@ class Context:
     def default_for(self, series: str) -> DefaultPolicy | None:
         """Return the first default policy whose glob matches."""
         return next((default for default in self.defaults if fnmatchcase(series, default.glob)), None)
+
+    def backward_loss(self, row: SeriesRow, timestamp_ms: int, spend_nano: int) -> float | None:
+        """Return the backward loss after a step that spends, from the row before it; None without a correlation.
+
+        Guarantee: at least that of the named correlation since the series' policies name one without a break (Cao et
+        al. 2017, equation 13). Where less is known nothing fades: under a name that the configuration lacks, and from
+        one period to the next.
+        """
+        name = row.policy.correlation
+        if name is None:
+            return None
+        before, envelope = row.backward_loss or 0.0, self.correlations.get(name)
+        if envelope is not None:
+            before = faded(envelope, before, elapsed_steps(row.state, timestamp_ms // row.policy.step_ms))
+        return before + spend_nano / NANO

@@ -80,6 +80,16 @@ class Decider:
             pairs += rows.dump(row, self._before[series], shared)
         return pairs
 
+    def losses(self) -> list[tuple[float | None, float | None]]:
+        """Return the backward loss before and after of every changed series that had or has one."""
+        found: list[tuple[float | None, float | None]] = []
+        for series, row in self.changed.items():
+            before = self._before[series]
+            loss = None if before is None else before.backward_loss
+            if loss is not None or row.backward_loss is not None:
+                found.append((loss, row.backward_loss))
+        return found
+
     def _lookup(self, series: str) -> SeriesRow | None:
         row = self.changed.get(series)
         if row is not None:

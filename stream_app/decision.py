@@ -175,8 +175,9 @@ def _observe(
     link = wire.Link(series, sequence, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
     sealed, sealed_hash = wire.encode_release_entry(link, entry, wire.digest(value))
     message = LedgerMessage(key, sealed, step_ms, sequence, sealed_hash)
+    loss = None if policy.correlation is None else context.backward_loss(row, step_ms, entry.spend_nano)
     return Decided(
-        SeriesRow(series, key, sequence, sealed_hash, policy, row.default, stepped.state),
+        SeriesRow(series, key, sequence, sealed_hash, policy, row.default, stepped.state, loss),
         (*adopted, message) if adopted else (message,),
         Message(key, value, step_ms),
         entry.decision,
@@ -214,7 +215,8 @@ def _adopt(
     if isinstance(adopted, Refused):
         return adopted
     sequence, previous = (row.sequence, row.previous) if row else (0, wire.NO_HASH)
-    base = SeriesRow(series, series.encode(), sequence, previous, policy, default, adopted.state)
+    loss = row.backward_loss if row else None
+    base = SeriesRow(series, series.encode(), sequence, previous, policy, default, adopted.state, loss)
     return _changed(context, base, (), adopted.state, adopted.entry, record)
 
 
@@ -235,5 +237,6 @@ def _changed(
     message = LedgerMessage(row.key, sealed, record.timestamp_ms, row.sequence + 1, sealed_hash)
     # A landmark registered under a default policy makes the policy the series' own.
     default = row.default if state.landmarks is row.policy.landmarks else ""
-    moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed_hash, row.policy, default, state)
+    loss = row.backward_loss
+    moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed_hash, row.policy, default, state, loss)
     return Decided(moved, (*earlier, message), None, None, 0)

@@ -45,7 +45,7 @@ def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Ma
     elif row is None:
         raise RebuildError(series, sequence, "comes before any policy")
     else:
-        moved = _moved(row, found, releases)
+        moved = _moved(context, row, found, releases)
     return moved.replaced(sequence=sequence, previous=found["hash"])
 
 
@@ -73,15 +73,18 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
     shared = next((default for default in context.defaults if row is None and default.digest == digest), None)
     policy = shared.policy if shared else policy
     state = adopted.state.replaced(landmarks=policy.landmarks)
-    return SeriesRow(series, series.encode(), 0, "", policy, shared.digest if shared else "", state)
+    loss = row.backward_loss if row else None
+    return SeriesRow(series, series.encode(), 0, "", policy, shared.digest if shared else "", state, loss)
 
 
-def _moved(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> SeriesRow:
+def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> SeriesRow:
     series, sequence, policy = row.series, found["sequence"], row.policy
     outcome: fold.Registered | fold.Closed | Refused
     match found["entry"]:
         case "release":
-            return row.replaced(state=_decided(row, found, releases))
+            state = _decided(row, found, releases)
+            loss = context.backward_loss(row, found["timestamp"], found.get("epsilon_nano", 0))
+            return SeriesRow(series, row.key, sequence, row.previous, policy, row.default, state, loss)
         case "landmarks":
             outcome = fold.register(policy, row.state, [(start, end) for start, end in found["add"]])
         case "close":

@@ -1,8 +1,8 @@
 """A series' row: its place in the hash chain, its policy and its state; and the bytes of it in the state table.
 
-Table keys: ``s`` + series holds chain and state, written at every change; ``p`` + series its own policy and landmarks,
-written when those change; ``d`` + digest a default policy, shared by all series under it. Rows hold released values,
-counts and budgets only.
+Table keys: ``s`` + series holds chain, state and backward loss, written at every change; ``p`` + series its own policy
+and landmarks, written when those change; ``d`` + digest a default policy, shared by all series under it. Rows hold
+released values, counts and budgets only.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,9 @@ from stream_app.privacy.state import State
 DIGEST_BYTES = 16
 
 
-ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state")
+ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss")
+_STATE_FIELDS = 20
+"""Of a stored row; after them stands the backward loss of a series that has one."""
 
 
 @final
@@ -29,8 +31,16 @@ class SeriesRow:
 
     __slots__ = ROW_FIELDS
 
-    def __init__(
-        self, series: str, key: bytes, sequence: int, previous: str, policy: Policy, default: str, state: State
+    def __init__(  # noqa: PLR0913, PLR0917 (a row's fields, in their order)
+        self,
+        series: str,
+        key: bytes,
+        sequence: int,
+        previous: str,
+        policy: Policy,
+        default: str,
+        state: State,
+        backward_loss: float | None = None,
     ) -> None:
         """Hold a row."""
         self.series: Final = series
@@ -40,6 +50,7 @@ class SeriesRow:
         self.policy: Final = policy
         self.default: Final = default  # digest of the default policy that rules; empty when the series has its own
         self.state: Final = state
+        self.backward_loss: Final = backward_loss  # at the last decided step; None: the policy named no correlation
 
     def replaced(
         self,
@@ -59,6 +70,7 @@ class SeriesRow:
             self.policy if policy is None else policy,
             self.default if default is None else default,
             self.state if state is None else state,
+            self.backward_loss,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -104,7 +116,18 @@ def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, 
         if own is None:
             raise LookupError("state table: the policy of a stored series is missing; run `recover`")
         policy, landmarks = _own_policy(own)
-    return SeriesRow(series, key, fields[0], fields[1], policy, default, _load_state(fields, landmarks))
+    state = _load_state(fields, landmarks)
+    return SeriesRow(series, key, fields[0], fields[1], policy, default, state, _loss(fields))
+
+
+def stored_loss(row: bytes) -> float | None:
+    """Return the backward loss in the bytes of a stored row (its key begins with ``s``)."""
+    return _loss(wire.load(row))
+
+
+def _loss(fields: Any) -> float | None:
+    loss: float | None = fields[_STATE_FIELDS] if len(fields) > _STATE_FIELDS else None
+    return loss
 
 
 def policy_bytes(policy: Policy) -> bytes:
@@ -140,6 +163,7 @@ def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
 def _dump_state(row: SeriesRow) -> bytes:
     state = row.state
     guard = state.guard
+    loss = () if row.backward_loss is None else (row.backward_loss,)
     return wire.dump(
         (
             row.sequence,
@@ -162,6 +186,7 @@ def _dump_state(row: SeriesRow) -> bytes:
             state.estimate,
             state.level,
             state.closed,
+            *loss,
         )
     )
 

@@ -6,7 +6,7 @@ The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and l
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
@@ -80,6 +80,12 @@ class Settings(BaseSettings):
     max_future_ms: int | None = Field(None, ge=0, description="how far ahead of its append time an event may lie")
     policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob rules")
     policies_file: Path | None = Field(None, description="default policies as JSON Lines, after `policies`")
+    correlations: dict[Annotated[str, Field(min_length=1, max_length=200)], Path] = Field(
+        default_factory=dict, description="correlation files by the name that policies give them"
+    )
+    correlation_alarm: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="backward loss from which a series counts as alarming"
+    )
 
     # Worker
     data_folder: Path = Field(Path("landmark-data"), description="local state; can be lost, the changelog rebuilds it")

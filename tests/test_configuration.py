@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.cli import main
 from stream_app.configuration import context_of, default_policies, limits_of, policies_in
 from stream_app.context import Context, DefaultPolicy, Limits
 from stream_app.decision import Decided
 from stream_app.privacy.key import KeyRing
 from stream_app.settings import InvalidSettingsError, Settings
-from tests.run import COUNTS, KEYS, NUMBER, UNIFORM, Run, default, observation
+from tests.run import COUNTS, KEYS, NUMBER, UNIFORM, Run, default, observation, policy
 
 TOML = """
 lifetime_epsilon = 3.0
@@ -134,3 +135,78 @@ def test_the_fingerprint_tells_configurations_apart() -> None:
     ]
     assert len(set(fingerprints)) == len(fingerprints)
     assert _fingerprint(Limits(), KeyRing("x", 0, bytes(32))) == _fingerprint()
+
+
+HALF = {"backward": [[0.5, 0.5], [0.5, 0.5]], "forward": None}
+HOUSEHOLD = """
+correlations = { household = "household.json", town = "town.json" }
+correlation_alarm = 0.5
+
+[[policies]]
+series = "home-*"
+epsilon = 1.0
+protection = { level = "event" }
+scheme = { name = "uniform" }
+value = { kind = "number", lower = 0, upper = 10, resolution = 0.001 }
+correlation = "NAME"
+"""
+
+
+def test_correlations_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backward loss functions of both files; they do not change the fingerprint, since no decision reads them."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "landmark-stream.toml"
+    file.write_text(HOUSEHOLD.replace("NAME", "household"))
+    (tmp_path / "household.json").write_text('{"backward": [[0.8, 0.2], [0, 1]], "forward": null}')
+    (tmp_path / "town.json").write_text(json.dumps(HALF))
+    context = context_of(Settings.load(), KEYS)
+    assert {name: found.carried(50.0) > 0 for name, found in context.correlations.items()} == {
+        "household": True,
+        "town": False,
+    }
+    (tmp_path / "household.json").write_text(json.dumps(HALF))
+    assert context_of(Settings.load(), KEYS).fingerprint == context.fingerprint
+    assert main(["check", "--json"]) == 2, "there is no key file"
+
+
+@pytest.mark.parametrize(
+    ("name", "household", "problems"),
+    [
+        ("household", None, {"correlations.household": "cannot be read"}),
+        ("household", "{", {"correlations.household": "not JSON"}),
+        ("household", '{"backward": [[1, 0], [0.5, 0.4]], "forward": null}', {"correlations.household": "row 1"}),
+        ("village", json.dumps(HALF), {"correlations": "names 'village', the entries are: household, town"}),
+        ("village", None, {"correlations.household": "cannot be read", "correlations": "names 'village'"}),
+    ],
+)
+def test_faulty_correlations_are_all_said_at_once(
+    name: str,
+    household: str | None,
+    problems: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`check` and whoever makes a context name the entry, the file, the row; together with other faults."""
+    monkeypatch.chdir(tmp_path)
+    Path("landmark-stream.toml").write_text(HOUSEHOLD.replace("NAME", name))
+    Path("town.json").write_text(json.dumps(HALF))
+    if household is not None:
+        Path("household.json").write_text(household)
+    with pytest.raises(InvalidSettingsError) as raised:
+        context_of(Settings.load(), KEYS)
+    assert [problem.field for problem in raised.value.problems] == list(problems)
+    assert all(problems[problem.field] in problem.message for problem in raised.value.problems)
+    assert main(["check", "--json"]) == 2
+    said = json.loads(capsys.readouterr().out)["problems"]
+    assert {problem["field"] for problem in said} == {*problems, "key_file"}
+
+
+def test_a_policy_in_the_log_may_name_what_nobody_configured(tmp_path: Path) -> None:
+    """It is decided as any other, in `replay` too: no privacy decision reads a correlation."""
+    events, out = tmp_path / "events.jsonl", tmp_path / "out"
+    records = [policy("a", correlation="unheard-of"), observation("a", 5, 1)]
+    events.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert main(["replay", str(events), "--out", str(out)]) == 0
+    assert not (out / "rejects.jsonl").read_bytes()
+    assert (out / "releases.jsonl").read_bytes()

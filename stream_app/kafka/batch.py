@@ -41,6 +41,8 @@ class Batch:
     decisions: dict[tuple[str, str], int] = field(default_factory=dict)
     rejected: dict[str, int] = field(default_factory=dict)
     spent_nano: int = 0
+    losses: list[tuple[float | None, float | None]] = field(default_factory=list)
+    """Backward loss before and after, of series whose policy names a correlation."""
 
     @classmethod
     def of(cls, portion: Portion, outputs: Outputs) -> "Batch":
@@ -67,4 +69,5 @@ async def decide(portion: Portion, outputs: Outputs, context: Context, find: Loo
         batch.bound = len(tail) > 0
     batch.changed, batch.stored, batch.spent_nano = decider.changed, decider.stored(), decider.spent_nano
     batch.decisions, batch.rejected = decider.decisions, decider.rejected
+    batch.losses = decider.losses()
     return batch

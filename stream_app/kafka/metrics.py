@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
 
 
@@ -35,6 +36,16 @@ TABLE: dict[str, Meaning] = {
     ),
     "landmark_sampling_rate": Meaning(
         "histogram", (), "Adaptive's rate of publishing, of the first 50 series of each batch.", _SHARES
+    ),
+    "landmark_backward_loss": Meaning(
+        "histogram",
+        (),
+        "Backward loss of those of the first 50 series of each batch whose policy names a correlation.",
+        _LOSSES,
+    ),
+    "landmark_correlated_series": Meaning("gauge", ("partition",), "Series whose policy names a correlation."),
+    "landmark_alarmed_series": Meaning(
+        "gauge", ("partition",), "Those of them whose backward loss is at least correlation_alarm."
     ),
     "landmark_batch_records": Meaning("histogram", (), "Input records of a batch, which is one transaction.", _RECORDS),
     "landmark_barrier_seconds": Meaning(

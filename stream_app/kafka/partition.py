@@ -12,10 +12,11 @@ from stream_app import rows
 from stream_app.kafka import batch as batches
 from stream_app.kafka.batch import Batch, Outputs
 from stream_app.kafka.cache import RowCache
+from stream_app.kafka.census import Census
 from stream_app.kafka.heads import Heads
 from stream_app.kafka.inbox import Inbox, Portion
 from stream_app.kafka.producer import PartitionProducer
-from stream_app.kafka.report import report_batch
+from stream_app.kafka.report import report_batch, report_census
 from stream_app.kafka.restore import Restorer
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
@@ -49,6 +50,7 @@ class Partition:
         settings = shell.settings
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._cache = RowCache(max(2, settings.cached_series // settings.partitions))
+        self._census = Census(settings)
         self._transactions = Transactions(shell, number)
         self._producer: PartitionProducer | None = None
         self._row: PartitionRow | None = None
@@ -128,6 +130,9 @@ class Partition:
                 task.cancel()
                 await asyncio.wait({task})
         self._heads.stop()
+        if self._census.counts:
+            self._census.take(())
+            report_census(self._shell.metrics, self.number, self._census)
         if self._producer is not None:
             await self._producer.stop()
 
@@ -220,6 +225,9 @@ class Partition:
         metrics = self._shell.metrics
         report_batch(metrics, self.number, batch, time.perf_counter() - started, waiting=len(self._inbox))
         metrics.set("landmark_cached_series", len(self._cache), str(self.number))
+        if self._census.counts:
+            self._census.move(batch.losses)
+            report_census(metrics, self.number, self._census)
         await self._heads.write_due(self._open_producer())
         self._failures = 0
 
@@ -234,6 +242,9 @@ class Partition:
         self._row = restored.row
         self._inbox.restart(restored.row.next_offset)
         await self._heads.restore(self._open_producer())
+        if self._census.counts:
+            await asyncio.to_thread(self._census.take, self._shell.store.scan(self.number, b"s"))
+            report_census(self._shell.metrics, self.number, self._census)
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
             start = restored.row.next_offset

@@ -4,6 +4,7 @@ import time
 from itertools import islice
 
 from stream_app.kafka.batch import Batch
+from stream_app.kafka.census import Census
 from stream_app.kafka.metrics import Metrics
 from stream_app.privacy.rational import NANO
 
@@ -32,3 +33,11 @@ def report_batch(metrics: Metrics, partition: int, batch: Batch, barrier_seconds
             metrics.observe("landmark_budget_left_share", 1 - guard.used_nano / guard.budget_nano)
         if row.policy.scheme.name == "adaptive":
             metrics.observe("landmark_sampling_rate", row.state.rate_nano / NANO)
+        if row.backward_loss is not None:
+            metrics.observe("landmark_backward_loss", row.backward_loss)
+
+
+def report_census(metrics: Metrics, partition: int, census: Census) -> None:
+    """Show how many series have a backward loss, and an alarming one."""
+    metrics.set("landmark_correlated_series", census.correlated, str(partition))
+    metrics.set("landmark_alarmed_series", census.alarmed, str(partition))

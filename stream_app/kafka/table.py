@@ -1,7 +1,7 @@
 """The state table: Faust's, its RocksDB stores under one memory budget, written and recovered in bulk."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import faust
@@ -66,6 +66,13 @@ class StateStore(rocksdb.Store):
         """Return the value at ``key``."""
         value: bytes | None = self._db_for_partition(partition).get(key)
         return value
+
+    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
+        """Yield all values whose keys begin with ``prefix``."""
+        for key, value in self._db_for_partition(partition).items(from_key=prefix):
+            if not key.startswith(prefix):
+                return
+            yield value
 
     def offset(self, partition: int) -> int | None:
         """Return the changelog offset up to which, itself included, the database holds the changelog."""

@@ -76,6 +76,7 @@ def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     worker_port, prometheus_port = free_port(), free_port()
     keyfile.create(folder / "noise.key")
     SigningKey.create(folder / "signing.key")
+    (folder / "household.json").write_text('{"backward": [[0.8, 0.2], [0, 1]], "forward": null}')
     config = folder / "landmark-stream.toml"
     config.write_text(
         f"""
@@ -85,6 +86,8 @@ def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
         key_file = "{folder / "noise.key"}"
         signing_key_file = "{folder / "signing.key"}"
         head_interval_ms = 1000
+        correlation_alarm = 1000.0
+        correlations = {{ household = "{folder / "household.json"}" }}
         data_folder = "{folder / "data"}"
         http_port = {worker_port}
         """
@@ -138,6 +141,7 @@ def round_of_events(number: int) -> Iterator[Event]:
                 "epsilon": 1.0,
                 "protection": {"level": "landmark", "landmarks": [[STEP_MS, 30 * STEP_MS]], "step": STEP_MS},
                 "scheme": {"name": "adaptive"},
+                "correlation": "household",
                 "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01},
             }
             yield Event(series.encode(), orjson.dumps(policy))

@@ -1,0 +1,119 @@
+"""The live backward loss on a real broker: measures that survive a restart, and `recover`."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.kafka.broker import LocalBroker
+from stream_app.privacy.loss.envelope import Envelope
+from stream_app.privacy.loss.matrix import TransitionMatrix
+from stream_app.privacy.loss.temporal import Adversary
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, WorkerProcess, readings
+
+ROWS = [[0.8, 0.2], [0, 1]]
+ALARM = 0.5
+SERIES = 20
+NAMELESS = 3
+"""Series without a correlation."""
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation with a correlation and an alarm level."""
+    name = request.node.name.replace("test_", "").replace("_", "-")
+    file = tmp_path / "household.json"
+    file.write_text(json.dumps({"backward": ROWS, "forward": ROWS}))
+    more = {"correlations": {"household": file}, "correlation_alarm": ALARM}
+    return Installation(broker, tmp_path, name, policy=POLICY | {"correlation": "household"}, more=more)
+
+
+def measured(worker: WorkerProcess, name: str) -> float:
+    """Return the sum of a measure over partitions."""
+    (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())[-1:]
+    with urlopen(f"{address}/metrics") as answer:  # noqa: S310 (our own server)
+        text = answer.read().decode()
+    return sum(map(float, re.findall(rf"^{name}(?:{{[^}}]*}})? ([0-9.e+-]+)$", text, re.MULTILINE)))
+
+
+def audited(installation: Installation) -> dict[str, float]:
+    """Return the backward loss of every series with a correlation, from the ledger topic, hour by hour."""
+    spends: dict[str, dict[int, float]] = {}
+    for record in installation.read(installation.names.ledger):
+        entry = json.loads(record.value)
+        if entry["entry"] == "release" and not entry["series"].startswith("bare"):
+            hour = (entry["timestamp"] - START_MS) // HOUR_MS
+            spends.setdefault(entry["series"], {})[hour] = entry.get("epsilon_nano", 0) / 1e9
+    adversary = Adversary(Envelope.of(TransitionMatrix.dense(ROWS)))
+    return {
+        series: adversary.temporal_loss([of.get(hour, 0.0) for hour in range(max(of) + 1)]).backward[-1]
+        for series, of in spends.items()
+    }
+
+
+def nameless() -> list[dict[str, object]]:
+    """Return policies that name no correlation, and an event each."""
+    bare = {name: part for name, part in POLICY.items() if name != "series"}
+    records: list[dict[str, object]] = []
+    for nth in range(NAMELESS):
+        records.append({"type": "policy", "series": f"bare-{nth}", "version": 1, **bare})
+        records.append({"series": f"bare-{nth}", "timestamp": START_MS, "value": 1})
+    return records
+
+
+def agree(worker: WorkerProcess, installation: Installation) -> None:
+    """Check the worker's counts against the ledger."""
+    losses = audited(installation)
+    assert len(losses) == SERIES
+    assert measured(worker, "landmark_correlated_series") == SERIES
+    alarming = sum(loss >= ALARM for loss in losses.values())
+    assert measured(worker, "landmark_alarmed_series") == alarming
+
+
+def test_losses_are_counted_and_survive_restarts(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Counts equal what the ledger says: while it runs, after a restart, a lost folder, and `recover`."""
+    total = installation.send([*nameless(), *readings(SERIES * 4)])
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        agree(worker, installation)
+        assert measured(worker, "landmark_backward_loss_count") > 0
+        total += installation.send(readings(SERIES * 3, start=SERIES * 9))
+        worker.await_committed(total)
+        agree(worker, installation)
+        before = measured(worker, "landmark_alarmed_series")
+        assert before > 0
+        assert worker.stop() == 0
+    shutil.rmtree(installation.settings().data_folder)
+    config = installation.folder / "recover.toml"
+    settings = installation.settings()
+    config.write_text(
+        f'bootstrap_servers = "{settings.bootstrap_servers}"\napplication = "{settings.application}"\n'
+        f'prefix = "{settings.prefix}"\npartitions = {settings.partitions}\nkey_file = "{settings.key_file}"\n'
+        f'correlations = {{ household = "{installation.folder / "household.json"}" }}\n'
+    )
+    assert main(["recover", "--config", str(config), "--json"]) == 0
+    assert "partitions" in capsys.readouterr().out
+    with installation.worker("b") as worker:
+        total += installation.send(readings(1, start=SERIES * 12))
+        worker.await_committed(total)
+        agree(worker, installation)
+        assert measured(worker, "landmark_alarmed_series") >= before
+        assert worker.stop() == 0
+
+
+def test_a_worker_without_its_correlation_does_not_start(installation: Installation) -> None:
+    """A missing file, and a default policy that names no entry, each end it with exit code 2 and the remedy."""
+    (installation.folder / "household.json").unlink()
+    with installation.worker() as worker:
+        assert worker.await_end() == 2
+    assert "correlations.household" in worker.log.read_text()
+    installation.more = {}
+    with installation.worker("c") as worker:
+        assert worker.await_end() == 2
+    assert "names 'household', the entries are: none" in worker.log.read_text()
