@@ -66,7 +66,7 @@ def _exposures(statement: Statement) -> Section:
         figures = [f"{figure:,.3f}" for figure in (*losses, *others)]
         rows.append((exposure.steps.series, exposure.source, moment(exposure.steps.times_ms[worst]), *figures))
     note = "In epsilon. * Landmarks and one step together, at most: an estimate, no bound. All steps: always valid."
-    return Section("Temporal loss under correlation", note, table(_EXPOSED, rows, numbers=5))
+    return Section("Temporal loss under correlation", note, table(_EXPOSED, rows, numbers=6))
 
 
 def _composed(statement: Statement) -> Section:

@@ -19,7 +19,7 @@ NAME_LENGTH: Final = 28
 DRAWN_POINTS: Final = 3_000
 """Points drawn of a series; of more, every second, third, .. one."""
 DRAWN_PEAKS: Final = 1_000
-"""Points drawn of a line whose peaks count."""
+"""Points drawn where peaks count, each the largest of its stretch."""
 LONG_LABEL: Final = 23
 """Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
 LANDMARK_COLOUR: Final = "#b2432f"
@@ -90,7 +90,7 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
                     for at in range(len(curve.times_ms))
                     if curve.spends_nano[at] > 0 and curve.landmarks[at] == landmark
                 ]
-                places = [chosen[at] for at in thinned(len(chosen))]
+                places = [chosen[at] for at in peaks([curve.spends_nano[at] for at in chosen])]
                 times = [curve.times_ms[at] / DAY_MS for at in places]
                 spends = [curve.spends_nano[at] / NANO for at in places]
                 label = name(curve.series) if not landmark else None

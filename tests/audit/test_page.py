@@ -7,6 +7,7 @@ import pytest
 
 from stream_app.audit.curve import Curves
 from stream_app.audit.flow import MOST_BINS, Flow
+from stream_app.audit.plots import DRAWN_PEAKS, peaks
 from stream_app.cli import main
 from tests.audit.written import LEDGERS, write
 
@@ -142,3 +143,16 @@ def test_bins_hold_every_spend_however_wide_they_grow() -> None:
         # Uniform, Adaptive, Skip, Balanced, event level, user level: the spends of their rows.
         assert sum(flow.landmark.values()) == (14 + 14 + 18 + 9 + 9) + (50 + 8) + 0 + (23 + 23) + 0 + (25 + 25 + 50)
         assert sum(flow.regular.values()) == (16 * 3 + 18 * 2) + (34 + 8 + 8) + 2 * 100 + (32 * 2 + 55) + (7 + 7) + 0
+
+
+def test_no_peak_is_lost_when_many_points_are_drawn_as_few() -> None:
+    """One large value among a hundred thousand is among those drawn, wherever it stands; of few, all are."""
+    for place in (0, 54_321, 99_999):
+        values = [1.0] * 100_000
+        values[place] = 2.0
+        drawn = peaks(values)
+        assert place in drawn
+        assert drawn == sorted(drawn)
+        assert len(drawn) <= DRAWN_PEAKS
+    assert peaks([3.0, 1.0, 2.0]) == [0, 1, 2]
+    assert peaks([]) == []
