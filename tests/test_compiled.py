@@ -70,6 +70,7 @@ def _events() -> list[bytes]:
                     "scheme": scheme,
                     "filter": level,
                     "value": value,
+                    "correlation": "household" if level == "none" else None,
                 }
                 lines.append(policy)
                 lines += [{"series": series, "timestamp": 10 * step, "value": raw} for step in range(EVENTS)]
