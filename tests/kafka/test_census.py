@@ -1,0 +1,72 @@
+"""The census of backward losses: kept batch by batch it is what a count of all stored rows gives."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stream_app.context import Context, Limits
+from stream_app.decider import Decider, Outlets
+from stream_app.decision import InputRecord
+from stream_app.kafka.census import Census
+from stream_app.privacy.loss.correlation import Correlation
+from stream_app.rows import SeriesRow
+from stream_app.settings import Settings
+from tests.run import KEYS, SCHEMES, Record, observation, policy
+
+SERIES = [f"home-{nth}" for nth in range(6)]
+CONTEXT = Context(
+    KEYS,
+    limits=Limits(lifetime_nano=10**12),
+    correlations={"household": Correlation.of_strength(3, 0.6).adversary().backward},
+)
+
+
+def batches() -> list[list[Record]]:
+    """Return batches of some series that name a correlation, and no more, and again; with gaps and rejects."""
+    found: list[list[Record]] = []
+    for nth in range(12):
+        batch: list[Record] = []
+        for place, series in enumerate(SERIES):
+            named = "household" if (nth // 4 + place) % 3 else None
+            if nth % 4 == 0:
+                batch.append(policy(series, nth + 1, scheme=SCHEMES["uniform"], correlation=named))
+            if (nth + place) % 5:
+                batch.append(observation(series, 1_000 * nth + 7 * place * nth, place))
+        found.append(batch)
+    return found
+
+
+def drop(*_: object) -> None:
+    """Let an output record go."""
+
+
+@pytest.mark.parametrize("alarm", [None, 0.05, 0.6, 1.2])
+def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
+    """After every batch, whatever the alarm level; without one nothing is alarming."""
+    census, recounted = (Census(Settings.model_construct(correlation_alarm=alarm)) for _ in range(2))
+    rows: dict[str, SeriesRow] = {}
+    table: dict[bytes, bytes] = {}
+    outlets = Outlets(drop, drop, drop, None)
+    seen = set()
+    for batch in batches():
+        decider = Decider(CONTEXT, rows.get, outlets)
+        decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
+        census.move(decider.losses())
+        table.update(decider.stored())
+        rows.update(decider.changed)
+        recounted.take(value for key, value in table.items() if key[:1] == b"s")
+        assert (census.correlated, census.alarmed) == (recounted.correlated, recounted.alarmed)
+        losses = [row.backward_loss for row in rows.values() if row.backward_loss is not None]
+        assert census.correlated == len(losses)
+        assert census.alarmed == sum(alarm is not None and loss >= alarm for loss in losses)
+        seen.add((census.correlated, census.alarmed))
+    assert len(seen) > 1
+    census.take(())
+    assert (census.correlated, census.alarmed) == (0, 0)
+
+
+def test_nothing_is_counted_without_a_correlation() -> None:
+    """No configured correlation: a worker neither reads its rows at the start nor shows counts."""
+    assert not Census(Settings.model_construct()).counts
+    assert Census(Settings.model_construct(correlations={"household": Path("file")})).counts
