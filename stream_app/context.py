@@ -69,9 +69,9 @@ class Context:
     def backward_loss(self, row: SeriesRow, timestamp_ms: int, spend_nano: int) -> float | None:
         """Return the backward loss after a step that spends, from the row before it; None without a correlation.
 
-        Guarantee: at least that of the named correlation since the series' policies name one without a break (Cao et
-        al. 2017, equation 13). Where less is known nothing fades: under a name that the configuration lacks, and from
-        one period to the next.
+        Guarantee: at least that of the named correlation over all releases since it has been named without a break, in
+        whatever versions (Cao et al. 2017, equation 13). Where less is known nothing fades: under a name that the
+        configuration lacks, and from one period to the next.
         """
         name = row.policy.correlation
         if name is None:
