@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,12 @@ Draw = Callable[["Axes"], None]
 
 class PlotError(Exception):
     """Nothing can be drawn; the message has the remedy."""
+
+
+def prepare() -> None:
+    """Raise `PlotError` without matplotlib, which takes a second to load: to be asked before a ledger is read."""
+    if find_spec("matplotlib") is None:
+        raise PlotError("plots need matplotlib: pip install 'landmark-stream[demo]'")
 
 
 def svg(draw: Draw, *, height: float = HEIGHT) -> str:
@@ -61,10 +68,9 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
 
 @contextmanager
 def _figure(height: float) -> "Iterator[Figure]":
-    try:
-        from matplotlib import rc_context  # noqa: PLC0415 - an optional extra
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise PlotError("plots need matplotlib: pip install 'landmark-stream[demo]'") from error
+    prepare()
+    from matplotlib import rc_context  # noqa: PLC0415 - an optional extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     with rc_context(_STYLE):  # type: ignore[arg-type]
         yield Figure(figsize=(WIDTH, height), layout="constrained")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
-from stream_app.audit.canvas import PlotError, picture, svg
+from stream_app.audit.canvas import PlotError, picture, prepare, svg
 from stream_app.audit.curve import Curve, Curves
 from stream_app.audit.flow import Flow
 from stream_app.audit.page import Section, page
@@ -75,7 +75,12 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def asked(arguments: argparse.Namespace) -> "Question | None":
-    """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError`."""
+    """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError` for what cannot be."""
+    if arguments.html is not None or arguments.picture is not None:
+        try:
+            prepare()
+        except PlotError as error:
+            raise UsageError(f"--html, --picture: {error}") from error
     if not arguments.correlation and not arguments.compose:
         if arguments.members is not None or arguments.rate is not None:
             raise UsageError("--members, --rate: give --compose with them, which uses them")

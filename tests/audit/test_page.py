@@ -1,5 +1,6 @@
 """The page and the picture: verdict first, nothing loaded, nothing of the ledger acting in it, true figures."""
 
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -97,6 +98,15 @@ def test_an_empty_ledger_has_a_page(tmp_path: Path) -> None:
     empty = tmp_path / "ledger.jsonl"
     empty.write_bytes(b"")
     assert "svg" not in page(empty).after("h1")
+
+
+def test_without_matplotlib_the_remedy_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the ledger, which is not even there, is opened."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["audit", "--ledger", "no-such-file", "--html", str(tmp_path / "page.html")]) == 2
+    assert "pip install 'landmark-stream[demo]'" in capsys.readouterr().err
 
 
 def test_series_can_be_chosen(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:

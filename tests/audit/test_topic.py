@@ -157,3 +157,21 @@ async def test_the_command_reads_the_topics(
     settings.write_text(settings.read_text() + "lifetime_epsilon = 9e-8\n")
     assert await asyncio.to_thread(main, ["audit", "--config", str(settings)]) == 1
     assert "lifetime  home-7 #1" in capsys.readouterr().out
+
+
+async def test_a_page_of_the_topic_is_that_of_its_file(broker: LocalBroker, tmp_path: Path) -> None:
+    """The second look reads the topic again, the same entries as the first."""
+    pytest.importorskip("matplotlib")
+    names = await topics(broker, "audit-page")
+    written = write(LEDGERS["uniform"])
+    async with producing(broker, "audit-page") as producer, producer.transaction():
+        await send(producer, names, written, 1)
+    settings = tmp_path / "landmark-stream.toml"
+    settings.write_text(f'bootstrap_servers = "{broker.bootstrap_servers}"\nprefix = "audit-page"\n')
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_bytes(b"\n".join(written.lines()))
+    pages = tmp_path / "topic.html", tmp_path / "file.html"
+    topic = ["audit", "--config", str(settings), "--no-releases", "--html", str(pages[0])]
+    assert await asyncio.to_thread(main, topic) == 0
+    assert main(["audit", "--ledger", str(ledger), "--html", str(pages[1])]) == 0
+    assert pages[0].read_bytes() == pages[1].read_bytes()
