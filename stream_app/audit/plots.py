@@ -20,6 +20,8 @@ DRAWN_POINTS: Final = 3_000
 """Points drawn of a series; of more, every second, third, .. one."""
 DRAWN_PEAKS: Final = 1_000
 """Points drawn where peaks count, each the largest of its stretch."""
+FAR: Final = 20
+"""From this ratio of the largest spend to the smallest on, the axis is logarithmic: a power of ten surely shows."""
 LONG_LABEL: Final = 23
 """Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
 LANDMARK_COLOUR: Final = "#b2432f"
@@ -95,9 +97,13 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
                 spends = [curve.spends_nano[at] / NANO for at in places]
                 label = name(curve.series) if not landmark else None
                 axes.plot(times, spends, marker, ms=size, color=f"C{nth % 10}", label=label)
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("")
+        spent = [spend for curve in curves for spend in curve.spends_nano if spend > 0]
+        if spent and max(spent) > FAR * min(spent):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("")
+        else:
+            axes.set_ylim(bottom=0)
         axes.set_ylabel("epsilon of one release")
         time_axis(axes)
         legend_below(axes)
@@ -121,6 +127,7 @@ def worst(standings: Sequence[Standing]) -> Draw:
             axes.barh(rows, widths, left=begin, color=colour, label=label)
             begin = [before + width for before, width in zip(begin, widths, strict=True)]
         axes.set_yticks(rows, [name(standing.series) for standing in standings])
+        axes.margins(y=0.02)
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("loss: epsilon over all policy versions")

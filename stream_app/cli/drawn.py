@@ -135,7 +135,7 @@ def draw(arguments: argparse.Namespace, report: Report, seen: Look, statement: "
 def _sections(seen: Look) -> list[Section]:
     if not seen.standings:
         return []
-    drawn = f"Of {len(seen.curves)} of {len(seen.standings)} series"
+    drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
     omitted = sum(curve.omitted for curve in seen.curves)
     if omitted:
         drawn += f", without their last {omitted} releases"

@@ -111,7 +111,7 @@ def test_without_matplotlib_the_remedy_is_told_at_once(
 
 def test_series_can_be_chosen(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Those named are looked at; one that is not there is told."""
-    assert "Of 2 of 6 series." in page(ledger, "--series", "home-1", "--series", "home-2").texts
+    assert "2 of 6 series." in page(ledger, "--series", "home-1", "--series", "home-2").texts
     out = ledger.with_name("other.html")
     assert main(["audit", "--ledger", str(ledger), "--html", str(out), "--series", "stranger"]) == 2
     assert "--series: 'stranger' is not in the ledger" in capsys.readouterr().err
