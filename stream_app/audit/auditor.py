@@ -29,6 +29,7 @@ class Auditor:
 
     `lifetime_nano` is the bound on the total over policy versions, in nano-epsilon; None is each series' first epsilon.
     `heads` takes in the signed heads, all of them before the first entry; None when no key was given to trust.
+    `live` is told of each finding as soon as it is certain; heads may then also come after the entries that they name.
     """
 
     def __init__(
@@ -39,15 +40,16 @@ class Auditor:
         watch: Watch | None = None,
         keys: PublicKeys | None = None,
         topic: str | None = None,
+        live: Callable[[Finding], None] | None = None,
     ) -> None:
         """Begin with no series; `compare` promises that the releases will be fed, too; `topic` names the ledger."""
         self._series: dict[str, Series] = {}  # by the series' spelling in JSON
-        self._tally = Tally()
+        self._tally = Tally(live)
         self._pairing = Pairing() if compare else None
         self._rules = Rules(lifetime_nano)
         self._watch = watch
         self._told = compare or watch is not None
-        self.heads = None if keys is None else Heads(keys, self._tally.add, topic)
+        self.heads = None if keys is None else Heads(keys, self._tally.add, topic, late=live is not None)
 
     def entries(self, lines: Sequence[bytes]) -> None:
         """Take in lines of the ledger."""
@@ -84,6 +86,16 @@ class Auditor:
         """How many entries and how many releases wait for their partner."""
         return self._pairing.waiting if self._pairing is not None else (0, 0)
 
+    @property
+    def entries_read(self) -> int:
+        """How many entries were taken in, without copies."""
+        return self._tally.others + sum(self._tally.decisions.values())
+
+    @property
+    def series_read(self) -> int:
+        """How many series were met."""
+        return len(self._series)
+
     def standings(self) -> Iterator[Standing]:
         """Yield where each series stands now."""
         for series in self._series.values():
@@ -107,8 +119,8 @@ class Auditor:
         return Report(
             findings=tally.listed(),
             found=tally.found,
-            series=len(self._series),
-            entries=tally.others + sum(tally.decisions.values()),
+            series=self.series_read,
+            entries=self.entries_read,
             repeated=tally.repeated + (pairing.repeated if pairing is not None else 0),
             decisions=tally.decisions,
             spent_nano=tally.spent_nano,

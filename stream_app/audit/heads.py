@@ -67,10 +67,15 @@ class _Partition:
 class Heads:
     """Takes the records of the heads topic as they come, and before them those of a witness."""
 
-    def __init__(self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None) -> None:
-        """Trust these keys; `tell` gets the findings; `topic` is the ledger's name, None to take the first head's."""
+    def __init__(
+        self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None, *, late: bool = False
+    ) -> None:
+        """Trust these keys; `tell` gets the findings; `topic` is the ledger's name, None to take the first head's.
+
+        `late` allows heads after the entries that they name.
+        """
         self._keys, self._tell, self._topic = keys, tell, topic
-        self._expected = Expected(tell)
+        self._expected = Expected(tell, late=late)
         self._count: int | None = None  # of partitions
         self._partitions: dict[int, _Partition] = {}
         self._witnessed: dict[tuple[int, int], bytes] = {}
@@ -96,6 +101,11 @@ class Heads:
     def entries(self, lines: Iterable[bytes]) -> None:
         """Meet lines of the ledger, once all records of the heads were taken in."""
         self._expected.entries(lines)
+
+    @property
+    def entries_signed(self) -> int:
+        """How many entries stand at or before the last leaf of their series."""
+        return self._expected.entries_signed
 
     def witness(self, data: bytes) -> None:
         """Take in a record that a witness kept; leaves among them are passed over."""

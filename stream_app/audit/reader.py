@@ -105,6 +105,15 @@ def spelt(document: object) -> str:
     return orjson.dumps(document).decode()
 
 
+def read_spelling(spelling: bytes) -> str | None:
+    """Return the series that JSON spells, or None where it spells none."""
+    try:
+        name = orjson.loads(spelling)
+    except orjson.JSONDecodeError:
+        return None
+    return name if isinstance(name, str) else None
+
+
 def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
     try:
         return orjson.dumps(members) == data

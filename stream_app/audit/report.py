@@ -1,6 +1,7 @@
 """The result of an audit: verdict, findings, and what was read."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -59,7 +60,7 @@ class Report(NamedTuple):
 
     def text(self) -> str:
         """Return the report for a reader: the verdict first, then the findings, then what was read."""
-        return "\n".join([self.verdict, *map(_line, self.findings), *self.summary()])
+        return "\n".join([self.verdict, *map(line_of, self.findings), *self.summary()])
 
     def summary(self) -> list[str]:
         """Return what was read, as sentences, one a line."""
@@ -92,6 +93,7 @@ class Report(NamedTuple):
 class Tally:
     """Findings and counts while an audit runs."""
 
+    live: Callable[[Finding], None] | None = None  # told of each finding at once
     findings: list[Finding] = field(default_factory=list)
     found: int = 0
     others: int = 0  # entries besides those of releases
@@ -104,6 +106,8 @@ class Tally:
         """Take in a finding; beyond `LISTED` it is only counted."""
         assert finding.code in CODES, finding.code
         self.found += 1
+        if self.live is not None:
+            self.live(finding)
         if len(self.findings) < LISTED:
             self.findings.append(finding)
 
@@ -120,9 +124,11 @@ class Tally:
         return (*self.findings, Finding("unlisted", "", 0, f"{unlisted} further findings"))
 
 
-def _line(finding: Finding) -> str:
+def line_of(finding: Finding) -> str:
+    """Return a finding as one line: nothing that a forger wrote into the ledger can break it."""
     place = f"{quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
-    return f"{finding.code}  {place}  {finding.message}"
+    message = finding.message if finding.message.isprintable() else ascii(finding.message)
+    return f"{finding.code}  {place}  {message}"
 
 
 def _heads(heads: HeadsRead | None, entries: int) -> list[str]:

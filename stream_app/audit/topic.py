@@ -18,13 +18,17 @@ FETCH_RECORDS: Final = 2_000
 WAIT_MS: Final = 500
 
 
+Waiting = set[tuple[str, int]]
+"""(series, timestamp in ms) of entries and releases that lack their partner."""
+
+
 class TopicError(Exception):
     """A topic that cannot be audited; the message names it and the remedy."""
 
 
 async def read_topics(
     auditor: Auditor, client: Mapping[str, Any], ledger: str, releases: str | None, progress: Progress | None = None
-) -> set[tuple[str, int]]:
+) -> Waiting:
     """Feed both topics to `auditor`; return the (series, timestamp) that are to be judged for a missing partner.
 
     `client` holds the arguments that any aiokafka client needs. A live worker writes on: what it committed to one topic
@@ -37,13 +41,13 @@ async def read_topics(
     """
     topics = [topic for topic in (ledger, releases) if topic is not None]
     feeds = {ledger: auditor.entries, releases: auditor.releases}
-    async with _reading(client, topics) as consumer:
-        await _whole(consumer, ledger)
-        await _read(consumer, feeds, progress, lambda unread: _behind(auditor, unread, ledger))
+    async with reading(client, topics) as consumer:
+        await whole(consumer, ledger)
+        await read_to_end(consumer, feeds, progress, lambda unread: behind(auditor, unread, ledger))
         judged = auditor.pending()
         if judged:
             await asyncio.sleep(SETTLE_SECONDS)
-            await _read(consumer, feeds, progress, lambda unread: _behind(auditor, unread, ledger))
+            await read_to_end(consumer, feeds, progress, lambda unread: behind(auditor, unread, ledger))
         return judged
 
 
@@ -51,12 +55,13 @@ async def read_ledger_topic(
     client: Mapping[str, Any], ledger: str, feed: Feed, progress: Progress | None = None
 ) -> None:
     """Feed the ledger's topic alone, up to where it ends now; raises what `read_topics` raises."""
-    async with _reading(client, [ledger]) as consumer:
-        await _read(consumer, {ledger: feed}, progress)
+    async with reading(client, [ledger]) as consumer:
+        await read_to_end(consumer, {ledger: feed}, progress)
 
 
 @asynccontextmanager
-async def _reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator[Any]:
+async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator[Any]:
+    """Open a consumer of whole topics, committed records only; raises `TopicError` for one that is not there."""
     await find(client, topics)
     # No group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
     consumer = AIOKafkaConsumer(
@@ -81,7 +86,7 @@ async def find(client: Mapping[str, Any], topics: list[str]) -> None:
         raise TopicError(f"topic {min(missing)} is not there; make it with `topics`, or set `prefix`")
 
 
-async def _whole(consumer: Any, ledger: str) -> None:
+async def whole(consumer: Any, ledger: str) -> None:
     """Raise `TopicError` for a topic that does not begin at its first record any more."""
     for partition, start in (await consumer.beginning_offsets(list(consumer.assignment()))).items():
         if start > 0:
@@ -91,7 +96,7 @@ async def _whole(consumer: Any, ledger: str) -> None:
             )
 
 
-async def _read(
+async def read_to_end(
     consumer: Any,
     feeds: Mapping[str | None, Feed],
     progress: Progress | None,
@@ -112,7 +117,7 @@ async def _read(
             progress(sum(reached.values()), total)
 
 
-def _behind(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> list[TopicPartition]:
+def behind(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> list[TopicPartition]:
     """Return the partitions to read next: one topic's alone when the other ran too far ahead of it."""
     waiting_entries, waiting_releases = auditor.waiting
     if max(waiting_entries, waiting_releases) < AHEAD:

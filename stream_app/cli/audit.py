@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
 from stream_app.audit.reader import dump
+from stream_app.cli import UsageError
 from stream_app.cli.attested import add_head_arguments, trusted_keys
 from stream_app.cli.audited_files import FileSource
 from stream_app.cli.drawn import add_drawing_arguments, asked, draw, look
+from stream_app.cli.followed import Following, add_following_arguments
 
 if TYPE_CHECKING:
     from stream_app.cli.audited_topics import TopicSource
@@ -37,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_head_arguments(parser)
     add_drawing_arguments(parser)
+    add_following_arguments(parser)
     parser.add_argument(
         "--config", type=Path, help="configuration file (default: landmark-stream.toml if there; with --ledger none)"
     )
@@ -51,14 +54,16 @@ def run(arguments: argparse.Namespace) -> int:
         return proofs.prove(arguments) if arguments.prove is not None else proofs.check(arguments)
     settings = _settings(arguments)
     source = _source(arguments, settings)
+    following = _following(arguments, source, settings)
     auditor = Auditor(
         compare=source.has_releases,
         lifetime_nano=_lifetime(arguments, settings),
         keys=trusted_keys(arguments),
         topic=source.topic,
+        live=None if following is None else following.tell,
     )
     question = asked(arguments)
-    report = auditor.finish(source.read(auditor))
+    report = auditor.finish(source.read(auditor) if following is None else following.run(auditor))
     document, text = report.document(), report.text()
     if question is not None or arguments.html is not None or arguments.picture is not None:
         seen = look(arguments, auditor, source)
@@ -88,6 +93,17 @@ def _source(arguments: argparse.Namespace, settings: "Settings | None") -> "File
 
     assert settings is not None, "they are only left away for files"
     return TopicSource(arguments, settings)
+
+
+def _following(
+    arguments: argparse.Namespace, source: "FileSource | TopicSource", settings: "Settings | None"
+) -> Following | None:
+    if not arguments.follow:
+        return None
+    if isinstance(source, FileSource):
+        raise UsageError("--follow: a file does not go on; leave --ledger away to follow the topics")
+    assert settings is not None, "they are only left away for files"
+    return Following(source, settings, arguments.http_port)
 
 
 def _lifetime(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:

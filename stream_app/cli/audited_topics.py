@@ -2,13 +2,14 @@
 
 import argparse
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 
 from stream_app.audit import Auditor
-from stream_app.audit.files import Feed
+from stream_app.audit.files import Feed, Progress
+from stream_app.audit.follow import Followed, follow_topics
 from stream_app.audit.headtopic import read_head_topic
-from stream_app.audit.topic import TopicError, read_ledger_topic, read_topics
+from stream_app.audit.topic import TopicError, Waiting, read_ledger_topic, read_topics
 from stream_app.cli import UsageError
 from stream_app.cli.attested import feed_head_files
 from stream_app.cli.configured import reaching
@@ -38,20 +39,27 @@ class TopicSource:
     def read(self, auditor: Auditor) -> set[tuple[str, int]]:
         """Feed everything to an auditor; return the (series, timestamp) to be judged for a missing partner."""
         feed_head_files(self._arguments, auditor)
-        with self._reaching():
+        with self.reaching():
             if auditor.heads is not None and self._arguments.heads is True:
                 topic = f"{self._settings.prefix}.heads"
                 asyncio.run(read_head_topic(self._client, topic, auditor.heads.record))
             with progress("audit") as shown:
                 return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
 
+    def follow(self, auditor: Auditor, stop: asyncio.Event, seen: Progress) -> Coroutine[None, None, Waiting]:
+        """Return what feeds everything to an auditor as it is committed, until `stop`; it returns as `read` does."""
+        feed_head_files(self._arguments, auditor)
+        heads = f"{self._settings.prefix}.heads" if self._arguments.heads is True else None
+        return follow_topics(auditor, self._client, Followed(self.topic, self._releases, heads), stop, seen)
+
     def again(self, feed: Feed) -> None:
         """Feed the ledger once more, for what had to be chosen first."""
-        with self._reaching(), progress("draw") as shown:
+        with self.reaching(), progress("draw") as shown:
             asyncio.run(read_ledger_topic(self._client, self.topic, feed, shown))
 
     @contextmanager
-    def _reaching(self) -> Iterator[None]:
+    def reaching(self) -> Iterator[None]:
+        """Turn what goes wrong with brokers and topics into a `UsageError`."""
         with reaching(self._settings):
             try:
                 yield

@@ -1,8 +1,9 @@
-"""What a worker measures: its own registry, one table of names, no series labels.
+"""What a worker measures, and an audit that follows it: a registry and a table of names each, no series labels.
 
 # PRIVACY: every figure is a function of released values, decisions and public facts; nothing counts raw values.
 """
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -68,14 +69,23 @@ TABLE: dict[str, Meaning] = {
     "landmark_reopened": Meaning("counter", ("partition",), "Times that a partition's producer was opened again."),
 }
 
+AUDIT_TABLE: dict[str, Meaning] = {
+    "landmark_audit_findings": Meaning("counter", ("code",), "Findings of an audit that follows the ledger, by code."),
+    "landmark_audit_entries": Meaning("gauge", (), "Ledger entries that were audited, without copies."),
+    "landmark_audit_series": Meaning("gauge", (), "Series that were audited."),
+    "landmark_audit_unsigned_entries": Meaning("gauge", (), "Audited entries that no signed head covers yet."),
+    "landmark_audit_lag_records": Meaning("gauge", (), "Committed records of ledger and releases not audited yet."),
+}
+"""What ``audit --follow`` measures."""
+
 
 class Metrics:
-    """The measures of one worker."""
+    """The measures of one worker, or of one audit."""
 
-    def __init__(self) -> None:
-        """Start every measure at zero."""
+    def __init__(self, table: Mapping[str, Meaning] = TABLE) -> None:
+        """Start every measure of a table at zero."""
         self.registry = CollectorRegistry()
-        made = {name: _make(name, meaning, self.registry) for name, meaning in TABLE.items()}
+        made = {name: _make(name, meaning, self.registry) for name, meaning in table.items()}
         self._counters = {name: measure for name, measure in made.items() if isinstance(measure, Counter)}
         self._gauges = {name: measure for name, measure in made.items() if isinstance(measure, Gauge)}
         self._histograms = {name: measure for name, measure in made.items() if isinstance(measure, Histogram)}

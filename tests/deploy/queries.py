@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from stream_app.kafka.metrics import TABLE
+from stream_app.kafka.metrics import AUDIT_TABLE, TABLE
 from tests.deploy import ROOT
 
 DASHBOARDS = sorted((ROOT / "deploy" / "grafana" / "dashboards").glob("*.json"))
 PROMETHEUS = ROOT / "deploy" / "prometheus"
+
+ALL = {**TABLE, **AUDIT_TABLE}
+"""What workers and a following audit measure."""
 
 _SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 
@@ -46,8 +49,8 @@ def rules() -> list[dict[str, Any]]:
 
 
 def exported() -> dict[str, str]:
-    """Return every name that Prometheus sees of a worker, with the metric that it belongs to."""
-    return {name + suffix: name for name, meaning in TABLE.items() for suffix in _SUFFIXES[meaning.kind]}
+    """Return every name that Prometheus sees of worker and audit, with the metric that it belongs to."""
+    return {name + suffix: name for name, meaning in ALL.items() for suffix in _SUFFIXES[meaning.kind]}
 
 
 def names_in(expression: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Dashboards and rules use what a worker exports, and nothing that it does not."""
+"""Dashboards and rules use what worker and audit export, and nothing that it does not."""
 
 import re
 from itertools import combinations
@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from stream_app.kafka.metrics import TABLE
 from tests.deploy import ROOT
-from tests.deploy.queries import DASHBOARDS, exported, load, names_in, panel_queries, rules
+from tests.deploy.queries import ALL, DASHBOARDS, exported, load, names_in, panel_queries, rules
 
 OUTSIDE = {"instance", "job", "le"}  # labels that Prometheus itself gives
 
@@ -30,7 +29,7 @@ def test_queries_name_what_exists() -> None:
 def test_every_metric_is_shown() -> None:
     """No metric is exported that no panel shows."""
     shown = {exported()[name] for query in panel_queries() for name in names_in(query.expression)}
-    assert shown == set(TABLE)
+    assert shown == set(ALL)
 
 
 def test_queries_group_by_labels_that_exist() -> None:
@@ -39,14 +38,14 @@ def test_queries_group_by_labels_that_exist() -> None:
         grouped = {label.strip() for by in re.findall(r"\bby \(([^)]*)\)", expression) for label in by.split(",")}
         matched = set(re.findall(r"[{,]\s*(\w+)\s*=", expression))
         metrics = {exported()[name] for name in names_in(expression) if name in exported()}
-        labels = {label for metric in metrics for label in TABLE[metric].labels}
+        labels = {label for metric in metrics for label in ALL[metric].labels}
         assert grouped | matched <= labels | OUTSIDE, expression
 
 
 def test_no_metric_names_a_series() -> None:
     """Labels are few and public: a series' id or value among them would publish when it sent events."""
-    assert {label for meaning in TABLE.values() for label in meaning.labels} == {
-        "decision", "partition", "reason", "scheme",
+    assert {label for meaning in ALL.values() for label in meaning.labels} == {
+        "code", "decision", "partition", "reason", "scheme",
     }  # fmt: skip
 
 

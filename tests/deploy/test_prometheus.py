@@ -62,20 +62,21 @@ def test_alerts_fire_when_they_must() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A worker and the Prometheus that scrapes it."""
+    """A worker, an audit that follows it, and the Prometheus that scrapes both."""
 
     settings: Settings
     worker_port: int
+    audit_port: int
     prometheus_port: int
 
 
 @pytest.fixture(scope="module")
 def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Start a worker on the real broker and a Prometheus that scrapes it often."""
+    """Start a worker and an audit on the real broker, and a Prometheus that scrapes them often."""
     folder = tmp_path_factory.mktemp("site")
-    worker_port, prometheus_port = free_port(), free_port()
+    worker_port, audit_port, prometheus_port = free_port(), free_port(), free_port()
     keyfile.create(folder / "noise.key")
-    SigningKey.create(folder / "signing.key")
+    (folder / "public.pem").write_text(SigningKey.create(folder / "signing.key").public_pem())
     (folder / "household.json").write_text('{"backward": [[0.8, 0.2], [0, 1]], "forward": null}')
     config = folder / "landmark-stream.toml"
     config.write_text(
@@ -96,11 +97,13 @@ def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     assert asyncio.run(make_and_check(settings)).differences == ()
     with (
         running([sys.executable, "-m", "stream_app", "worker", "--config", str(config)], folder / "worker.log"),
-        running(prometheus_command(folder, worker_port, prometheus_port), folder / "prometheus.log"),
+        running(audit_command(folder, config, audit_port), folder / "audit.log"),
+        running(prometheus_command(folder, worker_port, audit_port, prometheus_port), folder / "prometheus.log"),
     ):
         wait_for(worker_port, "/readyz", folder / "worker.log")
+        wait_for(audit_port, "/readyz", folder / "audit.log")
         wait_for(prometheus_port, "/-/ready", folder / "prometheus.log")
-        yield Site(settings, worker_port, prometheus_port)
+        yield Site(settings, worker_port, audit_port, prometheus_port)
 
 
 async def test_dashboards_show_a_running_worker(site: Site) -> None:
@@ -121,13 +124,15 @@ async def test_dashboards_show_a_running_worker(site: Site) -> None:
 
 
 def test_metrics_follow_the_conventions(site: Site) -> None:
-    """Promtool finds nothing to object to in what the worker exports."""
-    promtool("check", "metrics", stdin=get(site.worker_port, "/metrics")[1])
+    """Promtool finds nothing to object to in what worker and audit export."""
+    for port in (site.worker_port, site.audit_port):
+        promtool("check", "metrics", stdin=get(port, "/metrics")[1])
 
 
 def test_metrics_name_no_series(site: Site) -> None:
     """Nothing of what was sent stands in the metrics: no id of a series."""
-    assert b"meter-" not in get(site.worker_port, "/metrics")[1]
+    for port in (site.worker_port, site.audit_port):
+        assert b"meter-" not in get(port, "/metrics")[1]
 
 
 def round_of_events(number: int) -> Iterator[Event]:
@@ -172,12 +177,18 @@ def firing(port: int) -> list[str]:
     return [alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"]
 
 
-def prometheus_command(folder: Path, worker_port: int, own_port: int) -> list[str]:
-    """Return the command of a Prometheus with our configuration but for where the worker is and how often it looks."""
+def audit_command(folder: Path, config: Path, port: int) -> list[str]:
+    """Return the command of an audit that follows the worker."""
+    command = [sys.executable, "-m", "stream_app", "audit", "--follow", "--http-port", str(port)]
+    return [*command, "--config", str(config), "--heads", "--public-key", str(folder / "public.pem")]
+
+
+def prometheus_command(folder: Path, worker_port: int, audit_port: int, own_port: int) -> list[str]:
+    """Return the command of a Prometheus with our configuration but for where the others are and how often it looks."""
     config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
     config["global"] = {"scrape_interval": SCRAPE, "scrape_timeout": SCRAPE, "evaluation_interval": SCRAPE}
     config["rule_files"] = [str(PROMETHEUS / name) for name in config["rule_files"]]
-    ports = {"landmark-stream": worker_port, "prometheus": own_port}
+    ports = {"landmark-stream": worker_port, "landmark-audit": audit_port, "prometheus": own_port}
     config["scrape_configs"] = [
         {"job_name": job["job_name"], "static_configs": [{"targets": [f"127.0.0.1:{ports[job['job_name']]}"]}]}
         for job in config["scrape_configs"]

@@ -1,0 +1,104 @@
+"""``audit --follow``: beside a live worker, each finding is a log line and a metric within seconds of its commit."""
+
+import argparse
+import asyncio
+import logging
+import signal
+from typing import TYPE_CHECKING
+
+from stream_app.audit import Auditor, Finding
+from stream_app.audit.report import LISTED, line_of
+
+if TYPE_CHECKING:
+    from stream_app.audit.topic import Waiting
+    from stream_app.cli.audited_topics import TopicSource
+    from stream_app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+PORT = 9465
+
+
+def add_following_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what following takes."""
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="go on beside a live worker: findings are log lines and metrics at once; a signal ends it with the report",
+    )
+    parser.add_argument(
+        "--http-port",
+        type=int,
+        default=PORT,
+        metavar="PORT",
+        help=f"with --follow: where metrics and health are served, on http_host (default {PORT}; 0: any free port)",
+    )
+
+
+class Following:
+    """An audit that goes on until SIGINT or SIGTERM; a second signal ends it without a report."""
+
+    def __init__(self, source: "TopicSource", settings: "Settings", port: int) -> None:
+        """Log as a worker does; metrics and health are served once it runs."""
+        from stream_app.kafka.logs import configure_logs  # noqa: PLC0415 - files are audited without it
+        from stream_app.kafka.metrics import AUDIT_TABLE, Metrics  # noqa: PLC0415
+
+        configure_logs(settings.log_level)
+        self._source = source
+        self._host, self._port = settings.http_host, port
+        self._metrics = Metrics(AUDIT_TABLE)
+        self._logged = 0
+        self._lag: int | None = None  # records; None before the first turn
+        self._ready = False
+
+    def tell(self, finding: Finding) -> None:
+        """Count a finding, and log it unless there were too many."""
+        self._metrics.count("landmark_audit_findings", 1, finding.code)
+        self._logged += 1
+        # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
+        if self._logged <= LISTED:
+            logger.error("finding: %s", line_of(finding))
+        elif self._logged == LISTED + 1:
+            logger.error("further findings are only counted (landmark_audit_findings)")
+
+    def run(self, auditor: Auditor) -> "Waiting":
+        """Follow until a signal; return what is to be judged for a missing partner."""
+        with self._source.reaching():
+            return asyncio.run(self._run(auditor))
+
+    async def _run(self, auditor: Auditor) -> "Waiting":
+        from stream_app.kafka.serve import Server  # noqa: PLC0415
+
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def end() -> None:
+            stop.set()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end)
+        server = Server(self._metrics, lambda: (True, "alive"), self._is_ready, lambda: self._refresh(auditor))
+        await server.start(self._host, self._port)
+        logger.info("metrics and health at http://%s:%d", self._host, server.port)
+        try:
+            return await self._source.follow(auditor, stop, self._seen)
+        finally:
+            await server.stop()
+
+    def _seen(self, done: int, total: int) -> None:
+        self._lag = total - done
+        if self._lag == 0 and not self._ready:
+            self._ready = True
+            logger.info("follows the ledger")
+
+    def _is_ready(self) -> tuple[bool, str]:
+        return (True, "follows the ledger") if self._ready else (False, "reading what there is")
+
+    def _refresh(self, auditor: Auditor) -> None:
+        self._metrics.set("landmark_audit_entries", auditor.entries_read)
+        self._metrics.set("landmark_audit_series", auditor.series_read)
+        self._metrics.set("landmark_audit_lag_records", self._lag or 0)
+        if auditor.heads is not None:
+            unsigned = max(0, auditor.entries_read - auditor.heads.entries_signed)
+            self._metrics.set("landmark_audit_unsigned_entries", unsigned)

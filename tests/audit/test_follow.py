@@ -1,0 +1,196 @@
+"""The audit beside a live worker, as a process of its own on a real broker."""
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import urlopen
+
+import orjson
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from stream_app.cli import main
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.metrics import AUDIT_TABLE
+from stream_app.kafka.routing import router
+from stream_app.signing import SigningKey
+from tests.audit.written import hash_of
+from tests.kafka.installation import Installation, readings
+
+PATIENCE_SECONDS = 60.0
+RAW = 7.777123
+"""A value that no grid of 0.001 publishes by chance."""
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test, whose workers sign heads often."""
+    key = SigningKey.create(tmp_path / "signing.key")
+    (tmp_path / "public.pem").write_text(key.public_pem())
+    name = re.sub(r"[^a-z]+", "-", request.node.name.removeprefix("test_")).strip("-")
+    more = {"signing_key_file": str(tmp_path / "signing.key"), "head_interval_ms": 300}
+    return Installation(broker, tmp_path, name, more=more)
+
+
+@dataclass
+class Follower:
+    """A running ``audit --follow``."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    report: Path
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait until something holds."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not holds():
+            assert self.process.poll() is None, f"ended: {self.said()[-3000:]}"
+            assert time.monotonic() < deadline, f"never {what}: {self.said()[-3000:]}"
+            time.sleep(0.1)
+
+    def said(self) -> str:
+        """Return the log."""
+        return self.log.read_text()
+
+    def get(self, path: str) -> str:
+        """Ask its HTTP server."""
+        port = re.search(r"metrics and health at http://127\.0\.0\.1:(\d+)", self.said())
+        assert port is not None
+        with urlopen(f"http://127.0.0.1:{port[1]}{path}", timeout=10) as answer:
+            return str(answer.read().decode())
+
+    def measure(self, name: str) -> float:
+        """Return a measure; 0 where it has no value yet."""
+        found = re.search(rf"^{re.escape(name)} (\S+)$", self.get("/metrics"), re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def found(self, code: str) -> float:
+        """Return how often a code was found."""
+        return self.measure(f'landmark_audit_findings_total{{code="{code}"}}')
+
+    def end(self, number: signal.Signals) -> tuple[int, str]:
+        """Send a signal; return exit code and report."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_SECONDS), self.report.read_text()
+
+
+@contextmanager
+def following(installation: Installation) -> Iterator[Follower]:
+    """Run the audit as an auditor who has no noise key; leaving the block ends it."""
+    folder = installation.folder
+    config = folder / "audit.toml"
+    config.write_text(
+        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
+        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
+    )
+    command = [sys.executable, "-m", "stream_app", "audit", "--follow", "--http-port", "0", "--config", str(config)]
+    command += ["--heads", "--public-key", str(folder / "public.pem")]
+    log, report = folder / "audit.log", folder / "audit.txt"
+    with log.open("wb") as err, report.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=folder)
+    follower = Follower(process, log, report)
+    try:
+        follower.until(lambda: "follows the ledger" in follower.said(), "followed")
+        yield follower
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def inject(installation: Installation, series: str, line: bytes) -> None:
+    """Write a record into the ledger, as only who may write to the topic can."""
+
+    async def send() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
+        await producer.start()
+        partition = router(installation.partitions)(series.encode())
+        await producer.send_and_wait(installation.names.ledger, line, key=series.encode(), partition=partition)
+        await producer.stop()
+
+    asyncio.run(send())
+
+
+def last_of(installation: Installation, series: str) -> dict[str, object]:
+    """Return the last entry of a series."""
+    records = [record for record in installation.read(installation.names.ledger) if record.key == series.encode()]
+    entry: dict[str, object] = orjson.loads(records[-1].value)
+    return entry
+
+
+def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """While a worker writes, each forgery is a metric and a log line; the audit goes on, and ends with its verdict."""
+    total = installation.send(readings(400))
+    with installation.worker() as worker, following(installation) as follower:
+        worker.await_committed(total)
+        total += installation.send([dict(event, value=RAW) for event in readings(400, start=400)])
+        worker.await_committed(total)
+        everything = len(installation.read(installation.names.ledger))
+        follower.until(lambda: follower.measure("landmark_audit_entries") == everything, "caught up")
+        follower.until(lambda: follower.measure("landmark_audit_unsigned_entries") == 0, "met the heads")
+        assert "finding" not in follower.said()
+
+        twin = dict(last_of(installation, "home-7"), release="5" * 64)
+        twin["hash"] = hash_of(twin)
+        inject(installation, "home-7", orjson.dumps(twin))
+        follower.until(lambda: follower.found("fork") == 1, "found the fork")
+        assert f"finding: fork  home-7 #{twin['sequence']}" in follower.said()
+
+        # It takes the place of the next true entry.
+        before = last_of(installation, "home-8")
+        after = dict(before, sequence=int(str(before["sequence"])) + 1, previous=before["hash"])
+        inject(installation, "home-8", orjson.dumps(after | {"hash": hash_of(after)}))
+        follower.until(lambda: follower.found("step-order") == 1, "found the repeated step")
+        total += installation.send(readings(400, start=800))
+        worker.await_committed(total)
+        follower.until(lambda: follower.found("fork") == 2, "met the true entry")
+        inject(installation, "home-9", b'{"series":"home-9"}\n')
+        follower.until(lambda: follower.found("unknown-entry") == 1, "found the odd record")
+        assert worker.stop() == 0
+        measures = follower.get("/metrics")
+        code, report = follower.end(signal.SIGTERM)
+    assert (code, report.splitlines()[0][:14]) == (1, "DOES NOT HOLD:")
+    config, key = str(installation.folder / "audit.toml"), str(installation.folder / "public.pem")
+    capsys.readouterr()
+    assert main(["audit", "--config", config, "--heads", "--public-key", key]) == 1
+    again = capsys.readouterr().out
+    assert {line.split()[0] for line in report.splitlines()[1:]} == {line.split()[0] for line in again.splitlines()[1:]}
+    assert "home-" not in measures
+    for text in (measures, report, follower.said()):
+        assert str(RAW) not in text
+    helped = set(re.findall(r"^# HELP (\S+)", measures, re.MULTILINE))
+    assert {name.removesuffix("_total") for name in helped if not name.endswith("_created")} == set(AUDIT_TABLE)
+
+
+def test_a_true_ledger_holds_until_the_end(installation: Installation) -> None:
+    """Nothing is found while workers come, are killed and go, and the verdict at the end is that of any audit."""
+    total = installation.send(readings(500))
+    with following(installation) as follower:
+        for number in (1, 2, 3):
+            with installation.worker() as worker:
+                worker.await_committed(total)
+                total += installation.send(readings(500, start=500 * number))
+                worker.process.kill()
+        with installation.worker() as worker:
+            worker.await_committed(total)
+            assert worker.stop() == 0
+        assert follower.get("/readyz") == "follows the ledger\n"
+        assert follower.get("/healthz") == "alive\n"
+        code, report = follower.end(signal.SIGINT)
+    assert (code, report.splitlines()[0]) == (0, "HOLDS: no findings"), follower.said()
+    assert "\n0 entries follow the last heads" in report
+    assert "finding" not in follower.said()
+
+
+def test_a_file_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file does not go on."""
+    (tmp_path / "ledger.jsonl").write_text("")
+    assert main(["audit", "--follow", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 2
+    assert "--follow: a file does not go on" in capsys.readouterr().err
