@@ -15,11 +15,20 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare how many draws the two ways of sampling are compared on: ``pytest tests/privacy --draws 1000000``."""
+    """Declare how much is drawn: ``pytest tests/privacy --draws 1000000``, ``pytest tests/audit --ledgers 1000``."""
     parser.addoption("--draws", type=int, default=20_000, help="draws decided by both paths (1000000 takes minutes)")
+    parser.addoption(
+        "--ledgers", type=int, default=250, help="true ledgers that an audit must find true (1000: minutes)"
+    )
 
 
 @pytest.fixture
 def draws(request: pytest.FixtureRequest) -> int:
     """Return how many draws to compare."""
     return int(request.config.getoption("--draws"))
+
+
+@pytest.fixture(scope="session")
+def ledgers(request: pytest.FixtureRequest) -> int:
+    """Return how many true ledgers to draw."""
+    return int(request.config.getoption("--ledgers"))

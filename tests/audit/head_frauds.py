@@ -83,6 +83,19 @@ def release_replaced(story: Story) -> Iterator[Shown]:
                 yield Shown(story.ledger({series: renumber(written)}), heads, {CHANGED})
 
 
+def budget_raised(story: Story) -> Iterator[Shown]:
+    """The first promise and all figures after it say a larger budget, as if it had been given."""
+    heads = story.sign(Signer())
+    for series, true in story.written.items():
+        written = true.copy()
+        version = written.entries[0]["policy"]
+        for entry in written.entries:
+            if entry["policy"] == version and "budget_nano" in entry:
+                entry["budget_nano"] += 10
+        written.entries[0]["parameters"]["epsilon"] += 1e-8
+        yield Shown(story.ledger({series: renumber(written)}), heads, {CHANGED}, plausible=False)
+
+
 def chain_forked(story: Story) -> Iterator[Shown]:
     """From a round on, the key's own holder signs another chain than before; the ledger has the one or the other."""
     for series, true in story.written.items():
@@ -275,6 +288,7 @@ FRAUDS: tuple[Fraud, ...] = (
     chain_rewritten,
     entry_left_out,
     release_replaced,
+    budget_raised,
     chain_forked,
     rolled_back,
     head_forged,

@@ -87,6 +87,14 @@ class Story:
     written: dict[str, Written]
     rounds: list[dict[str, int]]  # how many entries of each series were signed in each round, those before included
 
+    @classmethod
+    def growing(cls, written: dict[str, Written]) -> "Story":
+        """Return a story that was signed in three rounds, all but the last entry or two of each series."""
+        counts = {series: len(each.entries) - 1 for series, each in written.items()}
+        return cls(
+            written, [{series: max(1, count * part // 3) for series, count in counts.items()} for part in (1, 2, 3)]
+        )
+
     def partition(self, series: str) -> int:
         """Return where a series lies."""
         return list(self.written).index(series) % PARTITIONS
@@ -131,24 +139,32 @@ def end_of(written: Written, count: int) -> tuple[int, str]:
 
 def tell_story() -> Story:
     """Return six series over two partitions, signed in three rounds, all but the last entry or two."""
-    written = {f"home-{name}": write(text, f"home-{name}") for name, text in LEDGERS.items()}
-    rounds = [
-        {series: max(1, (len(each.entries) - 1) * part // 3) for series, each in written.items()} for part in (1, 2, 3)
-    ]
-    return Story(written, rounds)
+    return Story.growing({f"home-{name}": write(text, f"home-{name}") for name, text in LEDGERS.items()})
 
 
 def attest(
-    ledger: Iterable[bytes], heads: Iterable[bytes], witness: Iterable[bytes] = (), keys: PublicKeys = KEYS
+    ledger: Iterable[bytes],
+    heads: Iterable[bytes],
+    witness: Iterable[bytes] = (),
+    keys: PublicKeys = KEYS,
+    lifetime_nano: int | None = None,
+    *,
+    late: bool = False,
 ) -> Report:
-    """Return the report of a ledger with its heads."""
-    auditor = Auditor(keys=keys)
+    """Return the report of a ledger with its heads, which come turn by turn with its lines where they come `late`."""
+    auditor = Auditor(keys=keys, lifetime_nano=lifetime_nano, live=(lambda _: None) if late else None)
     assert auditor.heads is not None
     for record in witness:
         auditor.heads.witness(record)
-    for record in heads:
-        auditor.heads.record(record)
-    auditor.entries(list(ledger))
+    lines, records = list(ledger), list(heads)
+    turns = max(1, len(records)) if late else 1
+    if not late:
+        for record in records:
+            auditor.heads.record(record)
+    for turn in range(turns):
+        auditor.entries(lines[turn * len(lines) // turns : (turn + 1) * len(lines) // turns])
+        if late and turn < len(records):
+            auditor.heads.record(records[turn])
     return auditor.finish()
 
 

@@ -1,11 +1,18 @@
-"""Frauds of thirty sorts, at every place of every ledger written by hand: each one is found, and by its name."""
+"""Frauds of thirty-one sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
+
+What only signed heads can show is in test_head_frauds.py: a cut tail, a chain rewritten whole or forked, false heads.
+"""
+
+from collections.abc import Iterator
 
 import pytest
 
 from stream_app.audit import CODES, check
+from tests.audit.decided import chains
 from tests.audit.frauds import FRAUDS, Fraud
+from tests.audit.frauds.forged import Forged
 from tests.audit.ways import audit, codes
-from tests.audit.written import LEDGERS, write
+from tests.audit.written import LEDGERS, Written, write
 
 ELSEWHERE = {"stale-duplicate", "unlisted", "witness"} | {
     code for code in CODES if code.startswith(("signed-", "head-", "malformed-head"))
@@ -21,6 +28,47 @@ def test_every_fraud_is_found(name: str, fraud: Fraud) -> None:
         report = audit(forged.ledger, forged.releases)
         assert not report.holds, f"forgery {number} was not found"
         assert codes(report) & forged.codes, f"forgery {number}: found {report.findings}, not {forged.codes}"
+
+
+@pytest.fixture(scope="module")
+def decided(ledgers: int) -> list[Written]:
+    """Return series that the fold decided."""
+    return chains(ledgers)
+
+
+def spread(fraud: Fraud, decided: list[Written]) -> Iterator[tuple[Written, Forged]]:
+    """Yield every 7th of a sort's forgeries over all series; of the sort that has 24 an entry, over every 4th."""
+    some = decided[::4] if fraud.__name__ == "figure_changed" else decided
+    all_of_it = ((true, forged) for true in some for forged in fraud(true))
+    yield from (pair for number, pair in enumerate(all_of_it) if number % 7 == 0)
+
+
+@pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
+def test_every_fraud_in_a_decided_ledger_is_found(fraud: Fraud, decided: list[Written]) -> None:
+    """So it is where versions, late registrations, ends, epochs of the key, and all schemes and kinds come together."""
+    count = 0
+    for true, forged in spread(fraud, decided):
+        report = audit(forged.ledger, forged.releases, true.lifetime_nano)
+        assert codes(report) & forged.codes, f"found {report.findings}, not {forged.codes}"
+        count += 1
+    assert count >= 5
+
+
+def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
+    """All levels with all their schemes, all kinds, a second version, charged registrations, and ends are met."""
+    entries = [entry for true in decided for entry in true.entries]
+    promised = [entry["parameters"] for entry in entries if entry["entry"] == "policy"]
+    pairs = {(terms["protection"]["level"], terms["scheme"]["name"]) for terms in promised}
+    schemes = ("uniform", "adaptive", "skip", "balanced")
+    assert pairs == {(level, name) for level in ("landmark", "event") for name in schemes} | {
+        ("user", "uniform"),
+        ("user", "adaptive"),
+    }
+    assert {terms["value"]["kind"] for terms in promised} == {"number", "counts", "location", "category"}
+    assert {entry["entry"] for entry in entries} == {"release", "policy", "landmarks", "close"}
+    assert any(entry.get("charged_nano") for entry in entries)
+    assert any(entry["epoch"] > 0 for entry in entries)
+    assert any(true.entries[0]["policy"] < true.entries[-1]["policy"] for true in decided)
 
 
 def test_there_are_enough_and_every_code_is_met() -> None:

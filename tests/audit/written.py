@@ -100,6 +100,8 @@ class Written:
 
     entries: list[Record]
     releases: list[Record]
+    lifetime_nano: int | None = None
+    """The lifetime that it was decided under; None is the first policy's epsilon."""
 
     def copy(self) -> "Written":
         """Return a copy that can be forged."""

@@ -33,7 +33,8 @@ def start_cut_off(true: Written) -> Iterator[Forged]:
         written = true.copy()
         del written.entries[:index]
         yield forged(written, "truncated")
-        yield forged(renumber(written), "no-policy", "policy-version", "release-without-entry")
+        if written.entries[0]["entry"] != "policy" or any(releases_in(Written(true.entries[:index], []))):
+            yield forged(renumber(written), "no-policy", "policy-version", "release-without-entry")
 
 
 def end_cut_off(true: Written) -> Iterator[Forged]:
@@ -118,7 +119,7 @@ def epoch_backwards(true: Written) -> Iterator[Forged]:
     """An entry names an earlier epoch of the key than the one before it."""
     for index in range(1, len(true.entries)):
         written = true.copy()
-        written.entries[index - 1]["epoch"] += 1
+        written.entries[index - 1]["epoch"] = written.entries[index]["epoch"] + 1
         yield forged(seal(written), "epoch-backwards")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.audit.frauds.forged import ARITHMETIC, FIGURES, Forged, forged
+from tests.audit.frauds.forged import FIGURES, Forged, forged
 from tests.audit.written import SECOND, Written, cover, hash_of, releases_in, renumber, seal
 
 
@@ -45,24 +45,30 @@ def spend_changed(true: Written) -> Iterator[Forged]:
 
 
 def overspent(true: Written) -> Iterator[Forged]:
-    """Every spend is doubled, and every figure with it: each entry fits the next, and the theorem is broken."""
-    written = true.copy()
-    for _, entry in releases_in(written):
-        for figure in ("epsilon_nano", "landmark_spent_nano", "regular_peak_nano"):
-            if figure in entry:
-                entry[figure] *= 2
-    yield forged(seal(written), "theorem")
+    """All spends grow, and every figure with them: each entry fits the next, and the theorem is broken."""
+    for _, last in releases_in(true):
+        lost = last["landmark_spent_nano"] + last["regular_peak_nano"]
+        if lost:
+            written = true.copy()
+            for _, entry in releases_in(written):
+                for figure in ("epsilon_nano", "landmark_spent_nano", "regular_peak_nano"):
+                    if figure in entry:
+                        entry[figure] *= last["budget_nano"] // lost + 1
+            yield forged(seal(written), "theorem")
 
 
 def budget_raised(true: Written) -> Iterator[Forged]:
-    """The budget is raised after the fact: in the figures, or in the promise itself."""
+    """The budget is raised after the fact, in the figures or in the promise; in both: test_head_frauds.py."""
     written = true.copy()
     for entry in written.entries:
         if "budget_nano" in entry:
             entry["budget_nano"] += 10
     yield forged(seal(written), "budget")
-    written.entries[0]["parameters"]["epsilon"] += 1e-8
-    yield forged(seal(written), *ARITHMETIC)
+    for index, entry in enumerate(true.entries):
+        if entry["entry"] == "policy":
+            written = true.copy()
+            written.entries[index]["parameters"]["epsilon"] += 1e-8
+            yield forged(seal(written), "budget")
 
 
 def charge_changed(true: Written) -> Iterator[Forged]:
@@ -98,7 +104,11 @@ def registered_too_late(true: Written) -> Iterator[Forged]:
 
 def misaligned(true: Written) -> Iterator[Forged]:
     """A time is no start of a step."""
+    step = 0
     for index, entry in enumerate(true.entries):
+        step = entry["parameters"]["protection"]["step"] if entry["entry"] == "policy" else step
+        if step == 1:  # every time is the start of one
+            continue
         written = true.copy()
         changed = written.entries[index]
         if entry["entry"] == "release":

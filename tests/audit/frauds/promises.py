@@ -3,26 +3,48 @@
 from collections.abc import Iterator
 
 from tests.audit.frauds.forged import Forged, forged
-from tests.audit.written import SECOND, Record, Written, releases_in, renumber, seal
+from tests.audit.written import NANO, SECOND, Record, Written, releases_in, renumber, seal
 
 
 def landmarks_hidden(true: Written) -> Iterator[Forged]:
-    """The policy is made to protect fewer steps than it did."""
-    if not true.entries[0]["parameters"]["protection"].get("landmarks"):
-        return
-    written = true.copy()
-    written.entries[0]["parameters"]["protection"]["landmarks"].pop()
-    yield forged(seal(written), "landmark-flag", "landmarks-left", "share")
+    """The policy is made to protect fewer steps than it did, one of which the next release still counted."""
+    for index, entry in enumerate(true.entries[:-1]):
+        after = true.entries[index + 1]
+        if entry["entry"] != "policy" or after["entry"] != "release":
+            continue
+        protection = entry["parameters"]["protection"]
+        all_steps = _steps(protection)
+        for place in range(len(protection.get("landmarks", ()))):
+            written = true.copy()
+            fewer = written.entries[index]["parameters"]["protection"]
+            del fewer["landmarks"][place]
+            if any(step >= after["timestamp"] // protection["step"] for step in all_steps - _steps(fewer)):
+                yield forged(seal(written), "landmark-flag", "landmarks-left")
+
+
+def _steps(protection: Record) -> set[int]:
+    """Return the numbers of a policy's landmarks, by their definition."""
+    step = protection["step"]
+    spans = [span if isinstance(span, list) else [span, span + 1] for span in protection.get("landmarks", ())]
+    return {number for start, end in spans for number in range(start // step, -(-end // step))}
 
 
 def hidden_version(true: Written) -> Iterator[Forged]:
-    """A second version with the same epsilon starts the budget anew; the total shows it."""
+    """A version promises all that the series may ever lose, though some is lost already; or one that ruled is gone."""
+    for index, entry in enumerate(true.entries[:-1]):
+        if entry["entry"] == "policy" and true.entries[index + 1]["entry"] != "policy":
+            written = true.copy()
+            del written.entries[index]
+            yield forged(renumber(written), "policy-version", "no-policy")
     for index, entry in releases_in(true):
         if not (entry["landmark_spent_nano"] or entry["regular_peak_nano"]):
             continue
         written = true.copy()
-        policy = dict(written.entries[0], policy=entry["policy"] + 1)
-        policy["parameters"] = dict(policy["parameters"], protection={"level": "event", "step": SECOND})
+        policy = dict(written.entries[0], policy=entry["policy"] + 1, epoch=entry["epoch"])
+        policy["budget_nano"] = true.lifetime_nano or policy["budget_nano"]
+        epsilon = policy["parameters"]["epsilon"] if true.lifetime_nano is None else true.lifetime_nano / NANO
+        uniform = {"protection": {"level": "event", "step": SECOND}, "scheme": {"name": "uniform"}}
+        policy["parameters"] = dict(policy["parameters"], epsilon=epsilon, **uniform)
         del written.entries[index + 1 :]
         written.entries.append(policy)
         del written.releases[sum(1 for _ in releases_in(written)) :]
@@ -32,9 +54,10 @@ def hidden_version(true: Written) -> Iterator[Forged]:
 def version_lowered(true: Written) -> Iterator[Forged]:
     """A version does not rise, or entries name one that does not rule."""
     for index, entry in enumerate(true.entries):
-        if "policy" in entry and index:
+        if index:
             written = true.copy()
-            written.entries[index]["policy"] += 1 if entry["entry"] != "policy" else -2
+            before = true.entries[index - 1]["policy"]
+            written.entries[index]["policy"] = before if entry["entry"] == "policy" else entry["policy"] + 1
             yield forged(seal(written), "policy-version")
     written = true.copy()
     written.entries.insert(1, dict(written.entries[0]))
@@ -43,16 +66,14 @@ def version_lowered(true: Written) -> Iterator[Forged]:
 
 def version_reaches_back(true: Written) -> Iterator[Forged]:
     """A new version calls steps landmarks that are decided already."""
-    written = true.copy()
-    end = written.entries[-1]
-    if end["entry"] == "close":
-        return
-    protection = {"level": "landmark", "step": SECOND, "landmarks": [end["timestamp"]]}
-    policy = dict(
-        written.entries[0], policy=9, parameters=dict(written.entries[0]["parameters"], protection=protection)
-    )
-    written.entries.append(policy)
-    yield forged(renumber(written), "policy-landmarks")
+    for index, entry in releases_in(true):
+        written = true.copy()
+        del written.entries[index + 1 :]
+        protection = {"level": "landmark", "step": SECOND, "landmarks": [entry["timestamp"]]}
+        policy = dict(written.entries[0], policy=entry["policy"] + 1, epoch=entry["epoch"])
+        policy["parameters"] = dict(policy["parameters"], protection=protection)
+        written.entries.append(policy)
+        yield forged(renumber(written), "policy-landmarks")
 
 
 def after_the_end(true: Written) -> Iterator[Forged]:
@@ -98,6 +119,8 @@ def unknown_terms(true: Written) -> Iterator[Forged]:
         (None, "epsilon", 1e-10),
         (None, "filter", "strong"),
     ):
+        if (member, true.entries[0]["parameters"]["value"]["kind"]) == ("resolution", "location"):
+            continue  # a wide grid, no more; for numbers it leaves one point, the others have none
         written = true.copy()
         parameters: Record = written.entries[0]["parameters"]
         (parameters if part is None else parameters[part])[member] = value

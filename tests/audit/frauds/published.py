@@ -23,9 +23,10 @@ def release_missing(true: Written) -> Iterator[Forged]:
         del written.releases[index]
         yield forged(written, "entry-without-release")
         extra = dict(true.releases[index], timestamp=true.releases[index]["timestamp"] + 1)
-        written = true.copy()
-        written.releases.insert(index + 1, extra)
-        yield forged(written, "release-without-entry")
+        if extra["timestamp"] not in {release["timestamp"] for release in true.releases}:
+            written = true.copy()
+            written.releases.insert(index + 1, extra)
+            yield forged(written, "release-without-entry")
         written = true.copy()
         written.releases.insert(index + 1, dict(true.releases[index], series="stranger"))
         yield forged(written, "release-without-entry")
@@ -34,15 +35,25 @@ def release_missing(true: Written) -> Iterator[Forged]:
 
 
 def release_contradicts(true: Written) -> Iterator[Forged]:
-    """A release that its entry covers says something else: less noise, another spend, source, policy or value."""
+    """A release that its entry covers says something else: another spend, source, policy or value."""
     for index, release in enumerate(true.releases):
-        for member in ("scale", "epsilon_nano", "source", "policy", "measurement", "value"):
+        for member in ("epsilon_nano", "source", "policy", "measurement", "value"):
             if member not in release or (member == "value" and release["decision"] == "perturbed"):
                 continue
             written = true.copy()
             changed = written.releases[index]
-            changed[member] = "walk" if member == "measurement" else changed[member] + 1
+            changed[member] = "walk" if member in ("measurement", "value") else changed[member] + 1
             yield forged(seal(cover(written)), "release-mismatch")
 
 
-FRAUDS = (release_changed, release_missing, release_contradicts)
+def scale_lowered(true: Written) -> Iterator[Forged]:
+    """Less noise was added than the spend allows, or more is claimed; entry and chain cover the release."""
+    for index, release in enumerate(true.releases):
+        for change in (0.5, 1 - 2**-52, 1 + 2**-52, 2.0):
+            if "scale" in release and release["scale"] * change != release["scale"]:
+                written = true.copy()
+                written.releases[index]["scale"] *= change
+                yield forged(seal(cover(written)), "release-mismatch")
+
+
+FRAUDS = (release_changed, release_missing, release_contradicts, scale_lowered)
