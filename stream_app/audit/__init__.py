@@ -1,7 +1,7 @@
 """The audit: checks a ledger on its own, by a second implementation of all its arithmetic.
 
 It shares no code with what wrote the ledger and trusts no derived figure. Files, in the order in which a record passes:
-`files` and `topic` (where the bytes come from), `reader` with `form` (bytes to `entry` values), `chain` (hashes, order,
+`files`, `topic` and `follow` (where the bytes come from), `reader` with `form` (bytes to `entry` values), `chain` (hashes, order,
 copies), `series` (one series over its policy versions), `terms` (what a policy promises), `books` with `landmarks` and
 `share` (the arithmetic of a period), `guarantee` (the theorem, from the spends alone), `swift` (all of these for
 an entry that is what must come next), `releases` with `recent` (releases against entries), `auditor` (all series),

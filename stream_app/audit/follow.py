@@ -86,17 +86,20 @@ class _Heads:
     """The heads' topic, read beside the ledger."""
 
     def __init__(self, auditor: Auditor, consumer: Any) -> None:
+        """Take the consumer of all of it."""
         assert auditor.heads is not None, "heads are followed by an auditor that was given keys to trust"
         self._heads = auditor.heads
         self.consumer = consumer
 
     async def turn(self, wait_ms: int) -> None:
+        """Feed what has come, or what comes within the time."""
         fetched = await self.consumer.getmany(timeout_ms=wait_ms, max_records=FETCH_RECORDS)
         for place, records in fetched.items():
             for record in records:
                 self._heads.record(record.value or b"", place.partition)
 
     async def to_end(self) -> None:
+        """Feed everything up to where the topic ends now."""
         ends = await self.consumer.end_offsets(list(self.consumer.assignment()))
         while any([await self.consumer.position(place) < end for place, end in ends.items()]):
             await self.turn(WAIT_MS)

@@ -109,6 +109,7 @@ def inject(installation: Installation, series: str, line: bytes) -> None:
     """Write a record into the ledger, as only who may write to the topic can."""
 
     async def send() -> None:
+        """Send it outside of any transaction."""
         producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
         await producer.start()
         partition = router(installation.partitions)(series.encode())
