@@ -56,9 +56,11 @@ async def follow_topics(
             await whole(heads.consumer, topics.ledger)
 
         def turn(unread: list[TopicPartition]) -> list[TopicPartition]:
+            """Choose what to read next."""
             return behind(auditor, unread, topics.ledger)
 
         async def to_end() -> None:
+            """Read on to where the topics end now, heads first."""
             if heads is not None:
                 await heads.to_end()
             await read_to_end(consumer, feeds, seen, turn)
