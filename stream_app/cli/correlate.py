@@ -160,7 +160,8 @@ def _lines(origin: dict[str, Any], strength: dict[str, dict[str, Any]]) -> list[
     for direction, found in strength.items():
         most, unbounded = found["most_carried"], found["unbounded_from"]
         limit = "no limit" if most is None else f"at most {most:.4g}"
-        growth = "" if unbounded is None else f"; {unbounded:.4g} at every timestamp grows without bound"
+        constant = f"{unbounded:.4g}" if unbounded else "any epsilon"
+        growth = "" if unbounded is None else f"; {constant} at every timestamp grows without bound"
         lines.append(
             f"{direction}: hands on {found['carried_of_one']:.4g} of a loss of 1, {limit} of any{growth}; "
             f"two rows differ by up to {found['distance']:.4g}"

@@ -59,7 +59,7 @@ class Strength(NamedTuple):
     most_carried: float | None
     """The limit of the loss function: what one step hands on of any loss; None where there is none."""
     unbounded_from: float | None
-    """The constant epsilon from which on the loss grows for ever; None where it never does."""
+    """The constant epsilon from which on the loss grows for ever, 0: any above it; None where it never does."""
     carried_of_one: float
     """What one step hands on of a loss of 1."""
 
@@ -71,5 +71,5 @@ class Strength(NamedTuple):
         base, gain = envelope.vertices[-1]
         distance, of_one = envelope.vertices[0].gain, envelope.carried(1.0)
         if base == 0:
-            return cls(distance, None, -log(gain), of_one)
+            return cls(distance, None, max(0.0, -log(gain)), of_one)
         return cls(distance, log1p(gain / base), None, of_one)
