@@ -17,6 +17,7 @@ from typing import Self
 
 PATIENCE_SECONDS = 120.0
 SESSION_MS = 6_000
+HEAD_MS = 300
 PORT = re.compile(r"metrics and health at http://127\.0\.0\.1:(\d+)")
 
 
@@ -30,12 +31,17 @@ class Site:
     partitions: int
     policies: Sequence[Mapping[str, object]]
     more: Mapping[str, object] = field(default_factory=dict)
+    signed: bool = False
+    """Whether its workers sign heads of the ledger, often."""
 
     def prepare(self) -> Self:
         """Make key, policies and topics."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write_policies(self.policies)
         self.command("keys", "new", str(self.key))
+        if self.signed:
+            self.command("keys", "new", str(self.signing_key), "--signing")
+            self.public_key.write_bytes(self.command("keys", "public", str(self.signing_key)).stdout)
         self.command("topics", "--config", str(self.config()))
         return self
 
@@ -43,6 +49,16 @@ class Site:
     def key(self) -> Path:
         """The key file."""
         return self.folder / "noise.key"
+
+    @property
+    def signing_key(self) -> Path:
+        """The key file of the heads."""
+        return self.folder / "signing.key"
+
+    @property
+    def public_key(self) -> Path:
+        """What an auditor trusts the heads by."""
+        return self.folder / "public.pem"
 
     @property
     def topics(self) -> dict[str, str]:
@@ -70,6 +86,7 @@ class Site:
             "data_folder": str(self.state(worker)),
             "session_timeout_ms": SESSION_MS,
             "http_port": 0,
+            **({"signing_key_file": str(self.signing_key), "head_interval_ms": HEAD_MS} if self.signed else {}),
             **self.more,
         }
         file = self.folder / f"{worker}.toml"

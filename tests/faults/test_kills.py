@@ -21,7 +21,7 @@ MORE = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 150}
 @pytest.mark.timeout(3600)
 async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: int, seed: int) -> None:
     """Two workers over four partitions are killed again and again while events flow; every promise holds at the end."""
-    site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, DEFAULTS, MORE).prepare()
+    site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, DEFAULTS, MORE, signed=True).prepare()
     topics, workload, draw = Topics(site), Workload(seed), np.random.default_rng(seed)
     began = time.monotonic()
     portion = events // (kills + 1)
@@ -48,6 +48,8 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
     seconds = time.monotonic() - began
     verdict = await judge(site)
     assert verdict.inputs == events
+    assert verdict.heads > PARTITIONS * kills
+    assert verdict.unsigned == 0
     print(f"{kills} kills ({at_work} at work), {seconds:.0f} s, {asdict(verdict)}")
 
 

@@ -31,6 +31,9 @@ class Verdict:
     """Places of a chain that the uncommitted log holds more than once: here the tail rule was at work."""
     series: int = 0
     entries: int = 0
+    heads: int = 0
+    unsigned: int = 0
+    """Entries that no head covers when all workers have stopped."""
     replayed: bool = False
     reasons: dict[str, int] = field(default_factory=dict)
 
@@ -49,7 +52,7 @@ async def judge(site: Site, *, replay: bool = True) -> Verdict:
     _answers(verdict, inputs, committed)
     _uncommitted(verdict, committed, uncommitted)
     _theorem(verdict, committed)
-    _audit(site)
+    _audit(verdict, site)
     if replay:
         _replay(site, inputs, committed)
         verdict.replayed = True
@@ -146,10 +149,13 @@ def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, 
     return bool(on_landmarks + elsewhere <= period[0]["budget_nano"])
 
 
-def _audit(site: Site) -> None:
-    """The product's audit finds nothing, in ledger and releases."""
-    report = orjson.loads(site.command("audit", "--config", str(site.config()), "--json").stdout)
+def _audit(verdict: Verdict, site: Site) -> None:
+    """The product's audit finds nothing, in ledger and releases, and in the heads where they are signed."""
+    heads = ["--heads", "--public-key", str(site.public_key)] if site.signed else []
+    report = orjson.loads(site.command("audit", "--config", str(site.config()), "--json", *heads).stdout)
     assert report["holds"], report["findings"][:5]
+    if site.signed:
+        verdict.heads, verdict.unsigned = report["heads"]["heads"], report["heads"]["unsigned"]
 
 
 def _replay(site: Site, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
