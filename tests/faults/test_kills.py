@@ -48,7 +48,7 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
     seconds = time.monotonic() - began
     verdict = await judge(site)
     assert verdict.inputs == events
-    assert verdict.heads > PARTITIONS * kills
+    assert verdict.heads >= PARTITIONS
     assert verdict.unsigned == 0
     print(f"{kills} kills ({at_work} at work), {seconds:.0f} s, {asdict(verdict)}")
 
