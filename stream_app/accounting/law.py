@@ -5,7 +5,12 @@ from typing import Final, Literal, NamedTuple
 
 
 class Law(NamedTuple):
-    """A way to compose: a "bound" lets no adversary learn more, an "estimate" may."""
+    """A way to compose: a "bound" holds for every two inputs that `domain` lets differ, an "estimate" may not.
+
+    Which values at a step are neighbours, their kind says: any two of a range or of categories, but only
+    positions within the radius, or numbers within the sensitivity. What `domain` does not let change is the same in
+    both inputs.
+    """
 
     kind: Literal["bound", "estimate"]
     theorem: str
@@ -16,26 +21,30 @@ OVER_SERIES: Final[Mapping[str, Law]] = {
     "sequential": Law(
         "bound",
         "the sum over all series (McSherry 2009, theorem 3)",
-        "all series may be about one person, correlated in any way",
+        "in each series landmarks and at most one other step change to neighbouring values, and nothing else with them",
     ),
     "parallel-series": Law(
         "bound",
         "the largest series (McSherry 2009, theorem 4)",
-        "nobody is in two series, and different people's series are independent",
+        "in one series landmarks and at most one other step change to neighbouring values, and nothing else with them",
     ),
     "parallel-members": Law(
         "bound",
         "the largest sum of one member's series (McSherry 2009, theorems 3 and 4)",
-        "each series is about the member that --members names, and different members' series are independent",
+        "in each series of one member landmarks and at most one other step change to neighbouring values, "
+        "and nothing else with them",
     ),
 }
-"""Of whole series: each counts what its landmarks and its worst other step spent, over all policy versions."""
+"""Of whole series: each counts what its landmarks and its worst other step spent, over all policy versions.
+
+A value that is the same at all steps changes at all of them: none of these is a bound for it, `sequential-steps` is.
+"""
 
 OVER_STEPS: Final[Mapping[str, Law]] = {
     "sequential-steps": Law(
         "bound",
         "the sum over all steps of a series (McSherry 2009, theorem 3)",
-        "all of the series may change at once, correlated in any way",
+        "any steps of this series change to neighbouring values, correlated in any way, and no other series with them",
     ),
     "discounted-exponential": Law(
         "estimate",
@@ -50,7 +59,8 @@ OVER_STEPS: Final[Mapping[str, Law]] = {
     "correlated": Law(
         "bound",
         "the worst steps in a row together (Cao et al. 2018, theorem 4)",
-        "the adversary is a Markov one, who knows no more than the correlation",
+        "the adversary knows no more than the matrices, any two values of a step are neighbours, "
+        "and no other series changes with this one",
     ),
 }
 """Of the steps of one series, those without event too."""

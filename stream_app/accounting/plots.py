@@ -43,7 +43,7 @@ def temporal(exposure: Exposure) -> Draw:
 
 
 def landmark_loss(exposure: Exposure) -> Draw:
-    """Draw the estimate for the landmarks and each step, and say what is always valid: the sum over all steps."""
+    """Draw the estimate for the landmarks and each step, and and the sum over all steps, a bound."""
 
     def draw(axes: "Axes") -> None:
         steps, losses = exposure.steps, exposure.landmark
@@ -55,13 +55,14 @@ def landmark_loss(exposure: Exposure) -> Draw:
         heights = [losses[at] for at in marked]
         axes.plot(_times(steps, marked), heights, "D", ms=4, color=LANDMARK_COLOUR, label="landmark")
         near = steps.sum <= NEAR * max(estimate)
+        above = "" if near else " (above this plot)"
         axes.plot(
             _times(steps, [0, len(losses) - 1]) if near else [],
             [steps.sum, steps.sum] if near else [],
             color=REGULAR_COLOUR,
             ls="--",
             lw=1.2,
-            label=f"all steps: {steps.sum:.6g}, always valid{'' if near else ' (above this plot)'}",
+            label=f"all steps: {steps.sum:.6g}, whatever is correlated in the series{above}",
         )
         axes.set_ylim(bottom=0)
         axes.set_ylabel("loss (epsilon)")

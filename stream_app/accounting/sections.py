@@ -31,7 +31,7 @@ def sections_of(statement: Statement) -> list[Section]:
             Section(
                 f"Landmark loss of {series}",
                 "The landmarks and one step together, for each step. It is an estimate: it may lie below the true "
-                "loss, or above the sum over all steps, which holds whatever is correlated.",
+                "loss, or above the sum over all steps, which holds whatever is correlated within the series.",
                 svg(landmark_loss(exposure)),
             ),
         ]
@@ -65,7 +65,10 @@ def _exposures(statement: Statement) -> Section:
         others = (max(exposure.landmark), exposure.steps.sum)
         figures = [f"{figure:,.3f}" for figure in (*losses, *others)]
         rows.append((exposure.steps.series, exposure.source, moment(exposure.steps.times_ms[worst]), *figures))
-    note = "In epsilon. * Landmarks and one step together, at most: an estimate, no bound. All steps: always valid."
+    note = (
+        "In epsilon. * Landmarks and one step together, at most: an estimate, no bound. "
+        "All steps: a bound whatever is correlated within the series."
+    )
     return Section("Temporal loss under correlation", note, table(_EXPOSED, rows, numbers=6))
 
 

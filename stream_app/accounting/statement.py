@@ -53,7 +53,7 @@ def _exposed(exposure: Exposure) -> list[str]:
         f"temporal loss of {quoted(steps.series)} under {quoted(exposure.source)}, {len(steps.times_ms)} steps",
         f"  worst step {at}: {loss.total[worst]:.6g} in all ({parts})",
         f"  landmarks and one step: {max(exposure.landmark):.6g}, an estimate and no bound",
-        f"  all steps: {steps.sum:.6g}, always valid",
+        f"  all steps: {steps.sum:.6g}, whatever is correlated within the series",
     ]
 
 

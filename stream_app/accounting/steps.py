@@ -22,7 +22,7 @@ class Steps(NamedTuple):
 
     @property
     def sum(self) -> float:
-        """The sum of all epsilons: a bound whatever is correlated with what."""
+        """The sum of all epsilons: a bound whatever is correlated within the series."""
         return fsum(self.epsilons)
 
     @property

@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "adversary who knows nothing of that direction. Row i is what is known when the state is i: backward of the\n"
         "state before, forward of the state after. Landmarks may be left away.\n"
         "A supremum is that of the largest epsilon spent for ever; null: the loss would grow without bound.\n"
-        "The landmark figures are estimates; the sum of all epsilons is always valid."
+        "The landmark figures are estimates; the sum of all epsilons holds whatever is\n"
+        "correlated within the series."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object with the losses of every timestamp")

@@ -1,7 +1,9 @@
 """What several releases lose together: one named function a theorem, with its domain.
 
-Epsilons and losses are finite and at least 0; anything else raises `EpsilonError`. "Bound" says that no adversary
-learns more than the result, "estimate" that one may.
+Epsilons and losses are finite and at least 0; anything else raises `EpsilonError`. "Bound" says that the result is at
+least the loss between any two inputs that the domain names; "estimate" that the loss may be larger. A loss of a series
+holds for a change that its guarantee covers (landmarks and one other step) and says nothing of larger ones: a value
+that is the same at all steps changes at all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,29 +17,31 @@ class CompositionError(ValueError):
 
 
 def sequential(epsilons: Sequence[float]) -> float:
-    """Return the sum of all: a bound for any releases about one person (McSherry 2009, theorem 3).
+    """Return the sum of all: a bound where everything changes that each of them is for (McSherry 2009, theorem 3).
 
-    Domain: mechanisms with independent randomness, each chosen from earlier releases and public facts alone. However
-    the values are correlated, it holds: all of them may change together.
+    Domain: mechanisms with independent randomness, each chosen from earlier releases and public facts alone. Of
+    epsilons of all steps, all these steps may change together, however they are correlated. Of losses of series, in
+    each series what its loss covers may change, and nothing else.
     """
     checked(epsilons)
     return fsum(epsilons)
 
 
 def parallel_series(losses: Mapping[str, float]) -> float:
-    """Return the largest loss of a series: a bound for every person (McSherry 2009, theorem 4).
+    """Return the largest loss of a series: a bound where one of them changes (McSherry 2009, theorem 4).
 
-    Domain: each person is in one series at most, and series of different people are independent. One person's several
-    series add up: see `parallel_members`.
+    Domain: what changes is what the loss of one series covers, and no other series changes with it. Series that change
+    together add up: see `parallel_members`.
     """
     checked(tuple(losses.values()))
     return max(losses.values(), default=0.0)
 
 
 def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> float:
-    """Return the largest sum of one member's series: a bound for every member (McSherry 2009, theorems 3 and 4).
+    """Return the largest sum of one member's series: a bound where one member's change (McSherry 2009, theorems 3, 4).
 
-    Domain: each series is about one member, and different members' series are independent.
+    Domain: what changes is, in each series of one member, what its loss covers; no other member's series changes with
+    them.
 
     Raises:
         CompositionError: for a series without a member.
@@ -83,7 +87,9 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
     A bound for a Markov adversary: the temporal loss of the one (count 1), backward loss of the first + forward loss of
     the last (count 2), and the epsilons between them besides (more).
 
-    Domain: ``loss`` is that of ``epsilons``; indices count from 0.
+    Domain: ``loss`` is that of ``epsilons``; indices count from 0. The adversary knows no more than the matrices that
+    ``loss`` is under and everybody else's values; each epsilon is for any two values of its timestamp, as what a
+    correlation hands on may be any change.
 
     Raises:
         CompositionError: when these are not ``count`` timestamps of the series, or ``loss`` is another series'.

@@ -3,7 +3,8 @@
 Katsomallos 2022 (thesis, section 4.1): for i in L u {t}, with i- and i+ the neighbours of i in that set, the backward
 loss runs over (i-, i] and the forward loss over [i, i+). It is an estimate: above the sum of all epsilons where the
 releases between two landmarks count for both of them, below the true loss where the states between two changed
-timestamps would have to change too. The sum over all timestamps is always valid.
+timestamps would have to change too. The sum over all timestamps is a bound whatever is correlated within
+the series.
 """
 
 from collections.abc import Iterable, Sequence

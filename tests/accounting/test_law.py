@@ -1,0 +1,120 @@
+"""Every bound against all inputs there are: what its domain lets change loses no more, and what it leaves out may.
+
+Three series of three steps, a bit each, published by randomised response. The loss between two inputs is the largest
+ratio over all outcomes, counted out; each domain is written down here a second time, as a predicate on two inputs.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from stream_app.accounting.composed import over_series, over_steps
+from stream_app.accounting.law import LAWS
+from stream_app.accounting.steps import Steps, steps_of
+from stream_app.audit import Auditor
+from tests.accounting.worked import curve_of
+from tests.audit.written import write
+
+EVENT = """
+policy 1 {"epsilon": 0.5, "scheme": {"name": "uniform"}, "level": "event"}
+ 0 perturbed . 500000000 | 0 0 500000000
+ 1 perturbed . 500000000 | 0 0 500000000
+ 2 perturbed . 500000000 | 0 0 500000000
+"""
+LANDMARK = """
+policy 1 {"epsilon": 1.0, "scheme": {"name": "uniform"}, "landmarks": [1000]}
+ 0 perturbed . 500000000 |         0 1 500000000
+ 1 perturbed L 500000000 | 500000000 0 500000000
+ 2 perturbed . 500000000 | 500000000 0 500000000
+"""
+EPSILON = 0.5
+"""Of every step."""
+MEMBERS = {"event": "ann", "landmark": "ann", "other": "bob"}
+PLACES = [(series, step) for series in MEMBERS for step in range(3)]
+BITS = np.array(list(product((0, 1), repeat=len(PLACES))))
+"""All inputs, and all outcomes."""
+STAYS = EPSILON - np.log1p(np.exp(EPSILON))
+CHANCE = np.where(BITS[:, None, :] == BITS[None, :, :], STAYS, STAYS - EPSILON).sum(axis=2)
+"""The logarithm of how likely each outcome (column) is from each input (row)."""
+
+Changed = frozenset[tuple[str, int]]
+
+
+def others(changed: Changed) -> list[str]:
+    """Return the series of every changed step that is no landmark."""
+    return [series for series, step in changed if (series, step) != ("landmark", 1)]
+
+
+def once(changed: Changed) -> bool:
+    """Tell whether no series has changed in two steps that are no landmarks."""
+    return len(set(others(changed))) == len(others(changed))
+
+
+def among(changed: Changed) -> set[str]:
+    """Return the series that have changed."""
+    return {series for series, _ in changed}
+
+
+ONCE = "landmarks and at most one other step change to neighbouring values, and nothing else with them"
+DOMAINS: dict[str, Callable[[Changed], bool]] = {
+    f"in each series {ONCE}": once,
+    f"in one series {ONCE}": lambda changed: once(changed) and len(among(changed)) == 1,
+    f"in each series of one member {ONCE}": (
+        lambda changed: once(changed) and (among(changed) <= {"event", "landmark"} or among(changed) == {"other"})
+    ),
+    "any steps of this series change to neighbouring values, correlated in any way, and no other series with them": (
+        lambda changed: among(changed) <= {"landmark"}
+    ),
+}
+
+
+def loss_of(inputs: Iterable[Changed]) -> float:
+    """Return the largest loss between an input without and one with any of these changes, over all outcomes."""
+    nought = CHANCE[0]
+    rows = [sum(2 ** (len(PLACES) - 1 - PLACES.index(place)) for place in changed) for changed in inputs]
+    return max(float(np.abs(nought - CHANCE[row]).max()) for row in rows)
+
+
+def changes() -> list[Changed]:
+    """Return every set of changed steps but the empty one; by symmetry the other input may be all noughts."""
+    return [frozenset(place for place, bit in zip(PLACES, bits, strict=True) if bit) for bits in BITS[1:].tolist()]
+
+
+def figure_of(name: str) -> float:
+    """Return the figure that the audit of these ledgers gives; over steps, that of the one with landmarks."""
+    if name == "sequential-steps":
+        steps = steps_of(curve_of(LANDMARK, "landmark"))
+        assert isinstance(steps, Steps)
+        return over_steps(name, steps, 0.0).epsilon
+    auditor = Auditor()
+    for series in MEMBERS:
+        auditor.entries(write(LANDMARK if series == "landmark" else EVENT, series).lines())
+    assert auditor.finish().holds
+    return over_series(name, auditor.standings(), MEMBERS).epsilon
+
+
+@pytest.mark.parametrize("name", ["sequential", "parallel-series", "parallel-members", "sequential-steps"])
+def test_a_bound_holds_in_its_domain_and_is_reached(name: str) -> None:
+    """The largest loss in the domain that is printed is the figure; outside, more is lost."""
+    assert LAWS[name].kind == "bound"
+    inside = DOMAINS[LAWS[name].domain]
+    figure = figure_of(name)
+    assert loss_of(filter(inside, changes())) == pytest.approx(figure, rel=1e-12)
+    beyond = [changed for changed in changes() if not inside(changed) and loss_of([changed]) > figure * (1 + 1e-12)]
+    assert beyond
+
+
+def test_a_constant_value_loses_all_steps() -> None:
+    """Who has one value at every step loses more than any composition of whole series says, and what all steps say."""
+    constant = frozenset(place for place in PLACES if place[0] == "landmark")
+    lost = loss_of([constant])
+    assert lost == pytest.approx(figure_of("sequential-steps"), rel=1e-12) == 1.5
+    assert lost > figure_of("parallel-series") == 1.0
+    every = loss_of([frozenset(PLACES)])
+    assert every == pytest.approx(4.5, rel=1e-12)
+    assert every > figure_of("sequential") == 2.0
+    ann = loss_of([frozenset(place for place in PLACES if place[0] != "other")])
+    assert ann == pytest.approx(3.0, rel=1e-12)
+    assert ann > figure_of("parallel-members") == 1.5
