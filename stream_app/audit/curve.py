@@ -33,6 +33,10 @@ class Curve:
         self.correlation: str | None = None  # as the latest policy that names one names it
         self.omitted = 0
         self._last = 0
+        self._step_ms = 1  # of the policy version in force
+        self._length_ms = 0  # user level, before its first step: how long all steps are landmarks
+        self._end_ms = 0  # of the last decided step
+        self._earlier = 0  # how many of the spans are of earlier policy versions
 
     def add(self, entry: ReleaseEntry | PolicyEntry | LandmarksEntry) -> None:
         """Take in an entry, unless it is a copy of an earlier one."""
@@ -50,17 +54,31 @@ class Curve:
                 assert_never(entry)
 
     def _policy(self, entry: PolicyEntry) -> None:
+        present = self.spans_ms[self._earlier :]
+        # A version's landmarks end with it: what it did not decide is decided by the next one's.
+        self.spans_ms[self._earlier :] = [
+            (start, min(end, self._end_ms)) for start, end in present if start < self._end_ms
+        ]
+        self._earlier = len(self.spans_ms)
+        self._length_ms = 0
         try:
             terms = read_terms(entry.policy, entry.parameters)
         except TermsError:
             self.steps_ms.add(-1)
             return
         self.steps_ms.add(terms.step_ms)
+        self._step_ms = terms.step_ms
+        self._length_ms = terms.length * terms.step_ms
         for start, end in zip(terms.landmarks.starts, terms.landmarks.ends, strict=True):
             self.spans_ms.append((start * terms.step_ms, end * terms.step_ms))
         self.correlation = terms.correlation or self.correlation
 
     def _release(self, entry: ReleaseEntry) -> None:
+        start_ms = entry.timestamp // self._step_ms * self._step_ms
+        self._end_ms = max(self._end_ms, start_ms + self._step_ms)
+        if self._length_ms:
+            self.spans_ms.append((start_ms, start_ms + self._length_ms))
+            self._length_ms = 0
         if len(self.times_ms) >= MOST_POINTS:
             self.omitted += 1
         else:

@@ -20,6 +20,30 @@ def test_steps_without_event_count() -> None:
     assert steps.sum == pytest.approx(148e-9, rel=1e-15)
 
 
+def test_landmarks_end_with_their_policy_version() -> None:
+    """Steps 4 to 19 are landmarks of the first version, which decided steps up to 4; the second has 7 alone."""
+    text = """
+    policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}, "landmarks": [[4000, 20000]]}
+    0 perturbed . 5 |  0 16 5
+    4 perturbed L 5 |  5 15 5
+    policy 2 {"epsilon": 9e-8, "scheme": {"name": "uniform"}, "landmarks": [7000]}
+    6 perturbed . 45 | 0 1 45
+    9 perturbed . 45 | 0 0 45
+    policy 3 {"epsilon": 1e-9, "scheme": {"name": "uniform"}}
+    12 perturbed . 1 | 0 0 1
+    """
+    steps = steps_of(curve_of(text))
+    assert isinstance(steps, Steps)
+    assert steps.landmarks == [4, 7]
+
+
+def test_at_user_level_steps_without_event_are_landmarks_too() -> None:
+    """Steps 2 to 5 are the four of the length, and 4 had no event; 6 is past it, and marked as its entry is."""
+    steps = steps_of(curve_of(LEDGERS["user"]))
+    assert isinstance(steps, Steps)
+    assert [place + 2 for place in steps.landmarks] == [2, 3, 4, 5, 6]
+
+
 def test_a_copy_counts_once() -> None:
     """An entry that stands in the ledger twice spent once."""
     curves = Curves(["home-7"])
