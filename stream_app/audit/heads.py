@@ -2,29 +2,31 @@
 
 It proves that the ledger still holds what it held when each head was signed, also against somebody who computes every
 hash anew. What follows a partition's last head can be cut off unseen, and so can the last heads themselves together
-with what they cover, unless a witness kept them.
+with what they cover, unless a witness kept them. A head without the signature of a trusted key is a finding and else
+nothing: neither its number nor its leaves count, nor what it says of topic and partitions.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, NamedTuple, assert_never
+from itertools import pairwise
+from typing import NamedTuple, assert_never
 
 from stream_app.audit.chain import DIGEST_BYTES
+from stream_app.audit.digests import Digests
 from stream_app.audit.entry import ZEROS
 from stream_app.audit.expected import Expected
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.head import SIGNATURE_MEMBER, Head, Leaves
+from stream_app.audit.head import SIGNATURE_MEMBER, Head, Leaf, Leaves
 from stream_app.audit.publickey import PublicKeys
 from stream_app.audit.reader import leaf_bytes, read_head_record
 from stream_app.audit.tree import leaf_hash, root_of
 
-_MISSING: Final = bytes(DIGEST_BYTES)
-
 
 class HeadsRead(NamedTuple):
-    """What an audit read of the heads."""
+    """What an audit read of the heads; only those that a trusted key signed count."""
 
+    topic: str | None  # the ledger's, as the heads name it; None without a head
     heads: int
     partitions: int
     oldest: Head | None  # of the partitions' last heads
@@ -35,9 +37,10 @@ class HeadsRead(NamedTuple):
         """Return how many of the ledger's `entries` follow the last heads."""
         return max(0, entries - self.entries_signed)
 
-    def document(self, entries: int) -> dict[str, int | None]:
+    def document(self, entries: int) -> dict[str, str | int | None]:
         """Return it as the `--json` report has it; `entries` are the ledger's."""
         return {
+            "topic": self.topic,
             "heads": self.heads,
             "partitions": self.partitions,
             "oldest": None if self.oldest is None else self.oldest.time,
@@ -51,17 +54,9 @@ class _Partition:
     """The end of one partition's heads so far, and the leaves of the head to come."""
 
     last: Head | None = None
-    digests: bytearray = field(default_factory=bytearray)  # of the heads' records, zeros where one is missing
+    digests: Digests = field(default_factory=Digests)  # of the heads' records
     head: int = 0  # the number of the head that the leaves belong to
-    hashes: list[bytes] = field(default_factory=list)
-    series: str = ""  # of the last leaf
-
-    @property
-    def number(self) -> int:
-        return len(self.digests) // DIGEST_BYTES
-
-    def digest(self, number: int) -> bytes:
-        return bytes(self.digests[(number - 1) * DIGEST_BYTES : number * DIGEST_BYTES])
+    leaves: list[Leaf] = field(default_factory=list)  # some 300 bytes each, until their head comes
 
 
 class Heads:
@@ -122,15 +117,19 @@ class Heads:
         """Tell what is missing at the end, and return what was read."""
         self._expected.finish()
         for number, partition in sorted(self._partitions.items()):
-            if partition.hashes:
-                self._add("head-leaves", f"leaves of head {partition.head} of partition {number} without the head")
+            self._drop(number, partition)
         for (number, head), digest in sorted(self._witnessed.items()):
             self._compare(number, head, digest)
         ends = [partition.last for partition in self._partitions.values() if partition.last is not None]
-        for number in sorted(set(range(self._count or 1)) - {end.partition for end in ends}):
-            self._add("head-missing", f"no head of partition {number}: nothing vouches for it")
+        # Two heads may name other numbers of partitions, so one may lie beyond those that were counted.
+        beyond = max(self._count or 1, *(end.partition for end in ends), 0)
+        for before, after in pairwise([-1, *sorted(end.partition for end in ends), beyond]):
+            if after - before > 1:
+                some = f"partition {before + 1}" if after - before == 2 else f"partitions {before + 1}..{after - 1}"
+                self._add("head-missing", f"no head of {some}: nothing vouches for it")
         return HeadsRead(
-            heads=sum(partition.number for partition in self._partitions.values()),
+            topic=None if not ends else self._topic,
+            heads=sum(partition.digests.count for partition in self._partitions.values()),
             partitions=len(ends),
             oldest=min(ends, key=lambda end: end.time, default=None),
             entries_signed=self._expected.entries_signed,
@@ -138,40 +137,51 @@ class Heads:
         )
 
     def _leaves(self, partition: _Partition, found: Leaves) -> None:
-        if found.head <= partition.number:
+        if found.head <= partition.digests.last:
             return  # a copy, of a head that was checked with its own leaves
         if found.head != partition.head:
-            if partition.hashes:
-                name = f"head {partition.head} of partition {found.partition}"
-                self._add("head-leaves", f"leaves of {name} without the head")
-            partition.head, partition.hashes, partition.series = found.head, [], ""
-        if found.first != len(partition.hashes) or not partition.series < found.leaves[0].series:
+            self._drop(found.partition, partition)
+            partition.head = found.head
+        last = partition.leaves[-1].series if partition.leaves else ""
+        if found.first != len(partition.leaves) or not last < found.leaves[0].series:
             name = f"head {found.head} of partition {found.partition}"
-            self._add("head-leaves", f"leaves {len(partition.hashes)} and on of {name} are missing or in another order")
-        for leaf in found.leaves:
-            text = leaf_bytes(leaf)
-            partition.hashes.append(leaf_hash(text))
-            self._expected.leaf(leaf, text)
-        partition.series = found.leaves[-1].series
+            self._add("head-leaves", f"leaves {len(partition.leaves)} and on of {name} are missing or in another order")
+        partition.leaves += found.leaves
 
     def _head(self, partition: _Partition, head: Head, data: bytes) -> None:
         digest = _digest(data)
-        if head.number <= partition.number:
-            if partition.digest(head.number) != digest:
-                self._add("head-conflict", f"head {_name(head)} stands twice, with different bytes")
+        if head.number <= partition.digests.last:
+            if partition.digests.get(head.number) != digest:
+                self._add("head-conflict", f"head {_name(head)} comes after later ones, or twice with different bytes")
             return
-        self._check_signature(head, data)
+        if partition.head != head.number:
+            self._drop(head.partition, partition)
+        leaves, partition.leaves = partition.leaves, []
+        if not self._check_signature(head, data):
+            return
         self._check_place(head)
         self._check_link(partition, head)
-        of_it = partition.hashes if partition.head == head.number else []
-        if len(of_it) != head.leaves or root_of(of_it).hex() != head.root:
-            message = f"the {len(of_it)} leaves of head {_name(head)} do not give its root over {head.leaves}"
-            self._add("head-leaves", message)
-        partition.hashes = []
-        partition.digests += _MISSING * min(head.number - partition.number - 1, 2**20) + digest
+        self._cover(head, leaves)
+        partition.digests.add(head.number, digest)
         partition.last = head
 
-    def _check_signature(self, head: Head, data: bytes) -> None:
+    def _drop(self, number: int, partition: _Partition) -> None:
+        """Tell of leaves whose head did not come, and forget them: nobody signed them."""
+        if partition.leaves:
+            self._add("head-leaves", f"leaves of head {partition.head} of partition {number} without the head")
+            partition.leaves = []
+
+    def _cover(self, head: Head, leaves: list[Leaf]) -> None:
+        """Expect what a signed head's leaves name, if they are those that it signs."""
+        texts = [leaf_bytes(leaf) for leaf in leaves]
+        if len(leaves) != head.leaves or root_of([leaf_hash(text) for text in texts]).hex() != head.root:
+            message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves}"
+            self._add("head-leaves", message)
+            return
+        for leaf, text in zip(leaves, texts, strict=True):
+            self._expected.leaf(leaf, text)
+
+    def _check_signature(self, head: Head, data: bytes) -> bool:
         body, _, _ = data.partition(SIGNATURE_MEMBER)
         signed = self._keys.signed(head.key, body, bytes.fromhex(head.signature))
         if signed is None:
@@ -179,6 +189,7 @@ class Heads:
             self._add("head-signature", message)
         elif not signed:
             self._add("head-signature", f"head {_name(head)} has not the signature of key {head.key}")
+        return signed is True
 
     def _check_place(self, head: Head) -> None:
         self._topic = self._topic or head.topic
@@ -189,21 +200,21 @@ class Heads:
             self._add("head-place", message)
 
     def _check_link(self, partition: _Partition, head: Head) -> None:
-        due = partition.number + 1
+        due = partition.digests.last + 1
         if head.number != due:
             self._add("head-missing", f"heads {due}..{head.number - 1} of partition {head.partition} are missing")
-        elif head.previous != (partition.digest(due - 1).hex() if due > 1 else ZEROS):
+        elif head.previous != (partition.digests.get(due - 1).hex() if due > 1 else ZEROS):
             self._add("head-chain", f"head {_name(head)} does not name the head before it")
         last = partition.last
         if last is not None and (head.time < last.time or head.ledger_offset < last.ledger_offset):
             self._add("head-order", f"head {_name(head)} has an earlier time or ledger offset than the one before it")
 
     def _compare(self, number: int, head: int, digest: bytes) -> None:
-        partition = self._partitions.get(number, _Partition())
-        if head > partition.number:
-            message = f"the witness holds head {head} of partition {number}; the heads end at {partition.number}"
+        digests = self._partitions.get(number, _Partition()).digests
+        if head > digests.last:
+            message = f"the witness holds head {head} of partition {number}; the heads end at {digests.last}"
             self._add("witness", message)
-        elif partition.digest(head) != digest:
+        elif digests.get(head) != digest:
             self._add("witness", f"the witness holds another head {head} of partition {number}")
 
     def _add(self, code: Code, message: str) -> None:

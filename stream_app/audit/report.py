@@ -66,6 +66,8 @@ class Report(NamedTuple):
         """Return what was read, as sentences, one a line."""
         counts = ", ".join(f"{count} {decision}" for decision, count in self.decisions.items())
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
+        if not self.entries:
+            lines.insert(0, "0 entries: nothing was audited; is it the ledger that was meant?")
         lines.append(f"spent {epsilon(self.spent_nano)} in all")
         if self.series:
             lines.append(f"largest loss of a series {epsilon(self.largest_nano)} ({quoted(self.largest_series)})")
@@ -135,6 +137,8 @@ def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
     if heads is None:
         return ["what is cut off behind the last entry of a series cannot be seen in a ledger alone"]
     lines = [f"signed heads {heads.heads} of {heads.partitions} partitions, {heads.witnessed} held by the witness"]
+    if heads.topic is not None:
+        lines.append(f"the heads are those of the ledger {quoted(heads.topic)}")
     if heads.oldest is not None:
         moment = datetime.fromtimestamp(heads.oldest.time / 1000, UTC).isoformat(timespec="seconds")
         lines.append(f"the oldest last head is of {moment}, partition {heads.oldest.partition}, key {heads.oldest.key}")

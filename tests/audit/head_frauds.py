@@ -119,6 +119,10 @@ def rolled_back(story: Story) -> Iterator[Shown]:
             entry = story.written[series].entries[count - 1]
             signer.head(story.partition(series), {series: (count, entry["hash"])}, 10**6)
             yield Shown(story.ledger(), signer.heads, {"signed-twice"})
+            nothing = Signer()
+            story.sign(nothing)
+            nothing.head(story.partition(series), {}, 0)
+            yield Shown(story.ledger(), nothing.heads, {"head-order"})
 
 
 def head_forged(story: Story) -> Iterator[Shown]:
