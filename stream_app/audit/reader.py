@@ -4,7 +4,9 @@ Both formats are closed and canonical: the members of a kind, in their order, wi
 Anything else is a finding, so that no two readers can read one record differently.
 """
 
-from typing import Any
+import json
+import re
+from typing import Any, Final
 
 import orjson
 
@@ -14,6 +16,7 @@ from stream_app.audit.form import ENTRY_FORMS, ENTRY_KINDS, release_of
 from stream_app.audit.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
 SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
+_NOT_ASCII: Final = re.compile("[^\n -~]")
 
 
 def read_entry(data: bytes) -> Entry | Finding:
@@ -80,7 +83,11 @@ def read_proof(data: bytes) -> Proof | str:
         return f"not JSON: {error}"
     if type(members) is not dict or type(members.get("head")) is not dict:
         return "not a JSON object with a head"
-    return proof_of(members, orjson.dumps(members["head"]))
+    try:
+        record = orjson.dumps(members["head"])
+    except orjson.JSONEncodeError:  # nested deeper than any record is
+        return "`head` is no signed head"
+    return proof_of(members, record)
 
 
 def proof_bytes(proof: Proof) -> bytes:
@@ -96,8 +103,9 @@ def leaf_bytes(leaf: Leaf) -> bytes:
 
 
 def dump(document: object) -> str:
-    """Return the JSON text of a report's document."""
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    """Return the JSON text of a report's document, printable ASCII on any terminal: other characters are escaped."""
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def spelt(document: object) -> str:

@@ -6,6 +6,7 @@ Each command module offers ``HELP`` (one line), ``add_arguments(parser)`` and ``
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -35,8 +36,16 @@ class UsageError(Exception):
     """Input that the user can mend: the message names the field and the remedy; exit code 2."""
 
 
+def printable(text: str) -> str:
+    """Return a message whose line ends are its only control characters: what it quotes cannot drive the terminal."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a verdict must not be lost to a name that the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=__version__)
@@ -48,12 +57,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     module = importlib.import_module(f"stream_app.cli.{arguments.command}")
     try:
+        _refuse_nul(words)
         return int(module.run(arguments))
     except UsageError as error:
-        print(f"landmark-stream {arguments.command}: {error}", file=sys.stderr)
+        print(f"landmark-stream {arguments.command}: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader, such as `head`, has enough: nothing more can be printed, nor flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _refuse_nul(words: Sequence[str]) -> None:
+    """Raise `UsageError` for a word with NUL: no shell can give one, but a caller of `main`, and no path has one."""
+    if any("\0" in word for word in words):
+        raise UsageError("a word of the command line holds the character NUL, which no path has; take it out")

@@ -1,6 +1,7 @@
 """``audit``: check a ledger by a second implementation of its arithmetic; the verdict stands in the first line."""
 
 import argparse
+import sys
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from stream_app.audit.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.attested import add_head_arguments, trusted_keys
 from stream_app.cli.audited_files import FileSource
-from stream_app.cli.drawn import add_drawing_arguments, asked, draw, look
+from stream_app.cli.drawn import add_drawing_arguments, asked, draw, look, looks_closer
 from stream_app.cli.followed import Following, add_following_arguments
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 HELP = "check a ledger: chain, arithmetic, theorem"
 NANO = 10**9
+LARGEST = Decimal(sys.float_info.max)
+"""The largest lifetime that a configuration can hold."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     question = asked(arguments)
     report = auditor.finish(source.read(auditor) if following is None else following.run(auditor))
     document, text = report.document(), report.text()
-    if question is not None or arguments.html is not None or arguments.picture is not None:
+    if looks_closer(arguments):
         seen = look(arguments, auditor, source)
         statement = None if question is None else question.answer(seen.standings, seen.curves)
         draw(arguments, report, seen, statement)
@@ -114,11 +117,11 @@ def _lifetime(arguments: argparse.Namespace, settings: "Settings | None") -> int
 
 
 def _nano(text: str) -> int:
-    """Return an epsilon in nano-epsilon; raises `argparse.ArgumentTypeError` unless it is above 0."""
+    """Return an epsilon in nano-epsilon; raises `argparse.ArgumentTypeError` unless it is above 0 and a float."""
     try:
         epsilon = Decimal(text)
     except InvalidOperation:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not epsilon.is_finite() or epsilon <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    if not epsilon.is_finite() or not 0 < epsilon <= LARGEST:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0, or too large")
     return int(epsilon * NANO)

@@ -6,6 +6,7 @@ from stream_app.audit import Auditor
 from stream_app.audit.files import Feed, read_files, read_lines
 from stream_app.cli import UsageError
 from stream_app.cli.attested import feed_head_files
+from stream_app.cli.drawn import looks_closer
 from stream_app.cli.progress import progress
 
 
@@ -17,8 +18,14 @@ class FileSource:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         """Take the files that the arguments name."""
+        ledger = arguments.ledger
         if arguments.no_releases:
             raise UsageError("--no-releases: it is for the topics; leave --releases away instead")
+        if looks_closer(arguments) and ledger.exists() and not ledger.is_file():
+            raise UsageError(
+                f"--ledger {ledger}: --html, --picture, --correlation and --compose read it twice, which no pipe can "
+                "be; name a regular file"
+            )
         self._arguments = arguments
 
     @property

@@ -74,6 +74,12 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def looks_closer(arguments: argparse.Namespace) -> bool:
+    """Tell whether the ledger will be read a second time."""
+    drawn = arguments.html is not None or arguments.picture is not None
+    return drawn or bool(arguments.correlation or arguments.compose)
+
+
 def asked(arguments: argparse.Namespace) -> "Question | None":
     """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError` for what cannot be."""
     if arguments.html is not None or arguments.picture is not None:
@@ -81,6 +87,8 @@ def asked(arguments: argparse.Namespace) -> "Question | None":
             prepare()
         except PlotError as error:
             raise UsageError(f"--html, --picture: {error}") from error
+    if arguments.picture is not None and not arguments.picture.suffix:
+        raise UsageError(f"--picture {arguments.picture}: its ending must name the format, such as .png, .svg or .pdf")
     if not arguments.correlation and not arguments.compose:
         if arguments.members is not None or arguments.rate is not None:
             raise UsageError("--members, --rate: give --compose with them, which uses them")

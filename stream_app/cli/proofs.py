@@ -11,6 +11,7 @@ from stream_app.audit.headtopic import read_head_topic
 from stream_app.audit.proof import Prover, check_proof
 from stream_app.audit.publickey import PublicKeyError, read_public_keys
 from stream_app.audit.reader import dump, proof_bytes, read_proof
+from stream_app.audit.report import line_of, quoted
 from stream_app.audit.topic import TopicError
 from stream_app.cli import UsageError
 from stream_app.cli.configured import reaching, settings_of
@@ -60,15 +61,12 @@ def check(arguments: argparse.Namespace) -> int:
         print(dump({"holds": not findings, "series": 1, "entries": 1, "findings": [*map(Finding._asdict, findings)]}))
     else:
         leaf, head = proof.leaf, proof.head
-        print("\n".join(("DOES NOT HOLD" if findings else "HOLDS", *map(_line, findings))))
+        print("\n".join(("DOES NOT HOLD" if findings else "HOLDS", *map(line_of, findings))))
         print(
-            f"entry {leaf.sequence}; head {head.number} of partition {head.partition} of {head.topic}, key {head.key}"
+            f"entry {leaf.sequence}; head {head.number} of partition {head.partition} of {quoted(head.topic)}, "
+            f"key {head.key}"
         )
     return 1 if findings else 0
-
-
-def _line(finding: Finding) -> str:
-    return f"{finding.code}  #{finding.sequence}  {finding.message}"
 
 
 def _read_topic(arguments: argparse.Namespace, prover: Prover) -> None:

@@ -184,3 +184,33 @@ def test_a_false_proof_does_not_hold(folder: Path, story: Story, capsys: pytest.
     (folder / "key.pem").write_text(SigningKey(Signer(bytes(32)).private).public_pem())
     assert checked(folder) == 1
     assert "head-signature" in capsys.readouterr().out
+
+
+def test_the_heads_name_their_ledger(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file cannot say which ledger was meant, so the report says which the heads are of, however it is named."""
+    assert audit(folder) == 0
+    assert "\nthe heads are those of the ledger landmark.ledger\n" in capsys.readouterr().out
+    write(folder / "heads.jsonl", story.sign(Signer(topic="other\x1b[2J")))
+    assert audit(folder) == 0
+    assert "\nthe heads are those of the ledger 'other\\x1b[2J'\n" in capsys.readouterr().out
+    assert audit(folder, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["heads"]["topic"] == "other\x1b[2J"
+
+
+def test_a_hostile_proof_drives_no_terminal(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither its topic nor its series, nor what is nested in it deeper than any head."""
+    true = prove(folder, SERIES)
+    write(folder / "entry.jsonl", story.written[SERIES].lines())
+    hostile = "\x1b[2J\x1b[HHOLDS\n"
+    (folder / "proof.json").write_bytes(
+        orjson.dumps({**true, "leaf": [hostile, *true["leaf"][1:]], "head": {**true["head"], "topic": hostile}})
+    )
+    capsys.readouterr()
+    assert checked(folder) == 1
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "\nHOLDS" not in said
+    deep = "[" * 400 + "]" * 400
+    (folder / "proof.json").write_text(json.dumps({**true, "head": {"type": 0}}).replace("0}", deep + "}"))
+    assert checked(folder) == 2
+    assert "`head` is no signed head" in capsys.readouterr().err

@@ -1,0 +1,83 @@
+"""What ``audit`` shows: hostile names drive no terminal, odd ones cost no verdict, and nothing is said of nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+from tests.audit.written import LEDGERS, Written, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a true ledger."""
+    save(tmp_path / "ledger.jsonl", write(LEDGERS["uniform"]))
+    return tmp_path
+
+
+def save(ledger: Path, written: Written) -> None:
+    """Write a ledger."""
+    ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
+
+
+def test_a_terminal_is_not_driven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A series id from a hostile ledger reaches the terminal escaped."""
+    written = write(LEDGERS["uniform"], "\x1b[2J\nHOLDS: no findings")
+    del written.entries[1]
+    save(tmp_path / "ledger.jsonl", written)
+    assert main(["audit", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 1
+    output = capsys.readouterr().out
+    assert "\x1b" not in output
+    assert "\nHOLDS" not in output
+
+
+def test_any_name_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the terminal knows ASCII alone the verdict is not lost to a series' name, and JSON remains JSON."""
+    name = "gr\u00f6\u00dfe-\u9ad8-\U0001f600"
+    save(folder / "ledger.jsonl", write(LEDGERS["uniform"], name))
+    command = [sys.executable, "-m", "stream_app", "audit", "--ledger", f"{folder}/ledger.jsonl"]
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii:strict")
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert done.stdout.startswith(b"HOLDS: no findings\n")
+    assert b"(gr\\xf6\\xdfe-\\u9ad8-\\U0001f600)" in done.stdout
+    written = write(LEDGERS["uniform"], name)
+    del written.entries[2]
+    save(folder / "ledger.jsonl", written)
+    done = subprocess.run([*command, "--json"], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert json.loads(done.stdout)["findings"][0]["series"] == name
+
+
+def test_an_error_drives_no_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a file is called, the error names it escaped."""
+    assert main(["audit", "--ledger", f"{folder}/\x1b[2J\x9bHOLDS"]) == 2
+    assert "/\\x1b[2J\\x9bHOLDS: No such file" in capsys.readouterr().err
+
+
+def test_nothing_is_said_to_hold_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty ledger has no findings, and the report says that nothing was audited."""
+    (tmp_path / "ledger.jsonl").write_bytes(b"")
+    assert main(["audit", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 0
+    assert capsys.readouterr().out.startswith("HOLDS: no findings\n0 entries: nothing was audited;")
+
+
+@pytest.mark.parametrize("second", [["--html", "page.html"], ["--picture", "picture.png"], ["--compose", "sequential"]])
+def test_a_pipe_is_not_read_twice(
+    folder: Path, second: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What needs a second look is refused before the first; the audit alone takes a pipe."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(folder)
+    for more, code, said in ((second, 2, ""), ([], 0, "HOLDS: no findings")):
+        out, into = os.pipe()
+        os.write(into, (folder / "ledger.jsonl").read_bytes())
+        os.close(into)
+        assert main(["audit", "--ledger", f"/dev/fd/{out}", *more]) == code
+        os.close(out)
+        captured = capsys.readouterr()
+        assert captured.out.partition("\n")[0] == said
+        assert ("name a regular file" in captured.err) == (code == 2)
