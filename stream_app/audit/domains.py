@@ -1,0 +1,255 @@
+"""The domain of every member of a policy: what it may be alone, and what must hold between members.
+
+A second reading of the format, which shares nothing with the worker's: a policy that the worker would refuse promises
+something else than it says. Numbers are read as the decimals they are written as.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from sys import float_info
+from typing import Any, Final, NamedTuple
+
+from stream_app.audit.entry import MAX_SEQUENCE, MAX_TIMESTAMP
+from stream_app.audit.lattice import box_fault, decimal_of, grid_fault
+
+Members = Mapping[str, Any]
+"""An object as JSON holds it."""
+
+LEVELS: Final = ("landmark", "event", "user")
+
+
+class Member(NamedTuple):
+    """What one member may be."""
+
+    fits: Callable[[Any], bool]
+    says: str
+    needed: bool = False
+
+
+def needed(member: Member) -> Member:
+    """Return the same domain for a member that may not be left out."""
+    return member._replace(needed=True)
+
+
+def whole(least: int, most: int) -> Member:
+    """Return the domain of whole numbers, without booleans."""
+    return Member(lambda found: type(found) is int and least <= found <= most, f"a whole number of {least} to {most}")
+
+
+def number(least: float, most: float) -> Member:
+    """Return the domain of numbers, whole ones too."""
+    return Member(lambda found: _is_number(found) and least <= found <= most, f"a number of {least} to {most}")
+
+
+def positive(most: float) -> Member:
+    """Return the domain of numbers above 0."""
+    return Member(lambda found: _is_number(found) and 0 < found <= most, f"a number above 0, at most {most}")
+
+
+def one_of(*texts: str) -> Member:
+    """Return the domain of some texts."""
+    return Member(lambda found: isinstance(found, str) and found in texts, f"one of {', '.join(texts)}")
+
+
+def listed(fits: Callable[[Any], bool], least: int, says: str) -> Member:
+    """Return the domain of lists of different items, `least` to 4096 of them."""
+    return Member(
+        lambda found: (
+            isinstance(found, list) and least <= len(found) <= 4096 and all(map(fits, found)) and _different(found)
+        ),
+        f"a list of {least} to 4096 different {says}",
+    )
+
+
+def or_null(member: Member) -> Member:
+    """Return the domain with null in it."""
+    return Member(lambda found: found is None or member.fits(found), f"{member.says}, or null")
+
+
+def _is_number(found: object) -> bool:
+    return type(found) in (int, float)
+
+
+def _is_text(found: object) -> bool:
+    return isinstance(found, str) and 1 <= len(found) <= 200
+
+
+def _different(found: list[Any]) -> bool:
+    return len(set(found)) == len(found)
+
+
+def _is_landmark(found: object) -> bool:
+    if isinstance(found, list):
+        return len(found) == 2 and all(map(_TIMESTAMP.fits, found)) and found[0] < found[1]
+    return _TIMESTAMP.fits(found)
+
+
+_TIMESTAMP: Final = whole(0, MAX_TIMESTAMP)
+_OBJECT: Final = Member(lambda found: isinstance(found, dict), "an object", needed=True)
+_FLAG: Final = Member(lambda found: isinstance(found, bool), "true or false")
+_TEXT: Final = Member(_is_text, "a text of 1 to 200 characters")
+_DOUBLE: Final = number(-float_info.max, float_info.max)
+_COORDINATE: Final = number(-1e100, 1e100)
+_SHARE: Final = number(0, 1)
+_METRES: Final = 20_100_000
+_ANY: Final = Member(lambda _: True, "")
+"""Of `invalid`, whose domain is told by the members beside it."""
+
+PARAMETERS: Final = {
+    "epsilon": Member(
+        lambda found: _is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
+        "a number of 1e-9 to 1e6",
+        needed=True,
+    ),
+    "protection": _OBJECT,
+    "scheme": _OBJECT,
+    "filter": or_null(one_of("none", "level")),
+    "value": _OBJECT,
+    "correlation": or_null(_TEXT),
+}
+"""The members of a policy's parameters."""
+PROTECTION: Final = {
+    "level": needed(one_of(*LEVELS)),
+    "landmarks": Member(
+        lambda found: isinstance(found, list) and all(map(_is_landmark, found)),
+        "a list of timestamps and [start, end) pairs of timestamps with start < end",
+    ),
+    "step": whole(1, MAX_TIMESTAMP),
+    "spare": whole(0, MAX_TIMESTAMP),
+    "length": or_null(whole(1, MAX_TIMESTAMP)),
+}
+"""The members of `protection`."""
+SCHEMES: Final[dict[str, dict[str, Member]]] = {
+    "uniform": {"name": _ANY},
+    "adaptive": {"name": _ANY, "increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE},
+    "skip": {"name": _ANY, "accept_risk": Member(lambda found: found is True, "true", needed=True)},
+    "balanced": {"name": _ANY, "regular_share": _SHARE},
+}
+"""The schemes with their members."""
+KINDS: Final[dict[str, dict[str, Member]]] = {
+    "number": {
+        "kind": _ANY,
+        "lower": needed(_COORDINATE),
+        "upper": needed(_COORDINATE),
+        "resolution": needed(number(1e-100, 1e100)),
+        "sensitivity": or_null(positive(float_info.max)),
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+    "counts": {
+        "kind": _ANY,
+        "keys": needed(listed(_is_text, 1, "texts of 1 to 200 characters")),
+        "sensitivity": whole(1, MAX_SEQUENCE),
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+    "location": {
+        "kind": _ANY,
+        "radius": needed(number(0.001, _METRES)),
+        "resolution": needed(number(0.1, _METRES)),
+        "bounds": _OBJECT,
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+    "category": {
+        "kind": _ANY,
+        "categories": needed(
+            listed(lambda found: _is_text(found) or isinstance(found, bool), 2, "texts of 1 to 200 characters or flags")
+        ),
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+}
+"""The value kinds with their members."""
+BOUNDS: Final = {
+    "south": needed(number(-85, 85)),
+    "west": needed(number(-180, 180)),
+    "north": needed(number(-85, 85)),
+    "east": needed(number(-180, 180)),
+}
+"""The members of a location's `bounds`, in degrees."""
+
+
+def fault_of(parameters: Members) -> str:
+    """Return the sentence that says why a policy's parameters make no policy, or ""."""
+    return (
+        _members("parameters", parameters, PARAMETERS)
+        or _protection(parameters["protection"])
+        or _scheme(parameters["scheme"], parameters["protection"]["level"])
+        or _value(parameters["value"])
+    )
+
+
+def _members(where: str, found: Members, table: Mapping[str, Member]) -> str:
+    unknown = sorted(found.keys() - table.keys())
+    if unknown:
+        return f"{where}.{unknown[0]} is not known"
+    for name, member in table.items():
+        if name not in found:
+            if member.needed:
+                return f"{where}.{name} is missing"
+        elif not member.fits(found[name]):
+            return f"{where}.{name} is not {member.says}"
+    return ""
+
+
+def _protection(protection: Members) -> str:
+    fault = _members("protection", protection, PROTECTION)
+    if fault:
+        return fault
+    level = protection["level"]
+    if level != "landmark" and (protection.get("landmarks") or protection.get("spare")):
+        return f"level {level} takes no landmarks and no spare"
+    if (level == "user") is (protection.get("length") is None):
+        return "level user needs a length" if level == "user" else f"level {level} takes no length"
+    return ""
+
+
+def _scheme(scheme: Members, level: str) -> str:
+    name = scheme.get("name")
+    if not isinstance(name, str) or name not in SCHEMES:
+        return f"scheme.name {name!r} is not known"
+    if level == "user" and name in ("skip", "balanced"):
+        return f"scheme {name!r} has no meaning at level user"
+    return _members("scheme", scheme, SCHEMES[name])
+
+
+def _value(value: Members) -> str:
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        return f"value.kind {kind!r} is not known"
+    fault = _members("value", value, KINDS[kind])
+    if fault:
+        return fault
+    match kind:
+        case "number":
+            fault = grid_fault(value)
+        case "location":
+            fault = _members("value.bounds", value["bounds"], BOUNDS) or box_fault(value)
+        case _:
+            pass
+    return fault or ("" if _is_substitute(value) else f'value.invalid is neither "reject" nor a {kind} of this policy')
+
+
+def _is_substitute(value: Members) -> bool:
+    """Tell whether `invalid` is absent, "reject", or a value of this policy."""
+    if "invalid" not in value:
+        return True
+    found, kind = value["invalid"], value["kind"]
+    if kind == "category":  # where "reject" is a category, it would be one, and would not reject
+        categories = value["categories"]
+        known = isinstance(found, str | bool) and found in categories
+        return known is not (found == "reject")
+    if found == "reject":
+        return True
+    match kind:
+        case "number":
+            return _DOUBLE.fits(found)
+        case "counts":
+            count = whole(0, MAX_SEQUENCE)
+            return (
+                isinstance(found, dict) and found.keys() <= set(value["keys"]) and all(map(count.fits, found.values()))
+            )
+        case _:
+            position = isinstance(found, dict) and found.keys() == {"latitude", "longitude"}
+            return position and all(map(_DOUBLE.fits, found.values()))

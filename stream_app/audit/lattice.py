@@ -1,0 +1,76 @@
+"""The points that values are moved to: the grid of numbers, the lattice of locations, and whether there are any.
+
+All of it in exact fractions; numbers are read as the decimals they are written as.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor, pi
+from typing import Any, Final
+
+Members = Mapping[str, Any]
+"""An object as JSON holds it."""
+
+MOST_CELLS: Final = 2**50
+"""Cells beyond it share a double with their neighbours."""
+WIDEST_DEGREES: Final = Fraction("19.8132090259803689287643620467470208362649750976443")
+"""The span s of bounds at which the plane stretches distances by 1.005: 1.005 * sin(s/2) = s/2."""
+METRES_PER_DEGREE: Final = Fraction("6371008.8") * Fraction(pi) / 180
+"""On the sphere of mean radius R1 (IUGG), pi rounded to a double, as the lattice is defined."""
+_FINE: Final = 1 << 256
+"""Denominator of the fractions that a cosine is summed in."""
+_RADIAN: Final = Fraction("3.14159265358979323846264338327950288419716939937510582097494459230781640628621") / 180
+
+
+@lru_cache(maxsize=1024)  # the same few numbers stand in most policies
+def decimal_of(found: float) -> Fraction:
+    """Return the decimal that a number of JSON is written as; whole ones are doubles there, too."""
+    return Fraction(Decimal(repr(float(found))))
+
+
+def grid_of(value: Members) -> tuple[int, int]:
+    """Return the first and the last grid point of a number in its range, counted in resolutions from 0."""
+    resolution = decimal_of(value["resolution"])
+    return ceil(decimal_of(value["lower"]) / resolution), floor(decimal_of(value["upper"]) / resolution)
+
+
+def cosine_of(degrees: Fraction) -> float:
+    """Return the cosine of an angle, rounded once: its series, summed in whole numbers."""
+    angle = floor(degrees * _RADIAN * _FINE)
+    total = term = _FINE
+    order = 0
+    while term:
+        term = term * angle // _FINE * angle // (_FINE * (order + 1) * (order + 2))
+        order += 2
+        total += term if order % 4 == 0 else -term
+    return total / _FINE
+
+
+def grid_fault(value: Members) -> str:
+    """Return the sentence that says why a number's range makes no grid, or ""."""
+    low, high = grid_of(value)
+    if high <= low:
+        return "value.lower and value.upper hold fewer than two grid points"
+    if max(high - low, -low, high) > MOST_CELLS:
+        return "value.lower and value.upper hold more than 2^50 grid points"
+    return ""
+
+
+def box_fault(value: Members) -> str:
+    """Return the sentence that says why a location's bounds make no lattice, or ""."""
+    south, west, north, east = (decimal_of(value["bounds"][name]) for name in ("south", "west", "north", "east"))
+    if south >= north or west >= east:
+        return "value.bounds are empty: south lies below north, and west below east"
+    if max(north - south, east - west) > WIDEST_DEGREES:
+        return "value.bounds are so wide that the plane breaks the promise within the radius"
+    per_degree = METRES_PER_DEGREE / decimal_of(value["resolution"])
+    along = per_degree * Fraction(cosine_of(max(abs(south), abs(north))))
+    if not (_holds_two(south * per_degree, north * per_degree) and _holds_two(west * along, east * along)):
+        return "value.bounds hold fewer than two lattice points a side"
+    return ""
+
+
+def _holds_two(first: Fraction, last: Fraction) -> bool:
+    return ceil(first) < floor(last)
