@@ -54,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if words[:1] == [name]:
             importlib.import_module(f"stream_app.cli.{name}").add_arguments(command)
+    if any("\0" in word for word in words):
+        parser.error("an argument holds a NUL character, which no path can; leave it away")
     arguments = parser.parse_args(words)
     module = importlib.import_module(f"stream_app.cli.{arguments.command}")
     try:

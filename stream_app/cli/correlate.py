@@ -18,12 +18,16 @@ from stream_app.cli.readings import Readings
 from stream_app.privacy.loss.correlation import Correlation, CorrelationError, Strength
 from stream_app.privacy.loss.estimation import counted, estimated
 from stream_app.privacy.loss.form import matrix_document
-from stream_app.privacy.loss.matrix import MatrixError
+from stream_app.privacy.loss.matrix import MOST_STATES, MatrixError
 from stream_app.privacy.loss.states import States, by_cells, by_grid, by_quantiles, by_values
 
 HELP = "transition matrices from data, or of a given strength"
 STATES = 10
 CELL_METRES = 1_000.0
+LEAST_CELL_METRES = 0.001
+LONGEST_STEP_MS = 2**63 - 1
+DATA_OPTIONS = {"by": "quantiles", "cell": CELL_METRES, "key": None, "step": None, "smoothing": 0.0}
+"""What says how data are read, with the default: without data nothing else would be heard."""
 WARNING = (
     "the matrices are statistics of the values in the file, without any noise: who sees them learns of these people. "
     "Keep them as the data, or learn from public data, or use --strength"
@@ -96,13 +100,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _given(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
+    for option, default in DATA_OPTIONS.items():
+        found = getattr(arguments, option)
+        if found != default:
+            raise UsageError(f"--{option}: found {found}; it is for a FILE of data: leave it away with --strength")
     correlation = Correlation.of_strength(arguments.states, arguments.strength)
     return correlation, {"from": "strength", "states": arguments.states, "strength": arguments.strength}
 
 
 def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
-    if arguments.step is not None and arguments.step < 1:
-        raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1")
+    if arguments.step is not None and not 1 <= arguments.step <= LONGEST_STEP_MS:
+        raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1, at most {LONGEST_STEP_MS}")
     shown: Iterable[bytes] = events(arguments)
     console = Console(stderr=True)
     if console.is_terminal:
@@ -128,14 +136,14 @@ def _states(arguments: argparse.Namespace, readings: Readings) -> tuple[str, Sta
     numbers = np.array(readings.numbers)
     match readings.sort:
         case "location":
-            if not arguments.cell > 0 or not np.isfinite(arguments.cell):
-                raise UsageError(f"--cell: found {arguments.cell}; use metres, above 0")
+            if not arguments.cell >= LEAST_CELL_METRES or not np.isfinite(arguments.cell):
+                raise UsageError(f"--cell: found {arguments.cell}; use metres, at least {LEAST_CELL_METRES:g}")
             return "cells", by_cells(numbers[::2], numbers[1::2], arguments.cell)
         case "category" | None:
             return "categories", by_values(readings.categories)
         case "number":
-            if arguments.states < 2:
-                raise UsageError(f"--states: found {arguments.states}; use at least 2")
+            if not 2 <= arguments.states <= MOST_STATES:
+                raise UsageError(f"--states: found {arguments.states}; use at least 2, at most {MOST_STATES}")
             found = by_quantiles if arguments.by == "quantiles" else by_grid
             return arguments.by, found(numbers, arguments.states)
         case _:

@@ -13,10 +13,12 @@ from stream_app.privacy.loss.correlation import CorrelationError
 from stream_app.privacy.loss.form import correlation_of
 from stream_app.privacy.loss.landmark import LandmarkError, landmark_losses
 from stream_app.privacy.loss.supremum import supremum
-from stream_app.privacy.loss.temporal import Adversary, EpsilonError, TemporalLoss
+from stream_app.privacy.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
 
 HELP = "temporal privacy loss of given matrices and budgets"
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")
+MOST_EPSILON = 1e9
+"""More than any budget, and little enough that every sum of them is finite."""
 STANDARD_INPUT = Path("-")
 
 
@@ -49,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     question = _question(arguments.file)
     adversary, epsilons, landmarks = question
     try:
+        checked(epsilons, MOST_EPSILON)
         loss = adversary.temporal_loss(epsilons)
         landmark = None if landmarks is None else landmark_losses(adversary, epsilons, landmarks)
     except (EpsilonError, LandmarkError) as error:
@@ -81,7 +84,9 @@ def _question(file: Path) -> Question:
         raise UsageError(f'{file}: not an object; write {{"backward": .., "forward": .., "epsilons": [..]}}')
     unknown = [name for name in document if name not in MEMBERS]
     if unknown:
-        raise UsageError(f"{file}: no member of the name {unknown[0]}; there are {', '.join(MEMBERS)}")
+        raise UsageError(
+            f"{file}: no member of the name {unknown[0]!r}; there are {', '.join(MEMBERS)}: leave others away"
+        )
     try:
         correlation = correlation_of({"backward": None, "forward": None, **document})
     except CorrelationError as error:

@@ -75,7 +75,9 @@ def _value(raw: object, key: str | None) -> Value | None:
     if isinstance(raw, dict):
         if raw.keys() == {"latitude", "longitude"}:
             north, east = _finite(raw["latitude"]), _finite(raw["longitude"])
-            return None if north is None or east is None else Value("location", (north, east))
+            if north is None or east is None or abs(north) > 90 or abs(east) > 180:
+                return None
+            return Value("location", (north, east))
         if key is None:
             # PRIVACY: the keys are not shown; the publisher's policy names them.
             raise UsageError("counts have a state for each key: name one with --key, and correlate each by itself")

@@ -127,6 +127,10 @@ def test_text_says_what_the_figures_are(tmp_path: Path, capsys: pytest.CaptureFi
         ({**QUESTION, "backward": {"states": 2, "entries": [[0, 0, 1]]}}, ("backward", "row 1", "sums to 0")),
         ({**QUESTION, "forward": [[1]]}, ("backward has 2 states, forward 1", "same states")),
         ({**QUESTION, "epsilons": [0.1, -0.1]}, ("epsilon 1", "-0.1", "at least 0")),
+        ({**QUESTION, "epsilons": [1.7e308, 1.7e308]}, ("epsilon 0", "1.7e+308", "at most 1e+09")),
+        ({**QUESTION, "origin": {}}, ("'origin'", "leave others away")),
+        ({**QUESTION, "\x1b[2J": {}}, ("'\\x1b[2J'", "leave others away")),
+        ({**QUESTION, "backward": [[1, 1e-310], [0, 1]]}, ("backward", "row 0", "write 0")),
         ({**QUESTION, "epsilons": [math.nan]}, ("epsilon 0", "nan", "finite")),
         ({**QUESTION, "epsilons": [math.inf]}, ("epsilon 0", "inf", "finite")),
         ({**QUESTION, "epsilons": ["a"]}, ("epsilons", "list of numbers")),
@@ -162,3 +166,12 @@ def test_unreadable_files_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for name in ("missing", ".", "bytes"):
         assert main(["loss", str(tmp_path / name)]) == 2
         assert str(tmp_path / name) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["audit --ledger", "loss", "correlate"])
+def test_no_path_holds_nul(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who calls `main` can write one; it is refused as any argument that is none."""
+    with pytest.raises(SystemExit) as stopped:
+        main([*command.split(), "a\0b"])
+    assert stopped.value.code == 2
+    assert "NUL" in capsys.readouterr().err

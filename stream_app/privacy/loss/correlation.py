@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
+from stream_app.privacy.loss.matrix import TransitionMatrix, checked_size
 from stream_app.privacy.loss.temporal import Adversary
 
 
@@ -41,6 +41,7 @@ class Correlation:
         """
         if states < 2:
             raise CorrelationError(f"states: found {states}; correlation needs at least 2")
+        checked_size(states)
         if not 0 <= strength <= 1:
             raise CorrelationError(f"strength: found {strength}; use 0 (independent) to 1 (known from the one before)")
         matrix = TransitionMatrix.of(strength * np.eye(states) + (1 - strength) / states)

@@ -43,7 +43,7 @@ def landmark_losses(adversary: Adversary, epsilons: Sequence[float], landmarks: 
             raise LandmarkError(place, len(epsilons))
     if not places:
         return adversary.temporal_loss(epsilons).total
-    losses = -np.array(epsilons)
+    losses = -np.array(epsilons, dtype=np.float64)
     together = -fsum(epsilons[place] for place in places)  # the landmarks' losses without any other timestamp
     after: list[tuple[int, Stretch]] = []  # from each landmark on, up to the next
     before: list[tuple[int, Stretch]] = []  # from each landmark back, down to the one before

@@ -15,6 +15,9 @@ MOST_STATES = 1_000
 ROW_SUM_TOLERANCE = 1e-9
 """Beyond what rounding does to 1,000 probabilities that were written with 12 digits or more."""
 
+LEAST_PROBABILITY = float(np.finfo(np.float64).smallest_normal)
+"""But for 0: below it doubles lose digits, and ratios of probabilities leave their range."""
+
 
 class MatrixError(ValueError):
     """Rows that are no transition matrix; ``row`` counts from 0, None when it is no single row's fault."""
@@ -43,7 +46,7 @@ class TransitionMatrix:
             MatrixError: naming the first row that is not as long as there are rows, holds something else than
                 probabilities, or does not sum to 1.
         """
-        states = _checked_size(len(rows))
+        states = checked_size(len(rows))
         for number, row in enumerate(rows):
             if not isinstance(row, list | tuple):
                 raise MatrixError(number, "is no list", "write one list of probabilities a row")
@@ -61,7 +64,7 @@ class TransitionMatrix:
         Raises:
             MatrixError: as `dense` does, and for an entry outside the matrix or given twice.
         """
-        rows = np.zeros((_checked_size(states),) * 2)
+        rows = np.zeros((checked_size(states),) * 2)
         seen: set[tuple[int, int]] = set()
         for row, column, probability in entries:
             if not (0 <= row < states and 0 <= column < states):
@@ -76,13 +79,16 @@ class TransitionMatrix:
     @classmethod
     def of(cls, array: NDArray[np.float64]) -> "TransitionMatrix":
         """Return the matrix of a square array; raises `MatrixError` as `dense` does."""
-        _checked_size(len(array))
+        checked_size(len(array))
         rows = array.copy()
         for number, row in enumerate(rows):
             if not np.isfinite(row).all():
                 raise MatrixError(number, "holds an entry that is not finite", "write probabilities, 0 to 1")
             if row.min() < 0:
                 raise MatrixError(number, f"holds {row.min()}, below 0", "write probabilities, 0 to 1")
+            if ((row > 0) & (row < LEAST_PROBABILITY)).any():
+                least = f"{LEAST_PROBABILITY:.3g}"
+                raise MatrixError(number, f"holds an entry between 0 and {least}", f"write 0, or at least {least}")
             total = fsum(row)
             if abs(total - 1) > ROW_SUM_TOLERANCE:
                 raise MatrixError(number, f"sums to {total}, not 1", "divide its entries by their sum")
@@ -96,7 +102,8 @@ class TransitionMatrix:
         return len(self.rows)
 
 
-def _checked_size(states: int) -> int:
+def checked_size(states: int) -> int:
+    """Return how many states there are; raises `MatrixError` for none, and for more than `MOST_STATES`."""
     if states < 1:
         raise MatrixError(None, "has no states", "give one row for each state")
     if states > MOST_STATES:

@@ -24,8 +24,9 @@ def by_quantiles(values: Floats, states: int) -> States:
 
 def by_grid(values: Floats, states: int) -> States:
     """Return states of equal width from the least to the largest value; those without a value are none."""
-    inner = np.linspace(values.min(), values.max(), states + 1)[1:-1]
-    return _numbered(np.searchsorted(inner, values, side="right"))
+    halves = values / 2  # so that no width is beyond the largest double
+    inner = np.linspace(halves.min(), halves.max(), states + 1)[1:-1]
+    return _numbered(np.searchsorted(inner, halves, side="right"))
 
 
 def by_cells(latitudes: Floats, longitudes: Floats, metres: float) -> States:

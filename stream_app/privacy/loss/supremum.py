@@ -13,9 +13,9 @@ from stream_app.privacy.loss.hull import Vertex
 
 def supremum(envelope: Envelope, epsilon: float) -> float | None:
     """Return the supremum of the loss at a constant ``epsilon`` >= 0, or None when the loss grows without bound."""
-    found = epsilon
     if epsilon == 0:
-        return found
+        return 0.0
+    found = epsilon
     for vertex in envelope.vertices:
         own = _fixed_point(vertex, epsilon)
         if own is None:

@@ -19,8 +19,8 @@ class EpsilonError(ValueError):
         """Keep the parts as fields."""
         self.index = index
         self.found = found
-        upper = "finite numbers of at least 0" if most == inf else f"numbers from 0 to {most:g}"
-        super().__init__(f"epsilon {index} (the first is 0): found {found}; use {upper}")
+        upper = "" if most == inf else f", at most {most:,g}"
+        super().__init__(f"epsilon {index} (the first is 0): found {found}; use finite numbers of at least 0{upper}")
 
 
 @dataclass(frozen=True, slots=True)

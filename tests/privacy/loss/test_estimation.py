@@ -34,6 +34,7 @@ def test_grid_is_even_and_has_no_gaps() -> None:
     assert by_grid(np.array([0.0, 0.9, 1.0, 2.9, 3.0, 4.0]), 4).tolist() == [0, 0, 1, 2, 3, 3]
     assert by_grid(np.array([0.0, 10.0, 0.1]), 10).tolist() == [0, 1, 0]
     assert by_grid(np.array([5.0, 5.0]), 10).tolist() == [0, 0]
+    assert by_grid(np.array([1e308, -1e308, 0.0]), 3).tolist() == [2, 0, 1]
 
 
 def test_cells_have_the_side_that_was_asked_for() -> None:

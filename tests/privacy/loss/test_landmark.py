@@ -100,3 +100,10 @@ def test_bad_arguments_are_refused() -> None:
         landmark_losses(Adversary(), [0.1] * 3, [-1])
     with pytest.raises(EpsilonError, match="epsilon 2"):
         landmark_losses(Adversary(), [0.1, 0.1, -1], [0])
+
+
+def test_whole_epsilons_are_numbers_too() -> None:
+    """Without a point they lose as much as with one."""
+    assert landmark_losses(Adversary(CAO, LAZY), [1, 0, 2], [1]) == landmark_losses(
+        Adversary(CAO, LAZY), [1.0, 0.0, 2.0], [1]
+    )

@@ -1,11 +1,14 @@
 """Transition matrices: what is refused, with row and remedy."""
 
+from math import log
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stream_app.privacy.loss.matrix import MOST_STATES, MatrixError, TransitionMatrix
+from stream_app.privacy.loss.correlation import Strength
+from stream_app.privacy.loss.envelope import Envelope
+from stream_app.privacy.loss.matrix import LEAST_PROBABILITY, MOST_STATES, MatrixError, TransitionMatrix
 
 NAN, INFINITE = float("nan"), float("inf")
 
@@ -23,6 +26,7 @@ NAN, INFINITE = float("nan"), float("inf")
         ([[INFINITE, 0.5], [0.5, 0.5]], 0, "not finite", "probabilities"),
         ([[0.5, 0.5], [None, 1]], 1, "no number", "probabilities"),
         ([[0.5, 0.5], ["0.5", 0.5]], 1, "no number", "probabilities"),
+        ([[1.0, 0.0], [5e-324, 1.0]], 1, "between 0 and 2.23e-308", "write 0"),
         ([[True, False], [0.5, 0.5]], 0, "no number", "probabilities"),
         ([[0.5, 0.5], 1.0], 1, "no list", "list"),
         ([[0.5, 0.5], "ab"], 1, "no list", "list"),
@@ -78,3 +82,11 @@ def test_cannot_be_changed() -> None:
     matrix = TransitionMatrix.dense([[1.0]])
     with pytest.raises(ValueError, match="read-only"):
         matrix.rows[0, 0] = 0.5
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_least_probability_is_far_enough_from_nought() -> None:
+    """Its ratios to others are numbers still: what is handed on has the limit log(1 / D)."""
+    envelope = Envelope.of(TransitionMatrix.dense([[1.0, LEAST_PROBABILITY], [LEAST_PROBABILITY, 1.0]]))
+    assert Strength.of(envelope).most_carried == pytest.approx(-log(LEAST_PROBABILITY), rel=1e-15)
+    assert envelope.carried(1e6) == pytest.approx(-log(LEAST_PROBABILITY), rel=1e-15)

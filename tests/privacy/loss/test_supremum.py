@@ -57,3 +57,9 @@ def test_nothing_spent_is_nothing_lost() -> None:
     """Also where every epsilon above 0 would lose without bound."""
     for sort, rows in matrices(len(SORTS), 6, seed=12):
         assert supremum(Envelope.of(TransitionMatrix.of(rows)), 0.0) == 0.0, sort
+
+
+def test_nought_has_no_sign() -> None:
+    """Whoever writes -0.0 spends nothing."""
+    for envelope in (INDEPENDENT, CAO):
+        assert str(supremum(envelope, -0.0)) == "0.0"
