@@ -127,13 +127,13 @@ RELEASE_FORMS: Final[dict[tuple[str, ...], str]] = {
 }
 """The decision of a release by the names of its members, in order."""
 
-_RELEASE_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    "series": (str,),
-    "timestamp": (int,),
-    "policy": (int,),
-    "epsilon_nano": (int,),
-    "scale": (int, float),
-    "source": (int,),
+_RELEASE_TYPES: Final[dict[str, type]] = {
+    "series": str,
+    "timestamp": int,
+    "policy": int,
+    "epsilon_nano": int,
+    "scale": float,
+    "source": int,
 }
 
 
@@ -142,8 +142,8 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
     decision = RELEASE_FORMS.get(tuple(members))
     if decision is None or decision != members["decision"]:
         return "its members are not those of a release of its decision, in their order"
-    for name, types in _RELEASE_TYPES.items():
-        if name in members and type(members[name]) not in types:
+    for name, due in _RELEASE_TYPES.items():
+        if name in members and type(members[name]) is not due:
             return f"`{name}` is {type(members[name]).__name__}"
     release = ReleaseRecord(**members)
     if not release.series or release.policy < 1:
@@ -159,6 +159,6 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
 
 def _is_published(value: object) -> bool:
     if isinstance(value, dict):
-        position = value.keys() == {"latitude", "longitude"}
+        position = tuple(value) == ("latitude", "longitude")
         return bool(value) and all(type(part) is int or (position and type(part) is float) for part in value.values())
     return isinstance(value, bool | int | float) or (isinstance(value, str) and value != "")

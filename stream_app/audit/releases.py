@@ -8,12 +8,15 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from stream_app.audit.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord
+from stream_app.audit.entry import APPROXIMATED, MAX_SEQUENCE, PERTURBED, ReleaseEntry, ReleaseRecord
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.recent import DIGEST_BYTES, Recent
 from stream_app.audit.terms import Terms
+
+_POSITION: Final = [("latitude", float), ("longitude", float)]
+"""The members of a position in their order."""
 
 
 class Covered(NamedTuple):
@@ -158,33 +161,31 @@ def _faults(covered: Covered, release: ReleaseRecord, value: object) -> list[str
 
 def _value_faults(terms: Terms, release: ReleaseRecord, epsilon_nano: int) -> list[str]:
     faults = []
-    try:
-        # The division of two integers rounds once, as the format asks.
-        due = terms.scale_nano.numerator / (terms.scale_nano.denominator * epsilon_nano)
-    except OverflowError:
-        return ["the policy's range is none: its noise scale is no double"]
+    # The division of two integers rounds once, as the format asks.
+    due = terms.scale_nano.numerator / (terms.scale_nano.denominator * epsilon_nano)
     if release.scale != due:
         faults.append(f"the release names scale {release.scale}, due is {due}")
     for name, published in (("value", release.value), ("measurement", release.measurement)):
-        try:
-            fits = _is_value(terms.value, published)
-        except (KeyError, TypeError):  # the policy itself names no keys or categories
-            fits = False
-        if not fits:
+        if not _is_value(terms.value, published):
             faults.append(f"`{name}` is no {terms.value['kind']} of this policy")
     return faults
 
 
 def _is_value(parameters: Mapping[str, Any], published: object) -> bool:
+    """Tell whether a value is spelt as the policy's kind spells it: to Python 1, 1.0 and true are equal."""
     match parameters["kind"]:
         case "number":
-            return type(published) in (int, float)
+            return type(published) is float
         case "counts":
-            return isinstance(published, dict) and list(published) == list(parameters["keys"])
+            return (
+                isinstance(published, dict)
+                and list(published) == parameters["keys"]
+                and all(type(count) is int and abs(count) <= MAX_SEQUENCE for count in published.values())
+            )
         case "location":
-            return isinstance(published, dict) and published.keys() == {"latitude", "longitude"}
+            return isinstance(published, dict) and [(name, type(part)) for name, part in published.items()] == _POSITION
         case _:
-            return published in parameters["categories"]
+            return isinstance(published, str | bool) and published in parameters["categories"]
 
 
 def _without_release(covered: Covered) -> Finding:

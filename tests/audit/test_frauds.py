@@ -1,4 +1,4 @@
-"""Frauds of thirty-one sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
+"""Frauds of thirty-two sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
 
 What only signed heads can show is in test_head_frauds.py: a cut tail, a chain rewritten whole or forked, false heads.
 """

@@ -1,6 +1,7 @@
 """Frauds against the releases: missing, changed, or at odds with their entries."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from tests.audit.frauds.forged import Forged, forged
 from tests.audit.written import Written, cover, seal
@@ -56,4 +57,37 @@ def scale_lowered(true: Written) -> Iterator[Forged]:
                 yield forged(seal(cover(written)), "release-mismatch")
 
 
-FRAUDS = (release_changed, release_missing, release_contradicts, scale_lowered)
+def spelt_otherwise(true: Written) -> Iterator[Forged]:
+    """What is published is equal to Python and another text to JSON, which tells whoever reads it a bit for nothing."""
+    for index, release in enumerate(true.releases):
+        for member in ("value", "measurement"):
+            if "measurement" in release:
+                for other in other_spellings(release[member]):
+                    written = true.copy()
+                    written.releases[index][member] = other
+                    yield forged(seal(cover(written)), "release-mismatch", "malformed-release")
+        if "scale" in release and release["scale"].is_integer():
+            written = true.copy()
+            written.releases[index]["scale"] = int(release["scale"])
+            yield forged(seal(cover(written)), "malformed-release")
+
+
+def other_spellings(published: Any) -> Iterator[Any]:
+    """Yield texts of other types, or of another order, for what was published."""
+    match published:
+        case bool():
+            yield from (int(published), float(published))
+        case float():
+            yield int(published)
+        case dict():
+            if len(published) > 1:
+                yield dict(reversed(published.items()))
+            for otherwise in (int, float):
+                spelt = {name: otherwise(part) for name, part in published.items()}
+                if repr(spelt) != repr(published):
+                    yield spelt
+        case _:
+            pass
+
+
+FRAUDS = (release_changed, release_missing, release_contradicts, scale_lowered, spelt_otherwise)
