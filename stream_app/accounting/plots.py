@@ -43,7 +43,7 @@ def temporal(exposure: Exposure) -> Draw:
 
 
 def landmark_loss(exposure: Exposure) -> Draw:
-    """Draw the estimate for the landmarks and each step, and and the sum over all steps, a bound."""
+    """Draw the estimate for the landmarks and each step, and the sum over all steps, a bound."""
 
     def draw(axes: "Axes") -> None:
         steps, losses = exposure.steps, exposure.landmark
