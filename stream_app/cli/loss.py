@@ -103,7 +103,9 @@ def _lines(
     question: Question, loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
 ) -> list[str]:
     epsilons = question.epsilons
-    lines = [f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in all: no adversary learns more than that"]
+    lines = [
+        f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in all: a bound, whatever is correlated among them"
+    ]
     columns = {"backward": loss.backward, "forward": loss.forward, "temporal": loss.total}
     if landmark is not None:
         columns["landmark (estimate)"] = landmark

@@ -10,10 +10,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from stream_app.accounting.composed import over_series, over_steps
+from stream_app.accounting.composed import over_series, over_steps, over_window
+from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS
 from stream_app.accounting.steps import Steps, steps_of
 from stream_app.audit import Auditor
+from stream_app.privacy.loss.form import correlation_of
 from tests.accounting.worked import curve_of
 from tests.audit.written import write
 
@@ -118,3 +120,23 @@ def test_a_constant_value_loses_all_steps() -> None:
     ann = loss_of([frozenset(place for place in PLACES if place[0] != "other")])
     assert ann == pytest.approx(3.0, rel=1e-12)
     assert ann > figure_of("parallel-members") == 1.5
+
+
+def test_a_correlation_hands_on_changes_that_an_epsilon_is_not_for() -> None:
+    """Numbers 0 to 2 with neighbours one apart: 0 comes after 0, but 1 after 2 and 2 after 1.
+
+    Geometric noise, clamped, has a loss of epsilon for each unit of change; the output (0, 0, 0) tells 0 from 1 at the
+    last step by 1 + 2 + 1 of them. Where any two values are neighbours, a step loses one epsilon whatever the change.
+    """
+    steps = steps_of(curve_of(EVENT))
+    assert isinstance(steps, Steps)
+    before = [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    adversary = correlation_of({"backward": before, "forward": None}).adversary()
+    figure = over_window(Exposure.of(steps, adversary, "deterministic"), 1).epsilon
+
+    ratio = np.exp(-EPSILON)
+    noughts = [ratio**value / (1 + ratio) for value in range(3)]  # that 0 comes out, the noise at most -value
+    clamped = np.log(noughts[0] ** 3) - np.log(noughts[1] * noughts[2] * noughts[1])
+    assert clamped == pytest.approx(2.0, rel=1e-12)
+    assert clamped > figure == pytest.approx(1.5, rel=1e-12)
+    assert "any two values of a step are neighbours" in LAWS["correlated"].domain

@@ -28,7 +28,8 @@ class TemporalLoss:
     """The losses of each timestamp, in the order of time; ``total`` is backward + forward - epsilon.
 
     Guarantee: ``total[t]`` bounds what all releases together tell a Markov adversary, who knows all other people's
-    values, about the value at timestamp t.
+    values, about the value at timestamp t, when each epsilon is for any two values: a correlation hands on
+    any change.
     """
 
     backward: tuple[float, ...]
