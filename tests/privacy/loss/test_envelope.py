@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.privacy.loss.envelope import LARGE, Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
+from stream_app.privacy.loss.matrix import LEAST_PROBABILITY, TransitionMatrix
 from tests.privacy.loss.enumeration import by_linear_programs, enumerated, exact_ratio, sums
 from tests.privacy.loss.matrices import SORTS, matrices, normalised, rounded
 
@@ -111,7 +111,7 @@ def test_what_is_known_in_closed_form(alpha: float) -> None:
 
 def test_large_losses_meet_the_small_ones() -> None:
     """On both sides of where the formula changes the function is the same."""
-    for rows in ([[0.8, 0.2], [0, 1]], [[0.8, 0.2], [0.1, 0.9]], [[1, 0], [1e-310, 1]]):
+    for rows in ([[0.8, 0.2], [0, 1]], [[0.8, 0.2], [0.1, 0.9]], [[1, 0], [LEAST_PROBABILITY, 1]]):
         envelope = envelope_of(rows)
         below, above = envelope.carried(LARGE), envelope.carried(math.nextafter(LARGE, math.inf))
         assert above == pytest.approx(below, rel=1e-14, abs=0)
