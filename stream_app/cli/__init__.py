@@ -59,7 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     module = importlib.import_module(f"stream_app.cli.{arguments.command}")
     try:
-        _refuse_nul(words)
         return int(module.run(arguments))
     except UsageError as error:
         print(f"landmark-stream {arguments.command}: {printable(str(error))}", file=sys.stderr)
@@ -69,9 +68,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has enough: nothing more can be printed, nor flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-
-
-def _refuse_nul(words: Sequence[str]) -> None:
-    """Raise `UsageError` for a word with NUL: no shell can give one, but a caller of `main`, and no path has one."""
-    if any("\0" in word for word in words):
-        raise UsageError("a word of the command line holds the character NUL, which no path has; take it out")

@@ -83,8 +83,6 @@ def test_findings_exit_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ["--ledger", "ledger.jsonl", "--picture", "picture.nonsense"],
         ["--ledger", "ledger.jsonl", "--picture", "."],
         ["--ledger", "ledger.jsonl", "--picture", "picture"],
-        ["--ledger", "nul\0.jsonl"],
-        ["--ledger", "ledger.jsonl", "--html", "nul\0.html"],
         ["--config", "no-such-file"],
     ],
 )
@@ -105,6 +103,15 @@ def test_a_lifetime_is_a_number_above_0(folder: Path, lifetime: str) -> None:
     with pytest.raises(SystemExit) as error:
         run(folder, f"--lifetime={lifetime}")
     assert error.value.code == 2
+
+
+@pytest.mark.parametrize("option", ["--ledger", "--releases", "--html", "--heads", "--proof"])
+def test_no_path_holds_nul(folder: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused as an argument, not met in a file."""
+    with pytest.raises(SystemExit) as error:
+        run(folder, option, "nul\0.jsonl")
+    assert error.value.code == 2
+    assert "NUL character" in capsys.readouterr().err
 
 
 def test_a_lifetime_is_heeded(folder: Path) -> None:
