@@ -6,9 +6,9 @@ there on; the guarantee itself is checked from the spends alone (guarantee.py) a
 
 from dataclasses import dataclass
 
-from stream_app.audit.entry import APPROXIMATED, PERTURBED, WITHHELD, LandmarksEntry, ReleaseEntry
+from stream_app.audit.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, WITHHELD, LandmarksEntry, ReleaseEntry
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.landmarks import FOREVER, NOWHERE, ORDINARY, Interval, LandmarkSet, Stretch
+from stream_app.audit.landmarks import FOREVER, MOST_INTERVALS, NOWHERE, ORDINARY, Interval, LandmarkSet, Stretch
 from stream_app.audit.terms import Terms
 
 Findings = list[Finding]
@@ -28,6 +28,7 @@ class Books:
     first_step: int | None = None  # number of the first decided step
     last_step: int | None = None  # number of the last decided step
     source_ms: int | None = None  # the step perturbed last
+    tosses: bool = False  # whether the scheme may approximate though it has a share: never before its second release
     sure: bool = True  # False after missing or unknown entries, until the figures fit again
     stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
 
@@ -78,6 +79,7 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
         _figures(findings, entry, spent, peak, left_after)
     else:
         books.sure = entry.landmarks_left == left_after
+        books.tosses = terms.tosses
     books.spent_nano = entry.landmark_spent_nano
     books.peak_nano = entry.regular_peak_nano
     if books.first_step is None:
@@ -86,6 +88,8 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
         books.last_step = step
         books.end_ms = (step + 1) * terms.step_ms
     if entry.epsilon_nano:
+        if books.source_ms is not None:
+            books.tosses = terms.tosses
         books.source_ms = entry.timestamp
     return landmark, findings
 
@@ -100,6 +104,12 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
     if terms.level != "landmark":
         _add(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
         return 0, findings
+    if books.landmarks.count_joined(added) > MOST_INTERVALS:
+        _add(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
+        books.sure = False
+        return 0, findings
+    if any((end - 1) * terms.step_ms > MAX_TIMESTAMP for _, end in added):
+        _add(findings, "refused-landmark", entry, "reaches beyond the year 9999")
     if any(start * terms.step_ms < books.floor_ms for start, _ in added):
         _add(findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins")
     joined = books.landmarks.joined(added)
@@ -132,7 +142,7 @@ def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -
             _add(findings, "share", entry, message)
         return
     released_before = books.source_ms is not None
-    if due > 0 and not (books.terms.tosses and released_before):
+    if due > 0 and not books.tosses:
         _add(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
     elif entry.decision == APPROXIMATED and not released_before:
         _add(findings, "decision", entry, "approximated, though this period has released nothing to repeat")

@@ -40,6 +40,7 @@ class Chain:
     hash: str = ZEROS
     key: str = ""
     epoch: int = 0
+    former: dict[str, int] | None = None  # the latest epochs of the keys before this one, if there are any
     link: str = ""  # key and epoch as every release entry spells them, from its release's hash to `previous`
     digests: bytearray = field(default_factory=bytearray)  # of the latest entries, zeros where one is missing
     old_repeat: tuple[int, str] | None = None  # sequence and hash of a repeat that is not proven yet
@@ -47,6 +48,12 @@ class Chain:
     def forget(self) -> None:
         """Drop the digests of all but the latest entries."""
         del self.digests[: -WINDOW * DIGEST_BYTES]
+
+    def epoch_of(self, key: str) -> int:
+        """Return the latest epoch of a key, 0 before it is met."""
+        if key == self.key:
+            return self.epoch
+        return self.former.get(key, 0) if self.former is not None else 0
 
     def remembered(self, sequence: int) -> bytes | None:
         """Return the digest of an entry, zeros if it was missing, or None where that is forgotten."""
@@ -91,8 +98,9 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
     elif entry.previous != chain.hash:
         message = f"names {entry.previous[:16]}.. as the entry before, which is {chain.hash[:16]}.."
         findings.append(_finding("broken-chain", entry, message))
-    if entry.key == chain.key and entry.epoch < chain.epoch:
-        findings.append(_finding("epoch-backwards", entry, f"key epoch {entry.epoch} after {chain.epoch}"))
+    latest = chain.epoch_of(entry.key)
+    if entry.epoch < latest:
+        findings.append(_finding("epoch-backwards", entry, f"key epoch {entry.epoch} after {latest}"))
     _advance(chain, entry, digest)
     return place, tuple(findings)
 
@@ -117,6 +125,10 @@ def _advance(chain: Chain, entry: Entry, digest: bytes) -> None:
     chain.sequence = entry.sequence
     # The hash it claims, not the computed one: a changed entry is reported once, not at its successor again.
     chain.hash = entry.hash
+    if entry.key != chain.key and chain.key:
+        if chain.former is None:
+            chain.former = {}
+        chain.former[chain.key] = chain.epoch
     if entry.key != chain.key or entry.epoch != chain.epoch:
         chain.key = entry.key
         chain.epoch = entry.epoch

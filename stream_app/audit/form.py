@@ -70,6 +70,8 @@ def _policy(values: Values) -> Entry | str:
 def _landmarks(values: Values) -> Entry | str:
     del values[2]
     entry = LandmarksEntry._make(values)
+    if not entry.add:
+        return "`add` is empty"
     last = -1
     for pair in entry.add:
         if type(pair) is not list or list(map(type, pair)) != [int, int] or not last < pair[0] < pair[1]:

@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 FOREVER: Final = 1 << 62
 """Later than any step."""
 
+MOST_INTERVALS: Final = 65_536
+"""Intervals that registrations may make of a period's landmarks."""
+
 Interval = tuple[int, int]
 """Step numbers [start, end)."""
 
@@ -64,14 +67,27 @@ class LandmarkSet(NamedTuple):
         """How many landmarks lie before `step`."""
         return self.before[-1] - self.at(step)[1]
 
+    def count_joined(self, intervals: Iterable[Interval]) -> int:
+        """How many intervals the set joined with others, ascending and apart, would have; without the joining."""
+        count, taken = len(self.starts), 0
+        for start, end in intervals:
+            low, high = bisect_left(self.ends, start), bisect_right(self.starts, end)
+            # What touches an interval that the one before touches too is one with it.
+            count += taken - high if low < taken else 1 + low - high
+            taken = max(taken, high)
+        return count
+
     def joined(self, intervals: Iterable[Interval]) -> "LandmarkSet":
         """The set with more intervals in it; what it holds already changes nothing."""
         starts, ends = list(self.starts), list(self.ends)
+        changed = len(starts)
         for start, end in intervals:
             low = bisect_left(ends, start)  # first interval that touches [start, end)
             high = bisect_right(starts, end)  # first interval beyond it
             touched = low < high
             starts[low:high] = [min(start, starts[low]) if touched else start]
             ends[low:high] = [max(end, ends[high - 1]) if touched else end]
-        before = accumulate((end - start for start, end in zip(starts, ends, strict=True)), initial=0)
-        return LandmarkSet(tuple(starts), tuple(ends), tuple(before))
+            changed = min(changed, low)
+        later = (end - start for start, end in zip(starts[changed:], ends[changed:], strict=True))
+        before = (*self.before[:changed], *accumulate(later, initial=self.before[changed]))
+        return LandmarkSet(tuple(starts), tuple(ends), before)

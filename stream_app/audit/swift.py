@@ -80,7 +80,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
             elif spend > peak:
                 peak = spend
         elif decision == (WITHHELD if source is None else APPROXIMATED):
-            if (source is None or not terms.tosses) and terms.share(spent, peak, left, landmark):
+            if not books.tosses and terms.share(spent, peak, left, landmark):
                 break
         else:
             break
@@ -115,6 +115,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
             books.spent_nano = spent
             books.peak_nano = peak
             books.source_ms = timestamp
+            if source is not None:
+                books.tosses = terms.tosses
             perturbed += 1
             spent_nano += spend
             sentence = series.guarantee.spend(spend, landmark=landmark)

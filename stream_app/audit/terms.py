@@ -36,7 +36,7 @@ class Terms:
     length: int  # steps; user level only, else 0
     scheme: str
     share: Share  # what the scheme proposes
-    tosses: bool  # whether the scheme may approximate though it has a share: Adaptive, after its first release
+    tosses: bool  # whether the scheme may ever approximate though it has a share: Adaptive whose rate can fall below 1
     spelling: str  # the version and the budget as every release entry spells them
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon
     value: Mapping[str, Any]  # the `value` parameters, for the releases
@@ -64,7 +64,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         length=protection["length"] if level == "user" else 0,
         scheme=name,
         share=user(budget) if level == "user" else share_of(name, budget, regular),
-        tosses=name == "adaptive",
+        tosses=name == "adaptive" and _falls(scheme),
         spelling=f'"policy":{version},"budget_nano":{budget}',
         scale_nano=_scale(value) * NANO,
         value=value,
@@ -76,6 +76,12 @@ def _steps_of(span: int | list[int], step_ms: int) -> tuple[int, int]:
     """Return the steps [start, end) that a timestamp, or an interval [start, end) of timestamps, touches."""
     start, end = (span, span + 1) if isinstance(span, int) else span
     return start // step_ms, -(-end // step_ms)
+
+
+def _falls(adaptive: Mapping[str, Any]) -> bool:
+    """Tell whether the rate of Adaptive can fall below 1, where it begins; it is kept in whole billionths."""
+    decrease, minimum = decimal_of(adaptive.get("decrease", 0.5)), decimal_of(adaptive.get("minimum", 0.1))
+    return floor(decrease * NANO) > 0 and floor(minimum * NANO) < NANO
 
 
 def _scale(value: Mapping[str, Any]) -> Fraction:

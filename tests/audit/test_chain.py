@@ -4,7 +4,7 @@ import pytest
 
 from stream_app.audit.chain import WINDOW
 from tests.audit.ways import audit, codes
-from tests.audit.written import LEDGERS, write
+from tests.audit.written import KEY, LEDGERS, seal, write
 
 ENTRIES = 6 * WINDOW
 
@@ -96,3 +96,13 @@ def test_another_series_spelt_alike_is_another() -> None:
     assert report.series == len(names)
     broken = audit(ledgers[0].lines()[:3] + ledgers[0].lines()[4:])
     assert [(finding.code, finding.series) for finding in broken.findings] == [("gap", 'a"b')]
+
+
+def test_epochs_rise_under_each_key() -> None:
+    """A key that comes back after another one goes on where it was; an earlier epoch of it was erased."""
+    for epoch, found in ((3, {"epoch-backwards"}), (5, set())):
+        written = write(LEDGERS["event"])
+        keys = [(KEY, 0), (KEY, 5), ("f" * 16, 0), (KEY, epoch), (KEY, epoch)]
+        for entry, (key, at) in zip(written.entries, keys, strict=True):
+            entry |= {"key": key, "epoch": at}
+        assert codes(audit(seal(written).lines())) == found

@@ -17,7 +17,10 @@ def test_it_is_a_set_with_counts(batches: list[list[tuple[int, int]]]) -> None:
     """However intervals overlap, touch or repeat, the intervals stay apart, and every count is the plain set's."""
     landmarks, plain = LandmarkSet(), set[int]()
     for batch in batches:
+        apart = LandmarkSet().joined(batch)
+        count = landmarks.count_joined(zip(apart.starts, apart.ends, strict=True))
         landmarks = landmarks.joined(batch)
+        assert count == len(landmarks.starts)
         plain |= {step for start, end in batch for step in range(start, end)}
         assert landmarks.total == len(plain)
         assert all(end < start for end, start in zip(landmarks.ends, landmarks.starts[1:], strict=False))

@@ -92,7 +92,7 @@ def test_the_last_step_may_end_after_the_last_timestamp() -> None:
     landmarks [[253402300799, 253402300800]] 0 | 0 0 100
     """
     written = write(text.replace('"uniform"}', '"uniform"}, "step": 1000000000'))
-    written.entries[1]["timestamp"] = written.releases[0]["timestamp"] = 253_402_000_000_000
-    written.entries[2]["add"] = [[253_402_000_000_000 + 10**9, 253_402_000_000_000 + 2 * 10**9]]
+    written.entries[1]["timestamp"] = written.releases[0]["timestamp"] = 253_401_000_000_000
+    written.entries[2]["add"] = [[253_402_000_000_000, 253_402_000_000_000 + 10**9]]
     written.entries[2]["landmarks_left"] = 1
     assert audit(seal(cover(written)).lines(), written.release_lines()).holds

@@ -40,7 +40,7 @@ close
 ADAPTIVE = """
 policy 1 {"epsilon": 1e-7, "scheme": {"name": "adaptive"}, "landmarks": [[2000, 4000]]}
  0 perturbed    . 34 |  0 2 34      R=2 a=min(100//3, 100//2)=33 g=100-66
- 1 approximated .  - |  0 2 34
+ 1 perturbed    . 34 |  0 2 34      R=2 a=min(100//3, 66//2)=33: at rate 1 until there are two to compare
  2 approximated L  - |  0 1 34
  3 perturbed    L 50 | 50 0 34      R=1 a=min(100//2, 66)
 policy 3 {"epsilon": 1.6e-8, "scheme": {"name": "uniform"}, "landmarks": [6000], "step": 2000}
@@ -71,7 +71,8 @@ policy 1 {"epsilon": 1.01e-7, "scheme": {"name": "balanced", "regular_share": 0.
 EVENT = """
 policy 1 {"epsilon": 7e-9, "scheme": {"name": "adaptive"}, "level": "event"}
  0 perturbed    .  7 |  0 0 7
- 1 approximated .  - |  0 0 7
+ 1 perturbed    .  7 |  0 0 7
+ 3 approximated .  - |  0 0 7
  5 perturbed    .  7 |  0 0 7
 """
 

@@ -71,7 +71,7 @@ def test_a_file_without_a_name_is_for_all_others(
         "home-1": "worked.json",
         "home-2": "nothing.json",
     }
-    assert exposures["home-2"]["total"] == pytest.approx([7e-9, 0, 0, 0, 0, 7e-9], rel=1e-12)
+    assert exposures["home-2"]["total"] == pytest.approx([7e-9, 7e-9, 0, 0, 0, 7e-9], rel=1e-12)
 
 
 def test_compositions_come_with_theorem_and_domain(
