@@ -11,7 +11,8 @@ FROM python:3.11-slim
 COPY --from=build /opt/landmark-stream /opt/landmark-stream
 # Volumes take the owner of the folders that they are mounted over.
 RUN useradd --system --uid 10001 --no-create-home landmark \
-    && install --directory --owner landmark --mode 0700 /var/lib/landmark-stream /run/landmark-keys
+    && install --directory --owner landmark --mode 0700 \
+    /var/lib/landmark-stream /run/landmark-keys /run/landmark-public
 ENV PATH=/opt/landmark-stream/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     LANDMARK_STREAM_DATA_FOLDER=/var/lib/landmark-stream/data \

@@ -1,5 +1,6 @@
 """The compose file against the Compose specification and against what it names: no engine is needed for either."""
 
+import argparse
 import importlib.metadata
 import json
 import re
@@ -10,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from stream_app.cli import audit
 from stream_app.kafka.local.jars import KAFKA_VERSION
 from stream_app.settings import PREFIX, Settings
 from tests.deploy import ROOT
@@ -69,9 +71,22 @@ def test_workers_run_without_rights(compose: dict[str, Any]) -> None:
     assert "keys:/run/landmark-keys:ro" in worker["volumes"]
 
 
+def test_audit_holds_no_private_key(compose: dict[str, Any]) -> None:
+    """Who audits reads the public key that `prepare` leaves, and no other."""
+    services = compose["services"]
+    assert services["audit"]["volumes"] == ["public:/run/landmark-public:ro"]
+    parser = argparse.ArgumentParser()
+    audit.add_arguments(parser)
+    name, *options = services["audit"]["command"]
+    asked = parser.parse_args(options)
+    assert (name, asked.follow, asked.heads) == ("audit", True, True)
+    assert f"> {asked.public_key[0]}\n" in services["prepare"]["command"][0]
+    assert f"127.0.0.1:{asked.http_port}/healthz" in services["audit"]["healthcheck"]["test"][-1]
+
+
 def test_variables_are_settings(compose: dict[str, Any]) -> None:
     """Each variable of a worker, here and in the image, names a field of the settings."""
-    named = set(compose["services"]["worker"]["environment"])
+    named = set(compose["services"]["worker"]["environment"]) | set(compose["services"]["audit"]["environment"])
     named |= set(re.findall(rf"{PREFIX}\w+", (ROOT / "Dockerfile").read_text()))
     assert {name.removeprefix(PREFIX).lower() for name in named} <= set(Settings.model_fields)
 
