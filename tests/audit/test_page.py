@@ -152,7 +152,7 @@ def test_bins_hold_every_spend_however_wide_they_grow() -> None:
         assert flow.landmark.keys() | flow.regular.keys() <= set(flow.numbers)
         # Uniform, Adaptive, Skip, Balanced, event level, user level: the spends of their rows.
         assert sum(flow.landmark.values()) == (14 + 14 + 18 + 9 + 9) + (50 + 8) + 0 + (23 + 23) + 0 + (25 + 25 + 50)
-        assert sum(flow.regular.values()) == (16 * 3 + 18 * 2) + (34 + 8 + 8) + 2 * 100 + (32 * 2 + 55) + (7 + 7) + 0
+        assert sum(flow.regular.values()) == (16 * 3 + 18 * 2) + (34 * 2 + 8 * 2) + 2 * 100 + (32 * 2 + 55) + 7 * 3 + 0
 
 
 def test_no_peak_is_lost_when_many_points_are_drawn_as_few() -> None:
