@@ -117,6 +117,8 @@ def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]
         shown = track(shown, "correlate", console=console)
     readings = Readings.of(shown, arguments.key)
     by, states = _states(arguments, readings)
+    # PRIVACY: exact statistics of raw values leave here, outside of every guarantee; `WARNING` and `--help` say so, the
+    # file is written for its owner alone, and `--strength` reads no data.
     series, timestamps = np.array(readings.series), np.array(readings.timestamps_ms)
     counts = counted(series, timestamps, states, arguments.step)
     return estimated(counts, arguments.smoothing), {

@@ -69,5 +69,6 @@ async def decide(portion: Portion, outputs: Outputs, context: Context, find: Loo
         batch.bound = len(tail) > 0
     batch.changed, batch.stored, batch.spent_nano = decider.changed, decider.stored(), decider.spent_nano
     batch.decisions, batch.rejected = decider.decisions, decider.rejected
-    batch.losses = decider.losses()
+    if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
+        batch.losses = decider.losses()
     return batch
