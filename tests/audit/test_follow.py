@@ -85,13 +85,8 @@ class Follower:
 def following(installation: Installation) -> Iterator[Follower]:
     """Run the audit as an auditor who has no noise key; leaving the block ends it."""
     folder = installation.folder
-    config = folder / "audit.toml"
-    config.write_text(
-        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
-        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
-    )
-    command = [sys.executable, "-m", "stream_app", "audit", "--follow", "--http-port", "0", "--config", str(config)]
-    command += ["--heads", "--public-key", str(folder / "public.pem")]
+    command = [sys.executable, "-m", "stream_app", "audit", "--follow", "--http-port", "0"]
+    command += ["--config", installation.config(), "--heads", "--public-key", str(folder / "public.pem")]
     log, report = folder / "audit.log", folder / "audit.txt"
     with log.open("wb") as err, report.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=err, cwd=folder)
@@ -158,7 +153,7 @@ def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pyt
         measures = follower.get("/metrics")
         code, report = follower.end(signal.SIGTERM)
     assert (code, report.splitlines()[0][:14]) == (1, "DOES NOT HOLD:")
-    config, key = str(installation.folder / "audit.toml"), str(installation.folder / "public.pem")
+    config, key = installation.config(), str(installation.folder / "public.pem")
     capsys.readouterr()
     assert main(["audit", "--config", config, "--heads", "--public-key", key]) == 1
     again = capsys.readouterr().out

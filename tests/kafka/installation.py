@@ -161,16 +161,25 @@ class Installation:
         finally:
             await admin.close()
 
+    def config(self, *more: str) -> str:
+        """Write the settings of who has no key, and more lines of TOML; return the file."""
+        file = self.folder / "command.toml"
+        lines = (
+            f'bootstrap_servers = "{self.broker.bootstrap_servers}"',
+            f'application = "{self.name}"',
+            f'prefix = "{self.name}"',
+            f"partitions = {self.partitions}",
+            *more,
+        )
+        file.write_text("\n".join(lines) + "\n")
+        return str(file)
+
     def command(self, name: str, *options: str) -> int:
         """Run a command of the program with the installation's settings; return its exit code."""
-        policies, config = self.folder / "policies.jsonl", self.folder / "command.toml"
+        policies = self.folder / "policies.jsonl"
         policies.write_text(json.dumps(self.policy))
-        config.write_text(
-            f'bootstrap_servers = "{self.broker.bootstrap_servers}"\napplication = "{self.name}"\n'
-            f'prefix = "{self.name}"\npartitions = {self.partitions}\n'
-            f'key_file = "{self.folder / "key"}"\npolicies_file = "{policies}"\n'
-        )
-        return main([name, "--config", str(config), "--json", *options])
+        config = self.config(f'key_file = "{self.folder / "key"}"', f'policies_file = "{policies}"')
+        return main([name, "--config", config, "--json", *options])
 
     def answered_once(self) -> None:
         """Check that every input has exactly one answer, and that nothing uncommitted differs from it."""

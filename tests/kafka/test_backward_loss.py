@@ -90,14 +90,11 @@ def test_losses_are_counted_and_survive_restarts(
         assert before > 0
         assert worker.stop() == 0
     shutil.rmtree(installation.settings().data_folder)
-    config = installation.folder / "recover.toml"
-    settings = installation.settings()
-    config.write_text(
-        f'bootstrap_servers = "{settings.bootstrap_servers}"\napplication = "{settings.application}"\n'
-        f'prefix = "{settings.prefix}"\npartitions = {settings.partitions}\nkey_file = "{settings.key_file}"\n'
-        f'correlations = {{ household = "{installation.folder / "household.json"}" }}\n'
+    config = installation.config(
+        f'key_file = "{installation.settings().key_file}"',
+        f'correlations = {{ household = "{installation.folder / "household.json"}" }}',
     )
-    assert main(["recover", "--config", str(config), "--json"]) == 0
+    assert main(["recover", "--config", config, "--json"]) == 0
     assert "partitions" in capsys.readouterr().out
     with installation.worker("b") as worker:
         total += installation.send(readings(1, start=SERIES * 12))

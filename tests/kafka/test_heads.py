@@ -33,21 +33,11 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     return Installation(broker, tmp_path, name, more={"signing_key_file": str(tmp_path / "signing.key")})
 
 
-def config(installation: Installation) -> str:
-    """Write the settings of an auditor, who has no key, and return their file."""
-    file = installation.folder / "audit.toml"
-    file.write_text(
-        f'bootstrap_servers = "{installation.broker.bootstrap_servers}"\napplication = "{installation.name}"\n'
-        f'prefix = "{installation.name}"\npartitions = {installation.partitions}\n'
-    )
-    return str(file)
-
-
 def audit(installation: Installation, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     """Audit the topics with their heads; return the report."""
     capsys.readouterr()
     key = str(installation.folder / "public.pem")
-    code = main(["audit", "--config", config(installation), "--heads", "--public-key", key, "--json", *words])
+    code = main(["audit", "--config", installation.config(), "--heads", "--public-key", key, "--json", *words])
     report: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert code == (0 if report["holds"] else 1)
     return report
@@ -84,7 +74,7 @@ def test_heads_cover_all_when_the_worker_stops(installation: Installation, capsy
 def _prove(installation: Installation) -> None:
     folder, key = installation.folder, str(installation.folder / "public.pem")
     proof = ["--prove", "home-7", "--heads", "--out", f"{folder}/proof.json"]
-    assert main(["audit", "--config", config(installation), *proof]) == 0
+    assert main(["audit", "--config", installation.config(), *proof]) == 0
     mine = [record.value for record in installation.read(installation.names.ledger) if record.key == b"home-7"]
     (folder / "entry.jsonl").write_bytes(mine[-1])
     words = ["--proof", f"{folder}/proof.json", "--ledger", f"{folder}/entry.jsonl", "--public-key", key]
@@ -207,7 +197,7 @@ def test_a_damaged_head_stops_the_partition(installation: Installation, capsys: 
         worker.stop()
     witness = installation.folder / "witness.jsonl"
     capsys.readouterr()
-    assert main(["read", "heads", "--without-leaves", "--config", config(installation)]) == 0
+    assert main(["read", "heads", "--without-leaves", "--config", installation.config()]) == 0
     witness.write_text(capsys.readouterr().out)
     report = audit(installation, capsys, "--witness", str(witness))
     assert (report["findings"], report["heads"]["witnessed"]) == ([], report["heads"]["heads"])
@@ -239,10 +229,10 @@ def test_heads_are_read_as_they_are(installation: Installation, capsys: pytest.C
         worker.await_committed(total)
         worker.stop()
     capsys.readouterr()
-    assert main(["read", "heads", "--config", config(installation)]) == 0
+    assert main(["read", "heads", "--config", installation.config()]) == 0
     lines = capsys.readouterr().out.encode().splitlines()
     assert sorted(lines) == sorted(record.value for record in installation.read(installation.names.heads))
-    assert main(["read", "heads", "--series", "home-1", "--config", config(installation)]) == 2
+    assert main(["read", "heads", "--series", "home-1", "--config", installation.config()]) == 2
     assert "--prove" in capsys.readouterr().err
-    assert main(["read", "ledger", "--without-leaves", "--config", config(installation)]) == 2
+    assert main(["read", "ledger", "--without-leaves", "--config", installation.config()]) == 2
     assert "--without-leaves" in capsys.readouterr().err
