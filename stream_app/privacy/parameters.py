@@ -42,9 +42,10 @@ class ProtectionForm(Form):
     @field_validator("landmarks")
     @classmethod
     def _ordered(cls, landmarks: tuple[int | tuple[int, int], ...]) -> tuple[int | tuple[int, int], ...]:
-        for span in landmarks:
+        # PRIVACY: by its place alone: under dummy landmarks the timestamps are a secret.
+        for number, span in enumerate(landmarks, 1):
             if not isinstance(span, int) and span[0] >= span[1]:
-                raise ValueError(f"an interval [start, end) needs start < end, found {list(span)}")
+                raise ValueError(f"an interval [start, end) needs start < end, found otherwise in number {number}")
         return landmarks
 
 
@@ -130,7 +131,27 @@ class CategoryForm(Form):
     invalid: StrictBool | StrictStr = "reject"
 
 
+class DrawnForm(Form):
+    """Dummy landmarks, one option of many, drawn by the exponential mechanism."""
+
+    method: Literal["optimal", "heuristic", "partitioned"]
+    utility: Literal["proximity", "count"] = "proximity"
+    fraction: Annotated[float, Field(strict=True, gt=0, lt=1)] = 0.01
+    start: Timestamp
+    end: Timestamp
+
+
+class PaddingForm(Form):
+    """Dummy landmarks by a coin a step."""
+
+    method: Literal["padding"]
+    probability: Annotated[float, Field(strict=True, gt=0, le=1)]
+    start: Timestamp
+    end: Timestamp
+
+
 SchemeForm = Annotated[UniformForm | AdaptiveForm | SkipForm | BalancedForm, Field(discriminator="name")]
+DummiesForm = Annotated[DrawnForm | PaddingForm, Field(discriminator="method")]
 ValueForm = Annotated[NumberForm | CountsForm | LocationForm | CategoryForm, Field(discriminator="kind")]
 
 
