@@ -65,11 +65,17 @@ def box_fault(value: Members) -> str:
         return "value.bounds are empty: south lies below north, and west below east"
     if max(north - south, east - west) > WIDEST_DEGREES:
         return "value.bounds are so wide that the plane breaks the promise within the radius"
-    per_degree = METRES_PER_DEGREE / decimal_of(value["resolution"])
-    along = per_degree * Fraction(cosine_of(max(abs(south), abs(north))))
+    per_degree, along = cells_per_degree(value)
     if not (_holds_two(south * per_degree, north * per_degree) and _holds_two(west * along, east * along)):
         return "value.bounds hold fewer than two lattice points a side"
     return ""
+
+
+def cells_per_degree(value: Members) -> tuple[Fraction, Fraction]:
+    """Return the lattice steps in a degree of latitude and in one of longitude."""
+    widest = max(abs(decimal_of(value["bounds"][name])) for name in ("south", "north"))
+    per_degree = METRES_PER_DEGREE / decimal_of(value["resolution"])
+    return per_degree, per_degree * Fraction(cosine_of(widest))
 
 
 def _holds_two(first: Fraction, last: Fraction) -> bool:

@@ -5,18 +5,15 @@ Memory is what one stream runs ahead of the other.
 """
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from stream_app.audit.entry import APPROXIMATED, MAX_SEQUENCE, PERTURBED, ReleaseEntry, ReleaseRecord
+from stream_app.audit.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord
 from stream_app.audit.finding import Code, Finding
+from stream_app.audit.points import Points, points_of
 from stream_app.audit.recent import DIGEST_BYTES, Recent
 from stream_app.audit.terms import Terms
-
-_POSITION: Final = [("latitude", float), ("longitude", float)]
-"""The members of a position in their order."""
 
 
 class Covered(NamedTuple):
@@ -34,6 +31,14 @@ class _Series:
     recent: Recent = field(default_factory=Recent)
     last: int = -1  # timestamp of the latest release, ms
     value: Any = None  # published last by a perturbed release
+    terms: Terms | None = None  # of the latest perturbed release
+    points: Points | None = None  # of those terms
+
+    def points_of(self, terms: Terms) -> Points:
+        """Return the points of the terms, made once for as long as they rule."""
+        if self.points is None or self.terms is not terms:
+            self.terms, self.points = terms, points_of(terms.value, filtered=terms.filtered)
+        return self.points
 
 
 class Pairing:
@@ -130,14 +135,14 @@ class Pairing:
                     message = f"the release of step {release.timestamp} is not the one its entry covers"
                     findings.append(_finding("changed-release", covered.entry, message))
                 else:
-                    faults = _faults(covered, release, series.value)
+                    faults = _faults(covered, release, series)
                     findings += [_finding("release-mismatch", covered.entry, fault) for fault in faults]
                 if release.decision == PERTURBED:
                     series.value = release.value
         return findings
 
 
-def _faults(covered: Covered, release: ReleaseRecord, value: object) -> list[str]:
+def _faults(covered: Covered, release: ReleaseRecord, series: _Series) -> list[str]:
     """Return where a release contradicts its entry or the policy."""
     entry, terms, source = covered
     faults = []
@@ -149,43 +154,23 @@ def _faults(covered: Covered, release: ReleaseRecord, value: object) -> list[str
         if release.epsilon_nano != entry.epsilon_nano:
             faults.append(f"the release spends {release.epsilon_nano}, its entry {entry.epsilon_nano}")
         if terms is not None and entry.epsilon_nano > 0:
-            faults += _value_faults(terms, release, entry.epsilon_nano)
+            faults += _value_faults(terms, series.points_of(terms), release, entry.epsilon_nano)
     elif release.decision == APPROXIMATED:
         if release.source != source and terms is not None:
             faults.append(f"the release repeats step {release.source}, the last perturbed one is {source}")
         # By their text: 1, 1.0 and true are equal to Python, and so are objects of other order; free bits for a cheat.
-        elif repr(release.value) != repr(value) and value is not None:
+        elif repr(release.value) != repr(series.value) and series.value is not None:
             faults.append(f"the release does not repeat what step {release.source} published")
     return faults
 
 
-def _value_faults(terms: Terms, release: ReleaseRecord, epsilon_nano: int) -> list[str]:
+def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_nano: int) -> list[str]:
     faults = []
     # The division of two integers rounds once, as the format asks.
     due = terms.scale_nano.numerator / (terms.scale_nano.denominator * epsilon_nano)
     if release.scale != due:
         faults.append(f"the release names scale {release.scale}, due is {due}")
-    for name, published in (("value", release.value), ("measurement", release.measurement)):
-        if not _is_value(terms.value, published):
-            faults.append(f"`{name}` is no {terms.value['kind']} of this policy")
-    return faults
-
-
-def _is_value(parameters: Mapping[str, Any], published: object) -> bool:
-    """Tell whether a value is spelt as the policy's kind spells it: to Python 1, 1.0 and true are equal."""
-    match parameters["kind"]:
-        case "number":
-            return type(published) is float
-        case "counts":
-            return (
-                isinstance(published, dict)
-                and list(published) == parameters["keys"]
-                and all(type(count) is int and abs(count) <= MAX_SEQUENCE for count in published.values())
-            )
-        case "location":
-            return isinstance(published, dict) and [(name, type(part)) for name, part in published.items()] == _POSITION
-        case _:
-            return isinstance(published, str | bool) and published in parameters["categories"]
+    return faults + points.faults(release.value, release.measurement)
 
 
 def _without_release(covered: Covered) -> Finding:

@@ -40,6 +40,7 @@ class Terms:
     spelling: str  # the version and the budget as every release entry spells them
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon
     value: Mapping[str, Any]  # the `value` parameters, for the releases
+    filtered: bool  # whether estimates are more than clamped measurements
     correlation: str | None  # the name of what is assumed to be known of its steps' correlation
 
 
@@ -68,6 +69,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         spelling=f'"policy":{version},"budget_nano":{budget}',
         scale_nano=_scale(value) * NANO,
         value=value,
+        filtered=(parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none",
         correlation=parameters.get("correlation"),
     )
 

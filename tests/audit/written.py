@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 KEY = "0123456789abcdef"
+UPPER = 10.0
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 SECOND = 1000
 NANO = 10**9
@@ -172,12 +173,12 @@ def release_of(entry: Record, source: int | None) -> Record:
     match entry["decision"]:
         case "perturbed":
             measured = entry["timestamp"] / SECOND
-            release |= {"value": measured, "decision": "perturbed", "measurement": measured}
+            release |= {"value": min(measured, UPPER), "decision": "perturbed", "measurement": measured}
             # 10,000 cells of 0.001 at a rate of epsilon
             release |= {"epsilon_nano": entry["epsilon_nano"], "scale": 10 * NANO / entry["epsilon_nano"]}
         case "approximated":
             assert source is not None
-            release |= {"value": source / SECOND, "decision": "approximated", "source": source}
+            release |= {"value": min(source / SECOND, UPPER), "decision": "approximated", "source": source}
         case _:
             release |= {"decision": "withheld"}
     return release | {"policy": entry["policy"]}

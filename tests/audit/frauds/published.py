@@ -1,6 +1,7 @@
 """Frauds against the releases: missing, changed, or at odds with their entries."""
 
 from collections.abc import Iterator
+from math import inf, nextafter
 from typing import Any
 
 from tests.audit.frauds.forged import Forged, forged
@@ -72,6 +73,55 @@ def spelt_otherwise(true: Written) -> Iterator[Forged]:
             yield forged(seal(cover(written)), "malformed-release")
 
 
+def estimate_moved(true: Written) -> Iterator[Forged]:
+    """A value or a measurement is off the policy's grid, or a value that is not filtered is not its measurement's."""
+    filtered = {
+        entry["policy"]: entry["parameters"].get("filter", "none") != "none"
+        or ("filter" not in entry["parameters"] and entry["parameters"]["scheme"]["name"] == "balanced")
+        for entry in true.entries
+        if entry["entry"] == "policy"
+    }
+    for index, release in enumerate(true.releases):
+        if "measurement" not in release:
+            continue
+        estimates = off_the_grid(release["value"]) if filtered[release["policy"]] else any_other(release["value"])
+        for member, others in (("measurement", off_the_grid(release["measurement"])), ("value", estimates)):
+            for other in (other for other in others if other != release[member]):
+                written = true.copy()
+                written.releases[index][member] = other
+                yield forged(seal(cover(written)), "release-mismatch", "malformed-release")
+
+
+def off_the_grid(published: Any) -> Iterator[Any]:
+    """Yield values a little beside what was published: the last bits could tell the raw value."""
+    match published:
+        case bool():
+            yield "no such category"
+        case float():
+            yield from (nextafter(published, inf), published + 0.0004, 1e308)
+        case dict():
+            for name, part in published.items():
+                if type(part) is float:
+                    yield from (published | {name: other} for other in (nextafter(part, inf), part + 3e-7))
+        case _:
+            yield "no such category"
+
+
+def any_other(published: Any) -> Iterator[Any]:
+    """Yield values that an unfiltered estimate may not be, those of the grid included."""
+    yield from off_the_grid(published)
+    match published:
+        case bool():
+            yield not published
+        case float():
+            yield from (published - 0.25, 11.0, -1.0)
+        case dict():
+            for name, part in published.items():
+                yield published | {name: part + 1}
+        case _:
+            pass
+
+
 def other_spellings(published: Any) -> Iterator[Any]:
     """Yield texts of other types, or of another order, for what was published."""
     match published:
@@ -90,4 +140,11 @@ def other_spellings(published: Any) -> Iterator[Any]:
             pass
 
 
-FRAUDS = (release_changed, release_missing, release_contradicts, scale_lowered, spelt_otherwise)
+FRAUDS = (
+    release_changed,
+    release_missing,
+    release_contradicts,
+    scale_lowered,
+    spelt_otherwise,
+    estimate_moved,
+)
