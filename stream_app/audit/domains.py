@@ -18,6 +18,10 @@ Members = Mapping[str, Any]
 LEVELS: Final = ("landmark", "event", "user")
 
 
+MOST_WINDOW: Final = 10_000
+"""Steps of a window."""
+
+
 class Member(NamedTuple):
     """What one member may be."""
 
@@ -117,6 +121,7 @@ PROTECTION: Final = {
     "step": whole(1, MAX_TIMESTAMP),
     "spare": whole(0, MAX_TIMESTAMP),
     "length": or_null(whole(1, MAX_TIMESTAMP)),
+    "window": or_null(whole(1, MOST_WINDOW)),
 }
 """The members of `protection`."""
 SCHEMES: Final[dict[str, dict[str, Member]]] = {
@@ -202,6 +207,8 @@ def _protection(protection: Members) -> str:
         return f"level {level} takes no landmarks and no spare"
     if (level == "user") is (protection.get("length") is None):
         return "level user needs a length" if level == "user" else f"level {level} takes no length"
+    if (level == "w-event") is (protection.get("window") is None):
+        return "level w-event needs a window" if level == "w-event" else f"level {level} takes no window"
     return ""
 
 

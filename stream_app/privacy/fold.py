@@ -13,7 +13,7 @@ from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise import coin_stream, noise_stream
-from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel
+from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel, WindowLevel
 from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, ReleasedCells
@@ -84,7 +84,7 @@ def place(policy: Policy, state: State, index: int) -> Place:
     match policy.protection:
         case LandmarkLevel():
             return index in state.landmarks, state.landmarks.count_from(index) + state.spare_left
-        case EventLevel():
+        case EventLevel() | WindowLevel():
             return False, 0
         case UserLevel(length):
             decided = index - state.first_step if state.first_step != NEVER else 0

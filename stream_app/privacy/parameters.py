@@ -17,6 +17,8 @@ LARGEST_NUMBER = 1e100
 SMALLEST_RESOLUTION = 1e-100
 MOST_KEYS = 4096
 MOST_CATEGORIES = 4096
+MOST_WINDOW_STEPS = 10_000
+"""A series' row holds a spend for each step of the window that published, and is written with every batch."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -33,11 +35,12 @@ class Form(BaseModel):
 class ProtectionForm(Form):
     """The level and the steps it protects."""
 
-    level: Literal["landmark", "event", "user"]
+    level: Literal["landmark", "event", "user", "w-event"]
     landmarks: tuple[Timestamp | tuple[Timestamp, Timestamp], ...] = ()
     step: Annotated[StrictInt, Field(ge=1, le=LAST_TIMESTAMP_MS)] = 1
     spare: Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)] = 0
     length: Annotated[StrictInt, Field(ge=1, le=LAST_TIMESTAMP_MS)] | None = None
+    window: Annotated[StrictInt, Field(ge=1, le=MOST_WINDOW_STEPS)] | None = None
 
     @field_validator("landmarks")
     @classmethod
@@ -76,6 +79,26 @@ class BalancedForm(Form):
 
     name: Literal["balanced"]
     regular_share: Share = 0.5
+
+
+class BudgetDistributionForm(Form):
+    """Scheme BD."""
+
+    name: Literal["bd"]
+    increase: Share = 0.5
+    decrease: Share = 0.5
+    minimum: Share = 0.1
+    dissimilarity: Literal["released", "private"] = "released"
+
+
+class BudgetAbsorptionForm(Form):
+    """Scheme BA."""
+
+    name: Literal["ba"]
+    increase: Share = 0.5
+    decrease: Share = 0.5
+    minimum: Share = 0.1
+    dissimilarity: Literal["released", "private"] = "released"
 
 
 class NumberForm(Form):
@@ -150,7 +173,10 @@ class PaddingForm(Form):
     end: Timestamp
 
 
-SchemeForm = Annotated[UniformForm | AdaptiveForm | SkipForm | BalancedForm, Field(discriminator="name")]
+SchemeForm = Annotated[
+    UniformForm | AdaptiveForm | SkipForm | BalancedForm | BudgetDistributionForm | BudgetAbsorptionForm,
+    Field(discriminator="name"),
+]
 DummiesForm = Annotated[DrawnForm | PaddingForm, Field(discriminator="method")]
 ValueForm = Annotated[NumberForm | CountsForm | LocationForm | CategoryForm, Field(discriminator="kind")]
 

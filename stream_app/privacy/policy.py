@@ -3,7 +3,7 @@
 Refused parameters raise `PolicyError`, which lists every fault with its member, so that `check` shows them all at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import floor
@@ -17,13 +17,26 @@ from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet, aligned
 from stream_app.privacy.parameters import (
     AdaptiveForm,
     BalancedForm,
+    BudgetAbsorptionForm,
+    BudgetDistributionForm,
+    CountsForm,
+    NumberForm,
     ParametersForm,
     ProtectionForm,
     SkipForm,
     UniformForm,
 )
 from stream_app.privacy.rational import exact, nano
-from stream_app.privacy.scheme import MILLION, Adaptive, Balanced, Scheme, Skip, Uniform
+from stream_app.privacy.scheme import (
+    MILLION,
+    Adaptive,
+    Balanced,
+    BudgetAbsorption,
+    BudgetDistribution,
+    Scheme,
+    Skip,
+    Uniform,
+)
 
 LATER = {
     "dummies": "dummy landmarks are not offered by this version",
@@ -52,7 +65,26 @@ class UserLevel:
     length: int
 
 
-Protection = LandmarkLevel | EventLevel | UserLevel
+@dataclass(frozen=True, slots=True)
+class WindowLevel:
+    """Any ``steps`` steps in a row (w-event).
+
+    ``charge_nano`` is e1, what the private dissimilarity of each event costs; ``spendable_nano`` is P = E - w*e1.
+    """
+
+    steps: int
+    spendable_nano: int
+    charge_nano: int
+
+
+Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
+SCHEMES: dict[str, tuple[str, ...]] = {
+    "landmark": ("uniform", "adaptive", "skip", "balanced"),
+    "event": ("uniform", "adaptive", "skip", "balanced"),
+    "user": ("uniform", "adaptive"),
+    "w-event": ("uniform", "bd", "ba"),
+}
+"""The schemes of each level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +155,8 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
         version=version,
         epsilon_nano=epsilon_nano,
         step_ms=form.protection.step,
-        protection=_protection(form.protection),
-        scheme=_scheme(form.scheme),
+        protection=_protection(form, epsilon_nano),
+        scheme=_scheme(form),
         filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
         kind=kind,
         correlation=form.correlation,
@@ -156,6 +188,10 @@ def _protection_faults(form: ProtectionForm) -> list[Fault]:
         faults.append(Fault("protection.length", "level user needs the number of steps it protects"))
     if form.level != "user" and form.length is not None:
         faults.append(Fault("protection.length", f"level {form.level} takes no length; remove it"))
+    if form.level == "w-event" and form.window is None:
+        faults.append(Fault("protection.window", "level w-event needs the number of steps of a window"))
+    if form.level != "w-event" and form.window is not None:
+        faults.append(Fault("protection.window", f"level {form.level} takes no window; remove it"))
     return faults
 
 
@@ -165,32 +201,67 @@ def _scheme_faults(form: ParametersForm) -> list[Fault]:
     if isinstance(scheme, SkipForm) and not scheme.accept_risk:
         message = 'skip reveals where the landmarks are; say "accept_risk": true or choose another scheme'
         faults.append(Fault("scheme.accept_risk", message))
-    if level == "user" and isinstance(scheme, SkipForm | BalancedForm):
-        faults.append(Fault("scheme.name", f"{scheme.name} needs regular steps; at level user use uniform or adaptive"))
+    if scheme.name not in SCHEMES[level]:
+        known = ", ".join(SCHEMES[level])
+        faults.append(Fault("scheme.name", f"level {level} does not know {scheme.name}; its schemes are {known}"))
+    if isinstance(scheme, BudgetDistributionForm | BudgetAbsorptionForm) and scheme.dissimilarity == "private":
+        faults += _dissimilarity_faults(form, scheme)
     return faults
 
 
-def _protection(form: ProtectionForm) -> Protection:
-    match form.level:
+def _dissimilarity_faults(
+    form: ParametersForm, scheme: BudgetDistributionForm | BudgetAbsorptionForm
+) -> Iterator[Fault]:
+    for member in sorted(scheme.model_fields_set & {"increase", "decrease", "minimum"}):
+        message = "moves the rate of dissimilarity released; with private there is no rate, remove it"
+        yield Fault(f"scheme.{member}", message)
+    if not isinstance(form.value, NumberForm | CountsForm):
+        message = f"private compares numbers or counts, not {form.value.kind}; use released"
+        yield Fault("scheme.dissimilarity", message)
+    window = form.protection.window
+    if window is not None and nano(form.epsilon) < 2 * window:
+        message = f"private needs a nano-epsilon for each of 2 * window = {2 * window} shares; raise it or use released"
+        yield Fault("epsilon", message)
+
+
+def _protection(form: ParametersForm, epsilon_nano: int) -> Protection:
+    protection = form.protection
+    match protection.level:
         case "landmark":
-            return LandmarkLevel(aligned(form.landmarks, form.step), form.spare)
+            return LandmarkLevel(aligned(protection.landmarks, protection.step), protection.spare)
         case "event":
             return EventLevel()
         case "user":
-            return UserLevel(form.length or 0)
+            return UserLevel(protection.length or 0)
+        case "w-event":
+            steps = protection.window or 0
+            private = isinstance(form.scheme, BudgetDistributionForm | BudgetAbsorptionForm) and (
+                form.scheme.dissimilarity == "private"
+            )
+            charge_nano = epsilon_nano // (2 * steps) if private else 0
+            return WindowLevel(steps, epsilon_nano - steps * charge_nano, charge_nano)
         case _:
-            assert_never(form.level)
+            assert_never(protection.level)
 
 
-def _scheme(form: UniformForm | AdaptiveForm | SkipForm | BalancedForm) -> Scheme:
-    match form:
+def _scheme(form: ParametersForm) -> Scheme:
+    scheme = form.scheme
+    match scheme:
         case UniformForm():
             return Uniform()
         case AdaptiveForm():
-            return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))
+            return _sampling(scheme)
         case SkipForm():
             return Skip()
         case BalancedForm():
-            return Balanced(floor(exact(form.regular_share) * MILLION))
+            return Balanced(floor(exact(scheme.regular_share) * MILLION))
+        case BudgetDistributionForm():
+            return BudgetDistribution(None if scheme.dissimilarity == "private" else _sampling(scheme))
+        case BudgetAbsorptionForm():
+            return BudgetAbsorption(None if scheme.dissimilarity == "private" else _sampling(scheme))
         case _:
-            assert_never(form)
+            assert_never(scheme)
+
+
+def _sampling(form: AdaptiveForm | BudgetDistributionForm | BudgetAbsorptionForm) -> Adaptive:
+    return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, assert_never
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.rational import NANO
 
-SchemeName = Literal["uniform", "adaptive", "skip", "balanced"]
+SchemeName = Literal["uniform", "adaptive", "skip", "balanced", "bd", "ba"]
 MILLION = 10**6
 
 
@@ -50,7 +50,27 @@ class Balanced(NamedTuple):
     name: Literal["balanced"] = "balanced"
 
 
-Scheme = Uniform | Adaptive | Skip | Balanced
+class BudgetDistribution(NamedTuple):
+    """Half of what the window has left, at level w-event.
+
+    ``sampling`` says how often it publishes; None: where the private dissimilarity says so.
+    """
+
+    sampling: Adaptive | None = Adaptive()
+    name: Literal["bd"] = "bd"
+
+
+class BudgetAbsorption(NamedTuple):
+    """The shares of the steps since the last publication and of this one, at level w-event.
+
+    The steps after a publication pay back what it absorbed: they publish nothing. ``sampling`` as in BD.
+    """
+
+    sampling: Adaptive | None = Adaptive()
+    name: Literal["ba"] = "ba"
+
+
+Scheme = Uniform | Adaptive | Skip | Balanced | BudgetDistribution | BudgetAbsorption
 
 
 def propose(scheme: Scheme, guard: Guard, landmarks_left: int, *, landmark: bool) -> int:
@@ -66,6 +86,8 @@ def propose(scheme: Scheme, guard: Guard, landmarks_left: int, *, landmark: bool
             share = max(0, left - max(regular, peak)) // landmarks_left if landmarks_left else 0
         case Skip():
             share = 0
+        case BudgetDistribution() | BudgetAbsorption():
+            return 0  # they know windows alone
         case _:
             assert_never(scheme)
     return share if landmark else left - landmarks_left * share
