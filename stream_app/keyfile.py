@@ -4,12 +4,15 @@ A file holds the random fingerprint that ledger entries name (it survives ratche
 first epoch. Earlier epochs cannot be derived from it.
 """
 
+import fcntl
 import os
 import secrets  # noqa: TID251 - here keys are made
 import stat
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from stream_app import wire
 from stream_app.privacy.key import MINIMUM_EPOCH_MS, SECRET_BYTES, KeyRing
@@ -54,28 +57,81 @@ def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
     raise KeyFileError(path, f"is no key file of format {FORMAT}; restore it from a backup")
 
 
-def erase_before(path: Path, epoch: int, epoch_ms: int) -> KeyRing:
-    """Destroy the keys of all epochs before ``epoch``: the file then holds that epoch's key.
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a key file as a worker does for as long as it runs: nobody erases its keys meanwhile.
 
-    The new file replaces the old one whole. Copies, backups and flash blocks outside this file are the operator's.
+    Raises `KeyFileError` when the file is missing, or its keys are being erased at this moment.
     """
-    ring = load(path, epoch_ms)
-    secret = ring.secret_of(epoch)
-    if secret is None:
-        raise KeyFileError(
-            path, f"epochs before {ring.first_epoch} are erased already; name {ring.first_epoch} or later"
-        )
-    later = replace(ring, first_epoch=epoch, secret=secret)
-    fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
-    _write(fresh, _encode(later))
-    with path.open("r+b") as old:
+    with _locked(path, fcntl.LOCK_SH, "its keys are being erased; start again when that is done"):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedKey:
+    """A key file that no running worker of this machine has read; ``claimed`` makes these."""
+
+    path: Path
+    ring: KeyRing
+    _file: BinaryIO = field(repr=False)
+
+    def without(self, epoch: int) -> KeyRing:
+        """Return what the file would hold after erasing; raises `KeyFileError` when that epoch's key is gone."""
+        later = self.ring.erased_before(epoch)
+        if later is None:
+            first = self.ring.first_epoch
+            raise KeyFileError(self.path, f"epochs before {first} are erased already; name {first} or later")
+        return later
+
+    def erase_before(self, epoch: int) -> KeyRing:
+        """Destroy the keys of all epochs before ``epoch``: the file then holds that epoch's key.
+
+        The new file replaces the old one whole. Copies, backups and flash blocks outside this file are the operator's.
+        """
+        later, path, old = self.without(epoch), self.path, self._file
+        fresh = path.with_name(path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        _write(fresh, _encode(later))
         fresh.replace(path)  # a crash before here leaves the old key, after here the new one
         _settle(path.parent)
+        old.seek(0)
         old.write(bytes(os.fstat(old.fileno()).st_size))  # so that the old blocks hold no key when they are freed
         old.flush()
         os.fsync(old.fileno())
-    return later
+        return later
+
+
+@contextmanager
+def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
+    """Have a key file for oneself, to erase in it.
+
+    A worker that read the key before would go on with it, and could leave entries in the ledger that nobody can compute
+    again once it is gone: so none may run.
+
+    Raises:
+        KeyFileError: if the file cannot be used, or a worker of this machine uses it.
+    """
+    remedy = "a worker of this machine runs with it, and would go on with the erased keys; stop it first"
+    with _locked(path, fcntl.LOCK_EX, remedy) as file:
+        yield ClaimedKey(path, load(path, epoch_ms), file)
+
+
+@contextmanager
+def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
+    """Lock the file that ``path`` names now: while it was opened another may have taken its place."""
+    while True:
+        try:
+            file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
+        except OSError as error:
+            raise KeyFileError(path, f"cannot be opened ({error.strerror}); make one with `keys new`") from None
+        with file:
+            try:
+                fcntl.flock(file, operation | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise KeyFileError(path, refusal) from None
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                yield file
+                return
 
 
 def _settle(folder: Path) -> None:

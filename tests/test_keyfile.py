@@ -9,10 +9,17 @@ import pytest
 from stream_app import keyfile
 from stream_app.context import Context
 from stream_app.decision import Rejected
+from stream_app.privacy.key import KeyRing
 from stream_app.rebuild import rebuild
 from tests.run import Run, observation, policy
 
 DAY_MS = 86_400_000
+
+
+def erase_before(path: Path, epoch: int) -> KeyRing:
+    """Erase in a key file that nobody uses."""
+    with keyfile.claimed(path, DAY_MS) as key:
+        return key.erase_before(epoch)
 
 
 def test_a_new_key_is_private_and_is_never_overwritten(tmp_path: Path) -> None:
@@ -51,14 +58,14 @@ def test_erasing_goes_one_way(tmp_path: Path) -> None:
     path = tmp_path / "key"
     before = keyfile.create(path)
     later = keyfile.load(path, DAY_MS).secret_of(9)
-    erased = keyfile.erase_before(path, 7, DAY_MS)
+    erased = erase_before(path, 7)
     assert erased.fingerprint == before.fingerprint
     assert (erased.secret_of(6), erased.secret_of(9)) == (None, later)
     assert keyfile.load(path, DAY_MS) == erased
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not [file for file in tmp_path.iterdir() if before.secret.hex().encode() in file.read_bytes()]
     with pytest.raises(keyfile.KeyFileError, match="erased already"):
-        keyfile.erase_before(path, 3, DAY_MS)
+        erase_before(path, 3)
 
 
 def test_noise_of_later_epochs_is_unchanged_by_erasing(tmp_path: Path) -> None:
@@ -68,7 +75,7 @@ def test_noise_of_later_epochs_is_unchanged_by_erasing(tmp_path: Path) -> None:
     log = [policy("a", protection={"level": "landmark", "step": 1000})]
     log += [observation("a", day * DAY_MS + 5000, 3.3) for day in range(3, 15)]
     before = Run(Context(keyfile.load(path, DAY_MS))).feed_all(log)
-    keyfile.erase_before(path, 9, DAY_MS)
+    erase_before(path, 9)
     after = Run(Context(keyfile.load(path, DAY_MS)))
     outcomes = [after.feed(record) for record in log]
     reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Rejected)]
@@ -87,7 +94,7 @@ def test_erasing_destroys_the_old_file_too(tmp_path: Path) -> None:
     path, link = tmp_path / "key", tmp_path / "link"
     keyfile.create(path)
     link.hardlink_to(path)
-    keyfile.erase_before(path, 1, DAY_MS)
+    erase_before(path, 1)
     assert set(link.read_bytes()) == {0}
     assert not (tmp_path / "key.new").exists()
 
@@ -97,7 +104,29 @@ def test_an_interrupted_erasure_is_taken_up_again(tmp_path: Path) -> None:
     path = tmp_path / "key"
     ring = keyfile.create(path)
     (tmp_path / "key.new").write_bytes(b"half a key")
-    assert keyfile.erase_before(path, 2, DAY_MS).fingerprint == ring.fingerprint
+    assert erase_before(path, 2).fingerprint == ring.fingerprint
+
+
+def test_a_key_is_erased_only_while_nobody_holds_it(tmp_path: Path) -> None:
+    """Workers share it; erasing needs it alone, and holds off whoever would start meanwhile."""
+    path = tmp_path / "key"
+    keyfile.create(path)
+    with keyfile.held(path), keyfile.held(path):
+        with pytest.raises(keyfile.KeyFileError, match="stop it first"), keyfile.claimed(path, DAY_MS):
+            pass
+        assert keyfile.load(path).first_epoch == 0
+    with keyfile.claimed(path, DAY_MS) as key:
+        with pytest.raises(keyfile.KeyFileError, match="being erased"), keyfile.held(path):
+            pass
+        key.erase_before(3)
+        with (
+            keyfile.held(path),
+            pytest.raises(keyfile.KeyFileError, match="stop it first"),
+            keyfile.claimed(path, DAY_MS),
+        ):
+            pass
+    with keyfile.claimed(path, DAY_MS) as key:
+        assert key.ring.first_epoch == 3
 
 
 def test_keys_differ_and_load_with_their_epochs(tmp_path: Path) -> None:

@@ -3,10 +3,8 @@
 import argparse
 from pathlib import Path
 
-from rich.prompt import Confirm
-
 from stream_app import keyfile, wire
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, erasing
 from stream_app.privacy.key import KeyRing
 from stream_app.signing import SigningKey, is_signing_key
 
@@ -23,19 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("file", type=Path, nargs="+")
     public = actions.add_parser("public", help="print the public key of a signing key, which auditors need")
     public.add_argument("file", type=Path)
-    erase = actions.add_parser("erase", help="destroy the keys of old epochs for ever")
+    erase = actions.add_parser("erase", help=erasing.HELP)
     erase.add_argument("file", type=Path)
-    erase.add_argument("--before", type=int, required=True, metavar="EPOCH", help="first epoch to keep")
-    erase.add_argument("--epoch-ms", type=int, required=True, help="the configured key_epoch_ms")
-    erase.add_argument(
-        "--settled", action="store_true", help="say that every worker is stopped and no partition has a ledger tail"
-    )
+    erasing.add_erasing_arguments(erase)
     for action in (new, show, public, erase):
         action.add_argument("--json", action="store_true", help="print one JSON object a key")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the action; exit code 2 when a key file cannot be used."""
+    """Do the action; exit code 1 when erasing is refused, 2 when a key file cannot be used."""
     try:
         match arguments.action:
             case "new":
@@ -48,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             case "public":
                 _publish(arguments, SigningKey.load(arguments.file))
             case _:
-                _show(arguments, arguments.file, _erase(arguments))
+                return erasing.erase(arguments)
     except keyfile.KeyFileError as error:
         raise UsageError(str(error)) from None
     return 0
@@ -71,19 +65,3 @@ def _show(arguments: argparse.Namespace, path: Path, key: KeyRing | SigningKey) 
 def _publish(arguments: argparse.Namespace, key: SigningKey) -> None:
     found = {"file": str(arguments.file), "fingerprint": key.fingerprint, "public": key.public_pem()}
     print(wire.dump(found).decode() if arguments.json else key.public_pem(), end="\n" if arguments.json else "")
-
-
-def _erase(arguments: argparse.Namespace) -> KeyRing:
-    # A worker that replays a tail needs the keys of the tail's events, or its partition stops for good.
-    question = "Are all workers stopped, and did each partition end without a ledger tail? Erasing cannot be undone."
-    if not arguments.settled and not _confirmed(question):
-        raise UsageError("nothing erased; stop the workers, then say --settled")
-    return keyfile.erase_before(arguments.file, arguments.before, arguments.epoch_ms)
-
-
-def _confirmed(question: str) -> bool:
-    """Ask at the terminal; where nobody answers, the answer is no."""
-    try:
-        return Confirm.ask(question, default=False)
-    except EOFError:
-        return False

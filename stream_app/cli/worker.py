@@ -6,6 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
+from stream_app import keyfile
 from stream_app.cli import UsageError
 from stream_app.context import Context
 from stream_app.kafka.cluster import Cluster
@@ -31,12 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _end)
     try:
         settings = Settings.load(arguments.config)
-        context = load_context(settings)
-        signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
+        with keyfile.held(settings.key_file):
+            context = load_context(settings)
+            signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
+            configure_logs(settings.log_level)
+            return asyncio.run(_run(settings, context, signing_key))
     except (InvalidSettingsError, KeyFileError) as error:
         raise UsageError(str(error)) from error
-    configure_logs(settings.log_level)
-    return asyncio.run(_run(settings, context, signing_key))
 
 
 def _end(*_: object) -> None:

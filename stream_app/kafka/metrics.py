@@ -65,6 +65,9 @@ TABLE: dict[str, Meaning] = {
     "landmark_cached_series": Meaning("gauge", ("partition",), "Series kept decoded in memory."),
     "landmark_partitions_running": Meaning("gauge", (), "Partitions that this worker owns and serves."),
     "landmark_partitions_stopped": Meaning("gauge", ("reason",), "Partitions that stopped and need an operator."),
+    "landmark_first_key_epoch": Meaning(
+        "gauge", (), "First key epoch whose noise this worker can draw; those before it were erased when it started."
+    ),
     "landmark_heads": Meaning("counter", ("partition",), "Signed heads of the ledger that were written."),
     "landmark_reopened": Meaning("counter", ("partition",), "Times that a partition's producer was opened again."),
 }

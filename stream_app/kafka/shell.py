@@ -5,7 +5,7 @@ from typing import Any
 
 from stream_app.context import Context
 from stream_app.kafka.metrics import Metrics
-from stream_app.kafka.table import StateStore
+from stream_app.kafka.table import RowStore
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
@@ -21,5 +21,5 @@ class Shell:
     """None: no heads are written."""
     names: TopicNames
     metrics: Metrics
-    store: StateStore
+    store: RowStore
     consumer: Any  # `stream_app.kafka.consumer.Consumer`, which knows the partitions in turn

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import faust
 import rocksdict
@@ -52,6 +52,25 @@ class _Options(rocksdb.RocksDBOptions):
         options.set_keep_log_file_num(2)
         options.set_block_based_table_factory(table)
         return options
+
+
+class RowStore(Protocol):
+    """What a partition needs of the place where its rows are kept; `StateStore` says what each call does."""
+
+    def read(self, partition: int, key: bytes) -> bytes | None:
+        """Return the value at ``key``."""
+
+    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
+        """Yield all values whose keys begin with ``prefix``."""
+
+    def offset(self, partition: int) -> int | None:
+        """Return the changelog offset up to which, itself included, the rows hold the changelog."""
+
+    def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
+        """Write rows and changelog offset; a value of None deletes."""
+
+    def discard(self, partition: int) -> None:
+        """Forget the rows of a partition."""
 
 
 class StateStore(rocksdb.Store):

@@ -27,6 +27,7 @@ class Worker:
         self._settings = settings
         self._signing_key = signing_key
         self._metrics = Metrics()
+        self._metrics.set("landmark_first_key_epoch", context.keys.first_epoch)
         self._names = TopicNames.of(settings.prefix, settings.application)
         self._app = App(settings, context, signing_key, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()

@@ -52,3 +52,11 @@ class KeyRing:
         if epoch < self.first_epoch:
             return None
         return _ratchet(self.secret, epoch - self.first_epoch) if epoch > self.first_epoch else self.secret
+
+    def erased_before(self, epoch: int) -> "KeyRing | None":
+        """Return the ring without the keys of the epochs before ``epoch``, or None when that one's own is gone.
+
+        Guarantee: no key of an earlier epoch can be computed from it, as keyed BLAKE2b is one-way.
+        """
+        secret = self.secret_of(epoch)
+        return None if secret is None else KeyRing(self.fingerprint, epoch, secret, self.epoch_ms)

@@ -2,7 +2,6 @@
 
 import json
 import stat
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -40,35 +39,64 @@ def test_list_shows_names_and_epochs_only(tmp_path: Path, capsys: pytest.Capture
     assert "chmod 600" in capsys.readouterr().err
 
 
-def test_erase_goes_on_only_when_told_that_all_is_settled(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without --settled it asks, and no answer or a no erases nothing."""
+OFFLINE = ["--offline", "--epoch-ms", DAY]
+
+
+def test_erase_offline_destroys_what_lies_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By epoch, by milliseconds, by a time, whose own epoch is kept; a key erased further already is exit 2."""
     path = tmp_path / "key"
     keyfile.create(path)
-    before = path.read_bytes()
-    words = ["keys", "erase", str(path), "--before", "5", "--epoch-ms", DAY]
-    for answer in ("n\n", "\n"):
-        monkeypatch.setattr("sys.stdin", StringIO(answer))
-        assert main(words) == 2
-        assert "nothing erased" in capsys.readouterr().err
-        assert path.read_bytes() == before
-    assert main([*words, "--settled"]) == 0
-    assert keyfile.load(path).first_epoch == 5
-    assert main([*words[:4], "4", *words[5:], "--settled"]) == 2
+    erase = ["keys", "erase", str(path), *OFFLINE, "--json", "--before"]
+    for before, epoch in (("5", 5), (f"{7 * int(DAY) + 1}", 7), ("1970-01-10T01:00+01:00", 9), ("9", 9)):
+        assert main([*erase, before]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert (shown["before"], shown["first_epoch"], shown["erased"]) == (epoch, epoch, True)
+        assert keyfile.load(path).first_epoch == epoch
+    assert main([*erase, "8"]) == 2
     assert "erased already" in capsys.readouterr().err
 
 
-def test_erase_without_a_terminal_does_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where nobody can answer, as in a script, nothing is erased and the way is named."""
+def test_erase_tries_without_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--dry-run says what would be done."""
     path = tmp_path / "key"
     keyfile.create(path)
     before = path.read_bytes()
-    monkeypatch.setattr("sys.stdin", StringIO(""))
-    assert main(["keys", "erase", str(path), "--before", "5", "--epoch-ms", DAY]) == 2
-    assert "--settled" in capsys.readouterr().err
+    assert main(["keys", "erase", str(path), "--before", "5", *OFFLINE, "--dry-run"]) == 0
+    assert "nothing erased" in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("words", [
+    ["--before", "4000000000000000", *OFFLINE],  # the year 128,000
+    ["--before", "2932896", *OFFLINE],  # the last epoch there is: all until then would be rejected
+    ["--before", "-1", *OFFLINE],
+    ["--before", "yesterday", *OFFLINE],
+    ["--before", "2026-01-31T00:00", *OFFLINE],  # no offset
+    ["--before", "5", "--offline"],  # no length of epochs
+    ["--before", "5", "--epoch-ms", DAY],  # the configuration says it
+    ["--before", "5"],  # one epoch for all time
+])  # fmt: skip
+def test_erase_refuses_what_makes_no_sense(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time to come would reject everything until then; the key stays, the message names the member and the remedy."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "key"
+    keyfile.create(path)
+    before = path.read_bytes()
+    assert main(["keys", "erase", str(path), *words]) == 2
+    assert "before" in (said := capsys.readouterr().err) or "epoch" in said
+    assert path.read_bytes() == before
+
+
+def test_erase_leaves_the_key_of_a_running_worker_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would go on with the erased keys."""
+    path = tmp_path / "key"
+    keyfile.create(path)
+    before = path.read_bytes()
+    with keyfile.held(path), keyfile.held(path):
+        assert main(["keys", "erase", str(path), "--before", "5", *OFFLINE]) == 2
+    assert "stop it first" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 

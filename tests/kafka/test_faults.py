@@ -22,13 +22,13 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     return Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"))
 
 
-def ledger_of(installation: Installation, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the ledger that these events must give."""
+def ledger_of(installation: Installation, events: list[dict[str, Any]], *options: str) -> list[dict[str, Any]]:
+    """Return the ledger that these events must give, replayed with more ``options``."""
     folder = installation.folder
     (folder / "tail.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
     command = ["replay", str(folder / "tail.jsonl"), "--out", str(folder / "tail"), "--key", str(folder / "key")]
-    assert main([*command, "--policies", str(folder / "policies.jsonl")]) == 0
+    assert main([*command, "--policies", str(folder / "policies.jsonl"), *options]) == 0
     return [json.loads(line) for line in (folder / "tail" / "ledger.jsonl").read_bytes().splitlines()]
 
 
