@@ -23,6 +23,7 @@ COMMANDS = {
     "read": "read releases, ledger, rejects or heads",
     "replay": "decide a file of events without Kafka",
     "audit": "check a ledger: chain, arithmetic, theorem",
+    "explain": "why a step was decided as it was, from the ledger",
     "loss": "temporal privacy loss of given matrices and budgets",
     "correlate": "transition matrices from data, or of a given strength",
     "recover": "rebuild lost state rows from ledger and releases",

@@ -2,16 +2,12 @@
 
 import argparse
 import csv
-import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 from stream_app import wire
 from stream_app.cli import UsageError
-
-INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-"""Beyond it, no timestamp and no count."""
+from stream_app.cli.moment import INTEGER, milliseconds_of
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
@@ -73,18 +69,7 @@ def _csv_events(arguments: argparse.Namespace, path: Path) -> Iterator[bytes]:
 
 def _timestamp(cell: str | None) -> object:
     """Return milliseconds; a cell that is no timestamp stays as it is and makes the record malformed."""
-    text = (cell or "").strip()
-    if INTEGER.fullmatch(text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        raise UsageError("a timestamp without offset from UTC; write one, as in 2026-01-31T08:00:00+01:00")
-    # Exact: floats of seconds would misplace milliseconds.
-    elapsed = moment - datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000
+    return milliseconds_of((cell or "").strip())
 
 
 def _value(row: dict[str, str], columns: list[str]) -> object:
