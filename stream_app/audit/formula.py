@@ -74,5 +74,5 @@ def _landmark_rule(scheme: str, left: int) -> str:
 
 
 def _formula(symbol: str, rule: str, figures: Figures, more: Mapping[str, int], value: int) -> Formula:
-    numbers = dict(zip("ESMR", figures, strict=True)) | more
+    numbers = {**dict(zip("ESMR", figures, strict=True)), **more}
     return Formula(symbol, rule, _SYMBOL.sub(lambda found: str(numbers[found[0]]), rule), value)

@@ -52,7 +52,8 @@ class Rate:
             case Numbers(line):
                 return scale > abs(_cell(line, measurement) - _cell(line, before)) / line.per_unit
             case Counts(keys):
-                return len(keys) * scale > sum(abs(_part(measurement, key) - _part(before, key)) for key in keys)
+                change: int = sum(abs(_part(measurement, key) - _part(before, key)) for key in keys)
+                return len(keys) * scale > change
             case Positions(lines):
                 cells = [
                     _cell(line, _part(measurement, name)) - _cell(line, _part(before, name))
