@@ -12,11 +12,11 @@ from typing import Any
 
 from setuptools import setup
 
-CORE = """axis entry fold guard key kind_form landmarks laplace level noise planar policy randomness rational raw reason
-release response scheme state"""
+CORE = """axis collect collected contribution entry fold guard key kind_form landmarks laplace level noise open_steps
+planar policy randomness rational raw reason release response scheme state"""
 KINDS = "__init__ category counts location number"
 AUDIT = "books chain entry finding form guarantee landmarks reader series share swift terms"
-OUTSIDE = "context decider decision rows wire"
+OUTSIDE = "collecting collection context decider decision outcome rows wire"
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}
 
 

@@ -1,17 +1,18 @@
 """The decider of a batch: records in order, each seeing the rows that those before it changed; pure, and compiled."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, final
+from typing import Final, assert_never, final
 
 from stream_app import rows
+from stream_app.collection import Collection
 from stream_app.context import Context
-from stream_app.decision import InputRecord, LedgerMessage, Rejected, decide
+from stream_app.decision import Lookup, decide
+from stream_app.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Rejected
 from stream_app.rows import SeriesRow
 
 INPUT_HEADER = "input"
 """Names the offset of the input record that an output record came of; stands outside every hash."""
 
-Lookup = Callable[[str], SeriesRow | None]
 Headers = list[tuple[str, bytes]]
 Append = Callable[[bytes | None, bytes, int, Headers], None]
 """Takes an output record: key, value, timestamp in milliseconds, headers."""
@@ -35,8 +36,8 @@ class Outlets:
 class Decider:
     """What a batch's records came to so far: rows changed, decisions counted, budget spent."""
 
-    def __init__(self, context: Context, find: Lookup, outlets: Outlets) -> None:
-        """Take ``find`` for the row of a series before the batch."""
+    def __init__(self, context: Context, find: Lookup, outlets: Outlets, collection: Collection) -> None:
+        """Take ``find`` for the row of a series before the batch, ``collection`` for its partition's open counters."""
         self.changed: dict[str, SeriesRow] = {}
         self.decisions: dict[tuple[str, str], int] = {}  # by decision and scheme
         self.rejected: dict[str, int] = {}  # by reason
@@ -44,20 +45,29 @@ class Decider:
         self._context: Final = context
         self._find: Final = find
         self._outlets: Final = outlets
+        self._collection: Final = collection
         self._before: dict[str, SeriesRow | None] = {}
 
     def decide(self, records: Sequence[InputRecord]) -> None:
         """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises."""
         context, lookup, outlets = self._context, self._lookup, self._outlets
         ledger, release, reject, settle = outlets.ledger, outlets.release, outlets.reject, outlets.settle
-        changed, decisions = self.changed, self.decisions
+        changed, decisions, collection = self.changed, self.decisions, self._collection
         for record in records:
-            outcome = decide(context, lookup, record)
+            outcome = decide(context, lookup, collection, record)
             headers = [(INPUT_HEADER, b"%d" % record.offset)]
-            if isinstance(outcome, Rejected):
-                message = outcome.message
-                reject(message.key, message.value, message.timestamp_ms, headers)
-                self.rejected[outcome.reason] = self.rejected.get(outcome.reason, 0) + 1
+            if not isinstance(outcome, Decided):
+                match outcome:
+                    case Rejected(message=message, reason=reason):
+                        reject(message.key, message.value, message.timestamp_ms, headers)
+                        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+                    case Counted():
+                        # PRIVACY: how many items were taken up is counted nowhere: it is the sum of raw counters.
+                        pass
+                    case Advanced():
+                        self._advance(outcome, headers)
+                    case _:
+                        assert_never(outcome)
                 continue
             row = outcome.row
             changed[row.series] = row
@@ -71,6 +81,22 @@ class Decider:
             sort = (outcome.decision or "control", row.policy.scheme.name)
             decisions[sort] = decisions.get(sort, 0) + 1
             self.spent_nano += outcome.spent_nano
+
+    def _advance(self, outcome: Advanced, headers: Headers) -> None:
+        outlets, scheme = self._outlets, outcome.row.policy.scheme.name
+        self.changed[outcome.row.series] = outcome.row
+        entries = (*outcome.adopted, *(entry for step in outcome.steps for entry in step.entries))
+        if outlets.settle is not None:
+            outlets.settle(entries)
+        for entry in entries:
+            outlets.ledger(entry.key, entry.value, entry.timestamp_ms, headers)
+        for step in outcome.steps:
+            assert step.release is not None, "a closed step has a release"
+            assert step.decision is not None, "a closed step was decided"
+            outlets.release(step.release.key, step.release.value, step.release.timestamp_ms, headers)
+            sort: tuple[str, str] = (step.decision, scheme)
+            self.decisions[sort] = self.decisions.get(sort, 0) + 1
+            self.spent_nano += step.spent_nano
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""

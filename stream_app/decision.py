@@ -4,112 +4,70 @@ Order of checks: envelope and routing, time, then state, the value last; a rejec
 """
 
 from collections.abc import Callable
-from typing import Final, assert_never, final
+from typing import assert_never
 
 from stream_app import wire
+from stream_app.collecting import collect, recalled
+from stream_app.collection import Collection
 from stream_app.context import Context
+from stream_app.outcome import (
+    Advanced,
+    Counted,
+    Decided,
+    InputRecord,
+    LedgerMessage,
+    Message,
+    Outcome,
+    Rejected,
+    changed,
+    released,
+)
 from stream_app.privacy import fold
-from stream_app.privacy.entry import CloseEntry, LandmarksEntry, PolicyEntry
+from stream_app.privacy.contribution import Contribution, Intrusion, Watermark
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.release import Decision
-from stream_app.privacy.state import NEVER, State
 from stream_app.rows import SeriesRow
 from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
 
-
-@final
-class InputRecord:
-    """A record of the events topic."""
-
-    __slots__ = ("key", "offset", "partition", "timestamp_ms", "topic", "value")
-
-    def __init__(
-        self, topic: str, partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None
-    ) -> None:
-        """Hold a record; ``timestamp_ms`` is the broker's append time."""
-        self.topic: Final = topic
-        self.partition: Final = partition
-        self.offset: Final = offset
-        self.timestamp_ms: Final = timestamp_ms
-        self.key: Final = key
-        self.value: Final = value
+Lookup = Callable[[str], SeriesRow | None]
+"""Finds the row of a series; None: it has none yet."""
 
 
-@final
-class Message:
-    """A record to write to the releases or the rejects topic."""
+def decide(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
+    """Decide one record; ``lookup`` finds a series' row, ``collection`` holds the partition's open counters.
 
-    __slots__ = ("key", "timestamp_ms", "value")
+    Never raises for anything the record holds.
 
-    def __init__(self, key: bytes | None, value: bytes, timestamp_ms: int) -> None:
-        """Hold a record."""
-        self.key: Final = key
-        self.value: Final = value
-        self.timestamp_ms: Final = timestamp_ms
-
-
-@final
-class LedgerMessage:
-    """A record to write to the ledger topic; ``sequence`` and ``hash`` (hex) serve the tail rule."""
-
-    __slots__ = ("hash", "key", "sequence", "timestamp_ms", "value")
-
-    def __init__(self, key: bytes, value: bytes, timestamp_ms: int, sequence: int, sealed_hash: str) -> None:
-        """Hold a record, with its place in its series' chain."""
-        self.key: Final = key
-        self.value: Final = value
-        self.timestamp_ms: Final = timestamp_ms
-        self.sequence: Final = sequence
-        self.hash: Final = sealed_hash
-
-
-@final
-class Decided:
-    """A record that changed its series: the new row, ledger entries in order, and its release if it has one."""
-
-    __slots__ = ("decision", "entries", "release", "row", "spent_nano")
-
-    def __init__(
-        self,
-        row: SeriesRow,
-        entries: tuple[LedgerMessage, ...],
-        release: Message | None,
-        decision: Decision | None,
-        spent_nano: int,
-    ) -> None:
-        """Hold an outcome; ``decision`` is None for policy, landmarks and close."""
-        self.row: Final = row
-        self.entries: Final = entries
-        self.release: Final = release
-        self.decision: Final = decision
-        self.spent_nano: Final = spent_nano
-
-
-@final
-class Rejected:
-    """A record that changed nothing, and the reject that says why."""
-
-    __slots__ = ("message", "reason")
-
-    def __init__(self, reason: Reason, message: Message) -> None:
-        """Hold a reject."""
-        self.reason: Final = reason
-        self.message: Final = message
-
-
-def decide(context: Context, lookup: Callable[[str], SeriesRow | None], record: InputRecord) -> Decided | Rejected:
-    """Decide one record; ``lookup`` finds a series' row. Never raises for anything the record holds."""
+    Raises:
+        LostCountersError: if a row has an open step whose counters are not in the collection.
+    """
     found = wire.decode(record.value)
     if isinstance(found, Malformed):
         return _reject(found.series, found.timestamp_ms, found.reason, record)
-    timestamp_ms = found.timestamp_ms if isinstance(found, fold.Observation) else None
+    timestamp_ms = found.timestamp_ms if isinstance(found, fold.Observation | Contribution | Watermark) else None
     row = lookup(found.series)
     refused = _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record)
-    outcome = Refused(refused) if refused else _apply(context, row, found, record)
+    outcome = Refused(refused) if refused else _apply(context, row, collection, found, record)
     if isinstance(outcome, Refused):
         return _reject(found.series, timestamp_ms, outcome.reason, record)
     return outcome
+
+
+def recall(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> None:
+    """Take a record again that was decided before: nothing is put out, and ``collection`` gets what is still open.
+
+    ``lookup`` finds rows as they are stored now, after all records that are recalled. Feed it every record from
+    `Collection.floor` of the worker before up to the first undecided one, in order, and an empty collection: then it
+    equals that of a worker which never lost its memory.
+    """
+    found = wire.decode(record.value)
+    if not isinstance(found, Contribution | Watermark | Intrusion):
+        return
+    row = lookup(found.series)
+    timestamp_ms = None if isinstance(found, Intrusion) else found.timestamp_ms
+    if row is None or _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record):
+        return
+    recalled(row, collection, found, record.offset)
 
 
 def _misplaced(context: Context, row: SeriesRow | None, series: str, record: InputRecord) -> Reason | None:
@@ -135,9 +93,11 @@ def _reject(series: str | None, timestamp_ms: int | None, reason: Reason, record
     return Rejected(reason, Message(series.encode() if series else None, value, record.timestamp_ms))
 
 
-def _apply(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Decided | Refused:
+def _apply(
+    context: Context, row: SeriesRow | None, collection: Collection, found: EventRecord, record: InputRecord
+) -> Decided | Counted | Advanced | Refused:
     if isinstance(found, PolicyRecord):
-        return _adopt_own(context, row, found, record)
+        return _adopt_own(context, row, collection, found, record)
     adopted: tuple[LedgerMessage, ...] = ()
     if row is None:
         first = _adopt_default(context, found.series, record)
@@ -145,11 +105,18 @@ def _apply(context: Context, row: SeriesRow | None, found: EventRecord, record: 
             return first
         row, adopted = first.row, first.entries
     if isinstance(found, fold.Observation):
-        return _observe(context, row, adopted, found)
+        if row.policy.collect is not None:
+            return Refused("malformed")
+        stepped = fold.step(context.keys, row.policy, row.state, found)
+        return stepped if isinstance(stepped, Refused) else released(context, row, adopted, stepped)
+    if isinstance(found, Contribution | Watermark | Intrusion):
+        return collect(context, row, adopted, collection, found, record)
     outcome = _control(row, found)
     if isinstance(outcome, Refused):
         return outcome
-    return _changed(context, row, adopted, outcome.state, outcome.entry, record)
+    if isinstance(outcome, fold.Closed):
+        collection.drop(row.series)
+    return changed(context, row, adopted, outcome.state, outcome.entry, record)
 
 
 def _control(row: SeriesRow, found: LandmarksRecord | CloseRecord) -> fold.Registered | fold.Closed | Refused:
@@ -162,30 +129,9 @@ def _control(row: SeriesRow, found: LandmarksRecord | CloseRecord) -> fold.Regis
             assert_never(found)
 
 
-def _observe(
-    context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...], found: fold.Observation
+def _adopt_own(
+    context: Context, row: SeriesRow | None, collection: Collection, found: PolicyRecord, record: InputRecord
 ) -> Decided | Refused:
-    series, key, sequence, policy, keys = row.series, row.key, row.sequence + 1, row.policy, context.keys
-    stepped = fold.step(keys, policy, row.state, found)
-    if isinstance(stepped, Refused):
-        return stepped
-    entry = stepped.entry
-    step_ms = entry.timestamp_ms
-    value = wire.encode_release(series, policy.kind, policy.version, stepped.release)
-    link = wire.Link(series, sequence, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
-    sealed, sealed_hash = wire.encode_release_entry(link, entry, wire.digest(value))
-    message = LedgerMessage(key, sealed, step_ms, sequence, sealed_hash)
-    loss = None if policy.correlation is None else context.backward_loss(row, step_ms, entry.spend_nano)
-    return Decided(
-        SeriesRow(series, key, sequence, sealed_hash, policy, row.default, stepped.state, loss),
-        (*adopted, message) if adopted else (message,),
-        Message(key, value, step_ms),
-        entry.decision,
-        entry.spend_nano,
-    )
-
-
-def _adopt_own(context: Context, row: SeriesRow | None, found: PolicyRecord, record: InputRecord) -> Decided | Refused:
     if row is not None and row.state.closed:
         return Refused("closed")
     if not context.limits.accept_policies:
@@ -194,7 +140,10 @@ def _adopt_own(context: Context, row: SeriesRow | None, found: PolicyRecord, rec
         policy = policy_of(found.parameters, found.version)
     except PolicyError:
         return Refused("invalid-policy")
-    return _adopt(context, row, found.series, policy, "", record)
+    adopted = _adopt(context, row, found.series, policy, "", record)
+    if not isinstance(adopted, Refused):
+        collection.drop(found.series)  # unread: what is open belongs to the version before
+    return adopted
 
 
 def _adopt_default(context: Context, series: str, record: InputRecord) -> Decided | Refused:
@@ -217,26 +166,4 @@ def _adopt(
     sequence, previous = (row.sequence, row.previous) if row else (0, wire.NO_HASH)
     loss = row.backward_loss if row else None
     base = SeriesRow(series, series.encode(), sequence, previous, policy, default, adopted.state, loss)
-    return _changed(context, base, (), adopted.state, adopted.entry, record)
-
-
-def _changed(
-    context: Context,
-    row: SeriesRow,
-    earlier: tuple[LedgerMessage, ...],
-    state: State,
-    entry: PolicyEntry | LandmarksEntry | CloseEntry,
-    record: InputRecord,
-) -> Decided:
-    """Return the outcome of a record without a release: one more entry, and the state after it."""
-    keys = context.keys
-    # Such records carry no event time: their epoch is that of the last decided step.
-    epoch = keys.epoch_of(state.decided_ms) if state.decided_ms != NEVER else 0
-    link = wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)
-    sealed, sealed_hash = wire.encode_entry(link, entry)
-    message = LedgerMessage(row.key, sealed, record.timestamp_ms, row.sequence + 1, sealed_hash)
-    # A landmark registered under a default policy makes the policy the series' own.
-    default = row.default if state.landmarks is row.policy.landmarks else ""
-    loss = row.backward_loss
-    moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed_hash, row.policy, default, state, loss)
-    return Decided(moved, (*earlier, message), None, None, 0)
+    return changed(context, base, (), adopted.state, adopted.entry, record)

@@ -31,9 +31,14 @@ class KeyFileError(Exception):
         super().__init__(f"key file {path}: {problem}")
 
 
+def fresh_secret() -> bytes:
+    """Return 32 random bytes: the seed of a watermark, or what hides members in memory; kept in no file."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
 def create(path: Path) -> KeyRing:
     """Write a new key with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
-    ring = KeyRing(secrets.token_hex(FINGERPRINT_BYTES), 0, secrets.token_bytes(SECRET_BYTES))
+    ring = KeyRing(secrets.token_hex(FINGERPRINT_BYTES), 0, fresh_secret())
     write_private(path, _encode(ring))
     return ring
 

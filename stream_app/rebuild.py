@@ -87,6 +87,8 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
             return SeriesRow(series, row.key, sequence, row.previous, policy, row.default, state, loss)
         case "landmarks":
             outcome = fold.register(policy, row.state, [(start, end) for start, end in found["add"]])
+        case "intrusion":
+            return row  # it moves no budget; what was open is lost with the memory anyway
         case "close":
             outcome = fold.close(policy, row.state)
         case other:

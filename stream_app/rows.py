@@ -13,6 +13,7 @@ from typing import Any, Final, final
 from stream_app import wire
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.open_steps import OpenSteps
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.raw import ReleasedCells
 from stream_app.privacy.state import State
@@ -20,9 +21,9 @@ from stream_app.privacy.state import State
 DIGEST_BYTES = 16
 
 
-ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss")
+ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
 _STATE_FIELDS = 20
-"""Of a stored row; after them stands the backward loss of a series that has one."""
+"""Of a stored row; after them stand the backward loss and the open steps, where a series has them."""
 
 
 @final
@@ -41,6 +42,7 @@ class SeriesRow:
         default: str,
         state: State,
         backward_loss: float | None = None,
+        open_steps: OpenSteps | None = None,
     ) -> None:
         """Hold a row."""
         self.series: Final = series
@@ -51,6 +53,7 @@ class SeriesRow:
         self.default: Final = default  # digest of the default policy that rules; empty when the series has its own
         self.state: Final = state
         self.backward_loss: Final = backward_loss  # at the last decided step; None: the policy named no correlation
+        self.open_steps: Final = open_steps  # of collected data; None: nothing is open
 
     def replaced(
         self,
@@ -60,6 +63,7 @@ class SeriesRow:
         policy: Policy | None = None,
         default: str | None = None,
         state: State | None = None,
+        open_steps: OpenSteps | None = None,
     ) -> "SeriesRow":
         """Return the row of the same series with other values for some of its fields."""
         return SeriesRow(
@@ -71,6 +75,7 @@ class SeriesRow:
             self.default if default is None else default,
             self.state if state is None else state,
             self.backward_loss,
+            self.open_steps if open_steps is None else open_steps,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -117,7 +122,7 @@ def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, 
             raise LookupError("state table: the policy of a stored series is missing; run `recover`")
         policy, landmarks = _own_policy(own)
     state = _load_state(fields, landmarks)
-    return SeriesRow(series, key, fields[0], fields[1], policy, default, state, _loss(fields))
+    return SeriesRow(series, key, fields[0], fields[1], policy, default, state, _loss(fields), _open_steps(fields))
 
 
 def stored_loss(row: bytes) -> float | None:
@@ -128,6 +133,13 @@ def stored_loss(row: bytes) -> float | None:
 def _loss(fields: Any) -> float | None:
     loss: float | None = fields[_STATE_FIELDS] if len(fields) > _STATE_FIELDS else None
     return loss
+
+
+def _open_steps(fields: Any) -> OpenSteps | None:
+    if len(fields) <= _STATE_FIELDS + 1:
+        return None
+    first, offsets = fields[_STATE_FIELDS + 1]
+    return OpenSteps(first, tuple(offsets))
 
 
 def policy_bytes(policy: Policy) -> bytes:
@@ -163,7 +175,9 @@ def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
 def _dump_state(row: SeriesRow) -> bytes:
     state = row.state
     guard = state.guard
-    loss = () if row.backward_loss is None else (row.backward_loss,)
+    more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
+    if row.open_steps is not None:
+        more = (row.backward_loss, row.open_steps)
     return wire.dump(
         (
             row.sequence,
@@ -186,7 +200,7 @@ def _dump_state(row: SeriesRow) -> bytes:
             state.estimate,
             state.level,
             state.closed,
-            *loss,
+            *more,
         )
     )
 

@@ -4,6 +4,7 @@ Input bytes are hostile: `decode` answers every byte string with a record or `Ma
 are canonical: member order is fixed, so the same release or entry has the same hash on every machine.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -11,7 +12,8 @@ from typing import Final, assert_never, final
 
 import orjson
 
-from stream_app.privacy.entry import CloseEntry, LandmarksEntry, PolicyEntry, ReleaseEntry
+from stream_app.privacy.contribution import Collected, Contribution, Intrusion, Watermark
+from stream_app.privacy.entry import CloseEntry, IntrusionEntry, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.landmarks import Interval
@@ -22,6 +24,7 @@ from stream_app.privacy.release import Approximated, Perturbed, Release, Withhel
 
 LARGEST_RECORD_BYTES = 256 * 1024
 LARGEST_SERIES_BYTES = 200
+LARGEST_MEMBER_BYTES = 200
 LARGEST_VERSION = 2**53 - 1
 HASH_BYTES = 32
 _EMPTY = blake2b(digest_size=HASH_BYTES)
@@ -62,7 +65,8 @@ class Malformed:
     timestamp_ms: int | None = None
 
 
-EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord
+EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Collected
+SEED = re.compile("[0-9a-f]{64}", re.ASCII)
 
 
 def decode(value: bytes | None) -> EventRecord | Malformed:
@@ -79,6 +83,8 @@ def decode(value: bytes | None) -> EventRecord | Malformed:
         return Malformed("too-large", None, timestamp_ms)
     record_type = found.get("type", "observation")
     if record_type != "observation":
+        if record_type in ("contribution", "watermark", "intrusion"):
+            return _decode_collected(record_type, series, timestamp_ms, found)
         return _decode_control(record_type, series, found) or Malformed("malformed", series, timestamp_ms)
     if timestamp_ms is None or "value" not in found:
         return Malformed("malformed", series, timestamp_ms)
@@ -107,6 +113,25 @@ def _decode_control(record_type: object, series: str, found: dict[str, object]) 
         add = _spans(found.get("add"))
         return LandmarksRecord(series, add) if add else None
     return CloseRecord(series) if record_type == "close" else None
+
+
+def _decode_collected(
+    record_type: object, series: str, timestamp_ms: int | None, found: dict[str, object]
+) -> EventRecord | Malformed:
+    if record_type == "contribution":
+        member = found.get("member")
+        if type(member) is not str or not member or timestamp_ms is None or "value" not in found:
+            return Malformed("malformed", series, timestamp_ms)
+        if len(member.encode()) > LARGEST_MEMBER_BYTES:
+            return Malformed("too-large", series, timestamp_ms)
+        return Contribution(series, timestamp_ms, member, Raw(found["value"]))
+    seed = found.get("seed")
+    if type(seed) is str and SEED.fullmatch(seed):
+        if record_type == "intrusion":
+            return Intrusion(series, bytes.fromhex(seed))
+        if timestamp_ms is not None:
+            return Watermark(series, timestamp_ms, bytes.fromhex(seed))
+    return Malformed("malformed", series, timestamp_ms)
 
 
 def _spans(found: object) -> tuple[int | Interval, ...]:
@@ -204,7 +229,7 @@ def encode_release_entry(link: Link, entry: ReleaseEntry, release_hash: str) -> 
     )
 
 
-def encode_entry(link: Link, entry: PolicyEntry | LandmarksEntry | CloseEntry) -> Sealed:
+def encode_entry(link: Link, entry: PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry) -> Sealed:
     """Return the bytes of any other entry and its hash."""
     record: dict[str, object] = {"series": link.series, "sequence": link.sequence}
     match entry:
@@ -223,6 +248,11 @@ def encode_entry(link: Link, entry: PolicyEntry | LandmarksEntry | CloseEntry) -
             record["landmark_spent_nano"] = entry.figures.landmark_spent_nano
             record["landmarks_left"] = entry.figures.landmarks_left
             record["regular_peak_nano"] = entry.figures.regular_peak_nano
+        case IntrusionEntry():
+            record["entry"] = "intrusion"
+            record["policy"] = entry.version
+            record["intrusion_nano"] = entry.intrusion_nano
+            record["exposed"] = entry.exposed_ms
         case CloseEntry():
             record["entry"] = "close"
             record["policy"] = entry.version

@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import assert_never
 
+from stream_app.collection import Collection
 from stream_app.context import Context, DefaultPolicy, Limits
-from stream_app.decision import Decided, InputRecord, Rejected, decide
+from stream_app.decision import decide
+from stream_app.outcome import Advanced, Counted, Decided, InputRecord, Outcome, Rejected
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.policy import policy_of
@@ -56,6 +59,7 @@ class Run:
         self.context = context or Context(KEYS)
         self.guard = guard
         self.rows: dict[str, SeriesRow] = {}
+        self.collection = Collection(bytes(32))
         self.releases: list[bytes] = []
         self.ledger: list[bytes] = []
         self.rejects: list[bytes] = []
@@ -68,22 +72,33 @@ class Run:
             return row
         return row.replaced(state=row.state.replaced(guard=self.guard(*row.state.guard)))
 
-    def feed(
-        self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0
-    ) -> Decided | Rejected:
+    def feed(self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0) -> Outcome:
         """Decide one record and keep what comes out."""
         value = json.dumps(record).encode() if isinstance(record, Mapping) else record
         found = InputRecord("landmark.events", 0, self.offset, appended_ms, key, value)
-        outcome = decide(self.context, self.lookup, found)
+        outcome = decide(self.context, self.lookup, self.collection, found)
         self.offset += 1
-        if isinstance(outcome, Rejected):
-            self.rejects.append(outcome.message.value)
-            return outcome
+        match outcome:
+            case Rejected():
+                self.rejects.append(outcome.message.value)
+            case Decided():
+                self._keep(outcome)
+            case Advanced():
+                self.rows[outcome.row.series] = outcome.row
+                self.ledger += [entry.value for entry in outcome.adopted]
+                for step in outcome.steps:
+                    self._keep(step)
+            case Counted():
+                pass
+            case _:
+                assert_never(outcome)
+        return outcome
+
+    def _keep(self, outcome: Decided) -> None:
         self.rows[outcome.row.series] = outcome.row
         self.ledger += [entry.value for entry in outcome.entries]
         if outcome.release is not None:
             self.releases.append(outcome.release.value)
-        return outcome
 
     def feed_all(self, records: Iterable[Record | bytes | None]) -> "Run":
         """Decide records in order."""

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app import rows
+from stream_app.collection import Collection
 from stream_app.context import Context
 from stream_app.decider import INPUT_HEADER, Decider, Headers, Outlets
-from stream_app.decision import InputRecord, LedgerMessage, Rejected, decide
+from stream_app.decision import decide
+from stream_app.outcome import Decided, InputRecord, LedgerMessage, Rejected
 from stream_app.rows import SeriesRow
 from tests.run import KEYS, Record, default, observation
 
@@ -43,7 +45,7 @@ class Desk:
         self.settled: list[tuple[LedgerMessage, ...]] = []
         self.ledger, self.releases, self.rejects = Topic(), Topic(), Topic()
         outlets = Outlets(self.ledger.append, self.releases.append, self.rejects.append, self.settled.append)
-        self.decider = Decider(CONTEXT, self.find, outlets)
+        self.decider = Decider(CONTEXT, self.find, outlets, Collection(bytes(32)))
 
     def find(self, series: str) -> SeriesRow | None:
         """Return a row, and count that it was asked for."""
@@ -70,15 +72,16 @@ EVENTS = (
 
 def test_what_comes_out_is_what_each_record_alone_came_to() -> None:
     """Outputs stand in the order of their input, which each names, and rows are seen by the records after them."""
-    desk, alone = Desk(), dict[str, SeriesRow]()
+    desk, alone, collection = Desk(), dict[str, SeriesRow](), Collection(bytes(32))
     desk.decider.decide(records(*EVENTS))
     for record in records(*EVENTS):
-        outcome = decide(CONTEXT, alone.get, record)
+        outcome = decide(CONTEXT, alone.get, collection, record)
         headers = [(INPUT_HEADER, b"%d" % record.offset)]
         if isinstance(outcome, Rejected):
             expected = outcome.message
             assert desk.rejects.records.pop(0) == (expected.key, expected.value, expected.timestamp_ms, headers)
             continue
+        assert isinstance(outcome, Decided)
         alone[outcome.row.series] = outcome.row
         assert [message.value for message in desk.settled.pop(0)] == [message.value for message in outcome.entries]
         for message in outcome.entries:
@@ -128,7 +131,7 @@ def test_an_entry_that_differs_ends_the_batch_before_it_is_written() -> None:
     desk = Desk()
     outlets = Outlets(desk.ledger.append, desk.releases.append, desk.rejects.append, refuse)
     with pytest.raises(DiffersError):
-        Decider(CONTEXT, desk.find, outlets).decide(records(*EVENTS))
+        Decider(CONTEXT, desk.find, outlets, Collection(bytes(32))).decide(records(*EVENTS))
     assert not desk.ledger.records + desk.releases.records
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stream_app.context import Context, Limits
-from stream_app.decision import Decided, Message, Rejected
+from stream_app.outcome import Decided, Message, Outcome, Rejected
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.reason import Reason
 from tests.hostile import hostile
@@ -296,13 +296,14 @@ def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
     assert stranger.releases != one.releases
 
 
-def _answered(outcome: Decided | Rejected, written: tuple[int, int, int], canary: bytes | None) -> str:
+def _answered(outcome: Outcome, written: tuple[int, int, int], canary: bytes | None) -> str:
     """Return what became of a record; assert that it is one decision or one reject, and that the reject says little."""
     if isinstance(outcome, Rejected):
         assert written == (0, 0, 1)
         assert canary is None or canary not in outcome.message.value
         assert len(outcome.message.value) < 600
         return outcome.reason
+    assert isinstance(outcome, Decided)
     assert written in {(1, 1, 0), (1, 2, 0), (0, 1, 0), (0, 2, 0)}
     return str(outcome.decision)
 

@@ -8,7 +8,7 @@ import pytest
 
 from stream_app import keyfile
 from stream_app.context import Context
-from stream_app.decision import Rejected
+from stream_app.outcome import Rejected
 from stream_app.privacy.key import KeyRing
 from stream_app.rebuild import rebuild
 from tests.run import Run, observation, policy

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app import rows, wire
 from stream_app.context import Context, Limits
-from stream_app.decision import Decided
+from stream_app.outcome import Decided
 from stream_app.rebuild import RebuildError, rebuild, restored
 from tests.privacy.test_long_traces import TRACES, Move, Version, play
 from tests.run import COUNTS, KEYS, KINDS, LOCATION, NUMBER, SCHEMES, Record, Run, default, observation, policy

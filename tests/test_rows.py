@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app import rows
 from stream_app.context import Context, Limits
-from stream_app.decision import Decided, Rejected
+from stream_app.outcome import Decided, Outcome
 from stream_app.privacy.policy import Policy
 from stream_app.rows import SeriesRow
 from tests.privacy.test_long_traces import SERIES, TRACES, Move, Version, play
@@ -30,9 +30,7 @@ class TableRun(Run):
         """Read the row from the table's bytes."""
         return rows.load(self.table.get, series, self.defaults)
 
-    def feed(
-        self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0
-    ) -> Decided | Rejected:
+    def feed(self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0) -> Outcome:
         """Decide one record and write its row as the worker does: only what changed."""
         before = None if not isinstance(record, dict) else self.lookup(str(record.get("series")))
         outcome = super().feed(record, key=key, appended_ms=appended_ms)

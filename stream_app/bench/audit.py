@@ -17,9 +17,11 @@ from stream_app.bench.figure import Figure, Result, Target
 from stream_app.bench.process import ClientError
 from stream_app.bench.progress import Show
 from stream_app.bench.sizes import Sizes
+from stream_app.collection import Collection
 from stream_app.configuration import policies_from
 from stream_app.context import Context, Limits
-from stream_app.decision import Decided, InputRecord, decide
+from stream_app.decision import decide
+from stream_app.outcome import Decided, InputRecord
 from stream_app.privacy.key import SECRET_BYTES, KeyRing
 from stream_app.rows import SeriesRow
 
@@ -59,12 +61,13 @@ def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
     policies = policies_from([("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
     rows: dict[str, SeriesRow] = {}
+    collection = Collection(bytes(SECRET_BYTES))
     count = 0
     with ledger.open("wb") as file:
         for number, event in enumerate(events(sizes)):
             if number % _SHOWN == 0:
                 show("ledger", number, sizes.events)
-            outcome = decide(context, rows.get, InputRecord("events", 0, number, 0, event.key, event.value))
+            outcome = decide(context, rows.get, collection, InputRecord("events", 0, number, 0, event.key, event.value))
             if not isinstance(outcome, Decided):
                 raise TypeError("an event of the benchmark was rejected")
             rows[outcome.row.series] = outcome.row

@@ -12,10 +12,12 @@ from stream_app.bench.events import events
 from stream_app.bench.figure import Figure, Result
 from stream_app.bench.progress import Show
 from stream_app.bench.sizes import SCHEMES, VALUES, Sizes
+from stream_app.collection import Collection
 from stream_app.configuration import policies_from
 from stream_app.context import Context, Limits
-from stream_app.decision import Decided, InputRecord, decide
+from stream_app.decision import decide
 from stream_app.kafka.routing import router
+from stream_app.outcome import Decided, InputRecord
 from stream_app.privacy import fold
 from stream_app.privacy.key import SECRET_BYTES, KeyRing
 from stream_app.rows import SeriesRow
@@ -59,9 +61,10 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
     lookups = [_finding(case.row) for case in cases]
     policy = cases[0].row.policy
     kind, version = policy.kind, policy.version
+    collection = Collection(bytes(SECRET_BYTES))
     runs: dict[str, Callable[[], object]] = {
         "decide": lambda: _each(
-            decide(context, found, case.record) for found, case in zip(lookups, cases, strict=True)
+            decide(context, found, collection, case.record) for found, case in zip(lookups, cases, strict=True)
         ),
         "decode": lambda: _each(wire.decode(case.record.value) for case in cases),
         "step": lambda: _each(
@@ -105,10 +108,11 @@ def _context(sizes: Sizes) -> Context:
 def _cases(context: Context, sizes: Sizes) -> list[Case]:
     """Decide all events once; return those of series that had a row, with what was before and after each part."""
     known: dict[str, SeriesRow] = {}
+    collection = Collection(bytes(SECRET_BYTES))
     cases: list[Case] = []
     for offset, event in enumerate(events(sizes)):
         record = InputRecord("events", 0, offset, 0, event.key, event.value)
-        outcome = decide(context, known.get, record)
+        outcome = decide(context, known.get, collection, record)
         if not isinstance(outcome, Decided) or outcome.release is None:
             raise TypeError("an event of the benchmark was rejected")
         row = known.get(outcome.row.series)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import BinaryIO
 
 from rich.console import Console
 from rich.progress import track
@@ -13,10 +14,11 @@ from rich.progress import track
 from stream_app import keyfile, wire
 from stream_app.cli import UsageError
 from stream_app.cli.eventfile import add_mapping, events
+from stream_app.collection import Collection
 from stream_app.configuration import default_policies, limits_of, policies_in
 from stream_app.context import Context
-from stream_app.decision import Decided, InputRecord, decide
-from stream_app.rows import SeriesRow
+from stream_app.decider import Append, Decider, Headers, Outlets
+from stream_app.outcome import InputRecord
 from stream_app.settings import InvalidSettingsError, Settings
 
 HELP = "decide a file of events without Kafka"
@@ -80,30 +82,33 @@ def _context(arguments: argparse.Namespace) -> Context:
 
 
 def _replay(arguments: argparse.Namespace, context: Context) -> dict[str, int]:
-    rows: dict[str, SeriesRow] = {}
-    totals = dict.fromkeys(("events", "perturbed", "approximated", "withheld", "rejected", "spent_nano"), 0)
     stream = events(arguments)
     first = list(islice(stream, 1))  # unusable input leaves the results of an earlier run as they are
+    count = 0
     with ExitStack() as stack:
         releases, ledger, rejects = (
-            stack.enter_context((arguments.out / f"{name}.jsonl").open("wb"))
+            _lines(stack.enter_context((arguments.out / f"{name}.jsonl").open("wb")))
             for name in ("releases", "ledger", "rejects")
         )
+        outlets = Outlets(ledger, releases, rejects, None)
+        decider = Decider(context, lambda _: None, outlets, Collection(keyfile.fresh_secret()))
         whole = chain(first, stream)
         console = Console(stderr=True)
         shown = track(whole, "replay", console=console) if console.is_terminal else whole
         for offset, event in enumerate(shown):
-            totals["events"] += 1
-            outcome = decide(context, rows.get, InputRecord("landmark.events", 0, offset, 0, None, event))
-            if not isinstance(outcome, Decided):
-                rejects.write(outcome.message.value + b"\n")
-                totals["rejected"] += 1
-                continue
-            rows[outcome.row.series] = outcome.row
-            for entry in outcome.entries:
-                ledger.write(entry.value + b"\n")
-            if outcome.release is not None and outcome.decision is not None:
-                releases.write(outcome.release.value + b"\n")
-                totals[outcome.decision] += 1
-                totals["spent_nano"] += outcome.spent_nano
-    return totals
+            decider.decide([InputRecord("landmark.events", 0, offset, 0, None, event)])
+            count += 1
+    totals = {"events": count} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
+    for (decision, _), found in decider.decisions.items():
+        if decision in totals:
+            totals[decision] += found
+    return totals | {"rejected": sum(decider.rejected.values()), "spent_nano": decider.spent_nano}
+
+
+def _lines(file: BinaryIO) -> Append:
+    """Return the outlet that writes a record's value as a line of ``file``."""
+
+    def write(_key: bytes | None, value: bytes, _timestamp_ms: int, _headers: Headers) -> None:
+        file.write(value + b"\n")
+
+    return write

@@ -4,8 +4,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from stream_app.collection import Collection
 from stream_app.context import Context
-from stream_app.decider import Decider, Lookup, Outlets
+from stream_app.decider import Decider, Outlets
+from stream_app.decision import Lookup
 from stream_app.kafka.inbox import Portion
 from stream_app.kafka.producer import Pages
 from stream_app.kafka.tail import Tail
@@ -51,15 +53,20 @@ class Batch:
         return cls(portion.start, portion.end, outputs, portion.messages, len(portion.records), append_ms)
 
 
-async def decide(portion: Portion, outputs: Outputs, context: Context, find: Lookup, tail: Tail | None) -> Batch:
+async def decide(
+    portion: Portion, outputs: Outputs, context: Context, find: Lookup, tail: Tail | None, collection: Collection
+) -> Batch:
     """Decide a portion's records in order; ``find`` gives the row of a series before it.
 
+    ``collection`` holds the open counters of the partition, and moves on with them.
+
     Raises:
+        LostCountersError: if counters of an open step are not in ``collection``.
         PartitionStoppedError: if a ledger entry that binds is recomputed differently.
     """
     settle = None if tail is None else tail.settle
     outlets = Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, settle)
-    decider = Decider(context, find, outlets)
+    decider = Decider(context, find, outlets, collection)
     for start in range(0, len(portion.records), _SLICE):
         decider.decide(portion.records[start : start + _SLICE])
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
-from stream_app.decision import InputRecord
+from stream_app.outcome import InputRecord
 
 
 class Fetched(list[InputRecord]):

@@ -3,8 +3,8 @@
 from collections import deque
 from typing import Any, NamedTuple
 
-from stream_app.decision import InputRecord
 from stream_app.kafka.consumer import Fetched
+from stream_app.outcome import InputRecord
 
 
 def _size(records: list[InputRecord]) -> int:

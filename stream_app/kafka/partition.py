@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from faust.types import TP
 
 from stream_app import rows
+from stream_app.collection import Collection
 from stream_app.kafka import batch as batches
 from stream_app.kafka.batch import Batch, Outputs
 from stream_app.kafka.cache import RowCache
@@ -22,6 +23,7 @@ from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
 from stream_app.kafka.transaction import Transactions
 from stream_app.kafka.trouble import can_reopen, stopping, told
+from stream_app.keyfile import fresh_secret
 from stream_app.privacy.policy import Policy
 from stream_app.rows import SeriesRow
 
@@ -56,6 +58,7 @@ class Partition:
         self._row: PartitionRow | None = None
         self._tail: Tail | None = None
         self._flying: dict[str, SeriesRow] = {}
+        self._collection = Collection(fresh_secret())
         self._defaults: dict[str, Policy] = {}
         self._task: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
@@ -193,7 +196,7 @@ class Partition:
     async def _decide(self, portion: Portion) -> Batch:
         shell = self._shell
         started = time.perf_counter()
-        batch = await batches.decide(portion, self._outputs(), shell.context, self._find, self._tail)
+        batch = await batches.decide(portion, self._outputs(), shell.context, self._find, self._tail, self._collection)
         if not batch.bound:
             self._tail = None
         put = self._cache.put
@@ -238,6 +241,7 @@ class Partition:
         self._cache.clear()
         self._transactions.forget()
         self._flying = {}
+        self._collection = Collection(fresh_secret())
         self._tail = restored.tail
         self._row = restored.row
         self._inbox.restart(restored.row.next_offset)

@@ -17,9 +17,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stream_app import rows
+from stream_app.collection import Collection
 from stream_app.context import Context
 from stream_app.decider import Decider, Headers, Outlets
-from stream_app.decision import InputRecord
 from stream_app.kafka import group
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.metrics import Metrics
@@ -29,6 +29,8 @@ from stream_app.kafka.shell import Shell
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.topicid import TopicFacts, describe
 from stream_app.kafka.topics import TopicNames
+from stream_app.keyfile import fresh_secret
+from stream_app.outcome import InputRecord
 from stream_app.privacy.policy import Policy
 from stream_app.rows import SeriesRow
 from stream_app.settings import Settings
@@ -90,7 +92,7 @@ class _Rehearsal:
         row, tail = restored.row, restored.tail
         binding = 0 if tail is None else len(tail)
         outlets = Outlets(_drop, _drop, _drop, None if tail is None else tail.settle)
-        decider = Decider(self._context, self._find, outlets)
+        decider = Decider(self._context, self._find, outlets, Collection(fresh_secret()))
         waiting, stopped_by = 0, None
         try:
             async for records in self._waiting(row.next_offset):

@@ -10,9 +10,9 @@ from typing import Any
 
 from stream_app import wire
 from stream_app.decider import INPUT_HEADER
-from stream_app.decision import LedgerMessage
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.outcome import LedgerMessage
 
 
 class Tail:

@@ -77,6 +77,14 @@ class ReleaseEntry:
         self.regular_peak_nano: Final = regular_peak_nano
 
 
+class IntrusionEntry(NamedTuple):
+    """Somebody saw the counters of the open steps: what that may have told, in nano-epsilon, and of which steps."""
+
+    version: int
+    intrusion_nano: int
+    exposed_ms: tuple[Interval, ...]  # [start, end) in milliseconds
+
+
 class CloseEntry(NamedTuple):
     """The series is closed for ever."""
 

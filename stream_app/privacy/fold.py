@@ -12,11 +12,11 @@ from stream_app.privacy.guard import Guard
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
-from stream_app.privacy.noise import coin_stream, noise_stream
+from stream_app.privacy.noise import closing_stream, coin_stream, noise_stream
 from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel, WindowLevel
 from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, ReleasedCells
+from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.release import Approximated, Decision, Perturbed, Release, Withheld
 from stream_app.privacy.scheme import Adaptive, propose, propose_user
@@ -117,18 +117,39 @@ def step(keys: KeyRing, policy: Policy, state: State, observation: Observation) 
     cells = policy.kind.quantise(observation.value)
     if cells is None:
         return Refused("invalid-value")
+    return publish(policy, state, observation.series, index, secret, epoch, cells, None)
+
+
+def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)
+    policy: Policy,
+    state: State,
+    series: str,
+    index: int,
+    secret: bytes,
+    epoch: int,
+    cells: RawCells,
+    seed: bytes | None,
+) -> Stepped:
+    """Decide a step by its budget, and perturb its cells if it is published; its time was found to be right.
+
+    ``secret`` is the key of the step's ``epoch``. The noise is drawn under it, or from ``seed`` where that is given.
+    """
+    start_ms = index * policy.step_ms
     at = place(policy, state, index)
     spend_nano = proposal(policy, state.guard, at)
     # PRIVACY: budget, landmarks and rate come from releases and public facts, the coin from key, series and step:
     # whether this event is published depends on no raw value.
     if spend_nano and state.rate_nano < NANO and isinstance(policy.scheme, Adaptive):
-        coin = coin_stream(secret, epoch, policy, observation.series, start_ms)
+        coin = coin_stream(secret, epoch, policy, series, start_ms)
         if not happens_rational(coin, state.rate_nano, NANO):
             spend_nano = 0
     guard = state.guard.spend(landmark=at[0], spend_nano=spend_nano) if spend_nano else None
     if guard is None:
         return advance(policy, state, index, at, state.guard, None, 0)
-    noise = noise_stream(secret, epoch, policy, observation.series, start_ms, spend_nano, cells)
+    if seed is None:
+        noise = noise_stream(secret, epoch, policy, series, start_ms, spend_nano, cells)
+    else:
+        noise = closing_stream(seed, policy, series, start_ms, spend_nano, cells)
     measurement = policy.kind.perturb(noise, cells, spend_nano)
     return advance(policy, state, index, at, guard, measurement, spend_nano)
 

@@ -14,6 +14,9 @@ from stream_app.privacy.raw import RawCells
 
 NOISE = b"landmark-noise-1"
 COIN = b"landmark-coin-01"
+START = b"landmark-start-1"
+FRESH = b"landmark-intrude"
+CLOSING = b"landmark-closing"
 
 
 def noise_stream(
@@ -24,6 +27,27 @@ def noise_stream(
     name = series.encode()
     head = pack(">QQQH", epoch, step_ms, spend_nano, len(name))
     return BitStream(secret, NOISE, b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells)))
+
+
+def start_stream(seed: bytes, policy: Policy, series: str, step_ms: int, rate_nano: int, looks: int) -> BitStream:
+    """Return the bits of the noise that a step's counters start with, or take up after an announced intrusion.
+
+    ``seed`` is the opening watermark's or the announcement's, ``looks`` the number of announced intrusions before, so
+    that an announcement sent twice adds other noise.
+    """
+    name = series.encode()
+    head = pack(">QQQH", step_ms, rate_nano, looks, len(name))
+    return BitStream(seed, FRESH if looks else START, b"%b%b%b" % (policy.identity, head, name))
+
+
+def closing_stream(
+    seed: bytes, policy: Policy, series: str, step_ms: int, spend_nano: int, cells: RawCells
+) -> BitStream:
+    """Return the bits of a collected step's noise, from its closing watermark's seed."""
+    # PRIVACY: as above. Under the resident key it would protect nothing from who saw that key and the counters.
+    name = series.encode()
+    head = pack(">QQH", step_ms, spend_nano, len(name))
+    return BitStream(seed, CLOSING, b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells)))
 
 
 def coin_stream(secret: bytes, epoch: int, policy: Policy, series: str, step_ms: int) -> BitStream:

@@ -19,6 +19,10 @@ MOST_KEYS = 4096
 MOST_CATEGORIES = 4096
 MOST_WINDOW_STEPS = 10_000
 """A series' row holds a spend for each step of the window that published, and is written with every batch."""
+MOST_OPEN_STEPS = 1000
+"""Each has raw counters in memory, and an offset in the row of its series."""
+LARGEST_INTRUSION_NANO = 10**15
+"""That of the largest epsilon."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -50,6 +54,14 @@ class ProtectionForm(Form):
             if not isinstance(span, int) and span[0] >= span[1]:
                 raise ValueError(f"an interval [start, end) needs start < end, found otherwise in number {number}")
         return landmarks
+
+
+class CollectForm(Form):
+    """How members' items become counts."""
+
+    neighbours: Literal["replace", "add-remove"]
+    open_steps: Annotated[StrictInt, Field(ge=1, le=MOST_OPEN_STEPS)]
+    intrusion_nano: Annotated[StrictInt, Field(ge=1, le=LARGEST_INTRUSION_NANO)] | None = None
 
 
 class UniformForm(Form):
@@ -189,4 +201,5 @@ class ParametersForm(Form):
     scheme: SchemeForm
     value: ValueForm
     filter: Literal["none", "level"] | None = None
+    collect: CollectForm | None = None
     correlation: Text | None = None

@@ -4,15 +4,16 @@ Refused parameters raise `PolicyError`, which lists every fault with its member,
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import floor
 from typing import Literal, assert_never
 
 from pydantic import ValidationError
 
+from stream_app.privacy.collect import SENSITIVITY, Collect, collect_faults, collect_of
 from stream_app.privacy.kind_form import KindFault, kind_of
-from stream_app.privacy.kinds import Kind
+from stream_app.privacy.kinds import Counts, Kind
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet, aligned
 from stream_app.privacy.parameters import (
     AdaptiveForm,
@@ -40,7 +41,6 @@ from stream_app.privacy.scheme import (
 
 LATER = {
     "dummies": "dummy landmarks are not offered by this version",
-    "collect": "collected counts are not offered by this version",
     "w-event": "level w-event is not offered by this version; use landmark, event or user",
 }
 
@@ -116,6 +116,7 @@ class Policy:
     filter: Literal["none", "level"]
     kind: Kind
     correlation: str | None
+    collect: Collect | None
     parameters: Mapping[str, object] = field(compare=False, repr=False)
     identity: bytes = field(repr=False)  # digest of every parameter of the mechanism and the version
 
@@ -132,7 +133,7 @@ class Policy:
 
 def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
     """Return the policy of a record's parameters; raises `PolicyError` with every fault."""
-    later = [Fault(member, LATER[member]) for member in ("dummies", "collect") if member in parameters]
+    later = [Fault(member, LATER[member]) for member in ("dummies",) if member in parameters]
     protection = parameters.get("protection")
     if isinstance(protection, Mapping) and protection.get("level") == "w-event":
         later.append(Fault("protection.level", LATER["w-event"]))
@@ -143,7 +144,10 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
     except ValidationError as error:
         raise PolicyError(_faults(error)) from None
     faults = [*_protection_faults(form.protection), *_scheme_faults(form)]
+    faults += [Fault(*fault) for fault in collect_faults(form)]
     kind = kind_of(form.value)
+    if form.collect is not None and isinstance(kind, Counts):
+        kind = replace(kind, sensitivity=SENSITIVITY[form.collect.neighbours])
     if isinstance(kind, KindFault):
         faults.append(Fault(f"value.{kind.member}", kind.message))
     epsilon_nano = nano(form.epsilon)
@@ -160,6 +164,7 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
         filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
         kind=kind,
         correlation=form.correlation,
+        collect=collect_of(form.collect),
         parameters=parameters,
         identity=_identity((str(version), str(form.protection.step), *kind.identity)),
     )

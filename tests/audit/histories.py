@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import orjson
 from hypothesis import strategies as st
 
+from stream_app.collection import Collection
 from stream_app.context import Context, Limits
-from stream_app.decision import Decided, InputRecord, decide
+from stream_app.decision import decide
+from stream_app.outcome import Decided, InputRecord, Rejected
 from stream_app.privacy.key import KeyRing
 from stream_app.rows import SeriesRow
 
@@ -99,6 +101,7 @@ def histories(draw: st.DrawFn) -> History:
     context = Context(KeyRing("0123456789abcdef", 0, b"k" * 32, epoch_ms), (), Limits(lifetime_nano=lifetime))
     history = History([], [], [], lifetime)
     rows: dict[str, SeriesRow] = {}
+    collection = Collection(bytes(32))
     in_force: dict[str, dict[str, Any]] = {}
     now = dict.fromkeys(SERIES, 0)
     # One byte a record: single draws would take ten times as long as all that is tested.
@@ -115,10 +118,11 @@ def histories(draw: st.DrawFn) -> History:
         else:
             now[series] += ADVANCES[chance % len(ADVANCES)] * policy["protection"]["step"]
             record = {"series": series, "timestamp": now[series], "value": DATA[policy["value"]["kind"]]}
-        outcome = decide(context, rows.get, InputRecord("events", 0, 0, 0, None, orjson.dumps(record)))
-        if not isinstance(outcome, Decided):
+        outcome = decide(context, rows.get, collection, InputRecord("events", 0, 0, 0, None, orjson.dumps(record)))
+        if isinstance(outcome, Rejected):
             history.rejects.append(outcome.message.value)
             continue
+        assert isinstance(outcome, Decided)
         rows[series] = outcome.row
         if record.get("type") == "policy":
             in_force[series] = record

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.collection import Collection
 from stream_app.context import Context, Limits
 from stream_app.decider import Decider, Outlets
-from stream_app.decision import InputRecord
 from stream_app.kafka.census import Census
+from stream_app.outcome import InputRecord
 from stream_app.privacy.loss.correlation import Correlation
 from stream_app.rows import SeriesRow
 from stream_app.settings import Settings
@@ -50,7 +51,7 @@ def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
     outlets = Outlets(drop, drop, drop, None)
     seen = set()
     for batch in batches():
-        decider = Decider(CONTEXT, rows.get, outlets)
+        decider = Decider(CONTEXT, rows.get, outlets, Collection(bytes(32)))
         decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
         census.move(decider.losses())
         table.update(decider.stored())

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from stream_app.context import Context, Limits
-from stream_app.decision import Rejected
+from stream_app.outcome import Decided, Rejected
 from stream_app.privacy.kinds import Kind, Number
 from stream_app.privacy.randomness import BitStream
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
@@ -127,6 +127,7 @@ def _decide(log: Log, values: np.random.Generator, swap: Swap = agreeing) -> tup
         if isinstance(outcome, Rejected):
             outcomes.append(outcome.reason)
             continue
+        assert isinstance(outcome, Decided)
         outcomes.append((outcome.decision, outcome.spent_nano, outcome.row.state))
         if record["type"] == "policy":
             changed = replace(outcome.row.policy, kind=swap(outcome.row.policy.kind, targets))

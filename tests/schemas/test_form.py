@@ -28,6 +28,7 @@ FORMS: dict[str, type[parameters.Form]] = {
     "location": parameters.LocationForm,
     "category": parameters.CategoryForm,
     "bounds": parameters.BoundsForm,
+    "collect": parameters.CollectForm,
 }
 LEAST_EXAMPLES = 2
 CLOSED = (*OUTPUTS, "proof")

@@ -1,0 +1,160 @@
+"""The raw counters of the open steps of a partition's series: in memory alone, mutable, one object a partition.
+
+Nothing here is ever written: a worker that lost it reads the input again, from `Collection.floor` on. Who contributed
+is kept as digests under ``key``, a random secret of this object alone: what of them reaches a swap or a dump says
+nothing to who has the noise key, and nothing at all once this process has ended.
+"""
+
+from array import array
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final, NamedTuple, final
+
+from stream_app.privacy.kinds import Counts
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.raw import Raw, RawCells
+from stream_app.privacy.reason import Reason
+
+MEMBER_DIGEST_BYTES = 16
+PERSON = b"landmark-members"
+
+
+class LostCountersError(Exception):
+    """A row says that a step is open, but its counters are not in memory; ``series`` and ``step`` name it."""
+
+    def __init__(self, series: str, step: int) -> None:
+        """Keep the place as fields."""
+        self.series, self.step = series, step
+        super().__init__(
+            f"series {series!r}: step {step} is open, but its counters are not in memory; the input must be read again "
+            "from the watermark that opened it, and if it is deleted there, run `recover`"
+        )
+
+
+@final
+class Counters:
+    """One open step: a raw counter for each key, and the digests of who contributed."""
+
+    __slots__ = ("_keyed", "cells", "looks", "members", "offset")
+
+    def __init__(self, offset: int, noise: Iterable[int], keyed: blake2b) -> None:
+        """Begin at the watermark at ``offset``; ``noise`` is what each counter starts with, ``keyed`` hides members."""
+        self._keyed: Final = keyed
+        self.offset: Final = offset
+        self.cells: Final = array("q", noise)
+        self.members: Final[set[bytes]] = set()
+        self.looks = 0  # announced intrusions so far
+
+    def hidden(self, member: str) -> bytes:
+        """Return the digest of a member at this step; at another one it is another."""
+        keyed = self._keyed.copy()
+        keyed.update(member.encode())
+        return keyed.digest()
+
+    def see(self, noise: Iterable[int]) -> None:
+        """Take up fresh noise after an announced intrusion."""
+        self.looks += 1
+        for nth, fresh in enumerate(noise):
+            self.cells[nth] += fresh
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Counters)
+            and (self.offset, self.cells, self.looks) == (other.offset, other.cells, other.looks)
+            and self.members == other.members
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Series(NamedTuple):
+    """What is open of one series."""
+
+    cell_of: dict[str, int]
+    steps: dict[int, Counters]  # ascending
+
+
+@final
+class Collection:
+    """The open counters of all collected series of a partition."""
+
+    __slots__ = ("_floor", "_keyed", "_series")
+
+    def __init__(self, key: bytes) -> None:
+        """Hold nothing yet; ``key`` (32 random bytes, drawn anew for each object) hides members in their digests."""
+        self._keyed: Final = blake2b(key=key, digest_size=MEMBER_DIGEST_BYTES, person=PERSON)
+        self._series: Final[dict[str, _Series]] = {}
+        self._floor: int | None = None
+
+    def count(self, series: str, index: int, member: str, value: Raw) -> Reason | None:
+        """Take up one member's item at an open step, or return why not.
+
+        Raises:
+            LostCountersError: if the step's counters are not in memory.
+        """
+        known = self._series.get(series)
+        if known is None or index not in known.steps:
+            raise LostCountersError(series, index)
+        counters = known.steps[index]
+        digest = counters.hidden(member)
+        # PRIVACY: a second item of a member is refused before its value is looked at.
+        if digest in counters.members:
+            return "duplicate"
+        # PRIVACY: this branch shows whether the item was one of the public keys, nothing else of it.
+        cell = known.cell_of.get(value) if isinstance(value, str) else None
+        if cell is None:
+            return "invalid-value"
+        counters.members.add(digest)
+        # PRIVACY: the raw item moves a counter that stays in memory until its step closes.
+        counters.cells[cell] += 1
+        return None
+
+    def open(self, series: str, policy: Policy, index: int, offset: int, noise: Iterable[int]) -> None:
+        """Begin to count step ``index`` of a series; steps are opened in order."""
+        known = self._series.get(series)
+        if known is None:
+            assert isinstance(policy.kind, Counts), "collected data are counts"
+            cell_of = {key: nth for nth, key in enumerate(policy.kind.keys)}
+            known = self._series[series] = _Series(cell_of, {})
+        keyed = self._keyed.copy()
+        keyed.update(b"%d:%d:%b" % (index, len(series.encode()), series.encode()))
+        known.steps[index] = Counters(offset, noise, keyed)
+        self._floor = None
+
+    def close(self, series: str, index: int) -> RawCells:
+        """Return the counters of an open step and forget them.
+
+        Raises:
+            LostCountersError: if they are not in memory.
+        """
+        counters = self.opened(series).pop(index, None)
+        if counters is None:
+            raise LostCountersError(series, index)
+        self._floor = None
+        return RawCells(tuple(counters.cells))
+
+    def drop(self, series: str) -> None:
+        """Forget whatever a series has open, unread."""
+        self._series.pop(series, None)
+        self._floor = None
+
+    def opened(self, series: str) -> dict[int, Counters]:
+        """Return the counters of a series' open steps, by step."""
+        known = self._series.get(series)
+        return {} if known is None else known.steps
+
+    def floor(self) -> int | None:
+        """Return the offset of the oldest watermark that opened a step still open; None: none is open.
+
+        The input must be read again from there to have this memory back, so it is acknowledged no further.
+        """
+        if self._floor is None:
+            # The first step of a series is its oldest: an offset never goes back.
+            firsts = (next(iter(known.steps.values()), None) for known in self._series.values())
+            self._floor = min((first.offset for first in firsts if first is not None), default=None)
+        return self._floor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collection) and self._series == other._series
+
+    __hash__ = None  # type: ignore[assignment]

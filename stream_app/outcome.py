@@ -1,0 +1,162 @@
+"""What a record came to: the new row of its series and the messages that tell of it, sealed into its chain."""
+
+from typing import Final, final
+
+from stream_app import wire
+from stream_app.context import Context
+from stream_app.privacy.entry import CloseEntry, IntrusionEntry, LandmarksEntry, PolicyEntry
+from stream_app.privacy.fold import Stepped
+from stream_app.privacy.reason import Reason
+from stream_app.privacy.release import Decision
+from stream_app.privacy.state import NEVER, State
+from stream_app.rows import SeriesRow
+
+
+@final
+class InputRecord:
+    """A record of the events topic."""
+
+    __slots__ = ("key", "offset", "partition", "timestamp_ms", "topic", "value")
+
+    def __init__(
+        self, topic: str, partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None
+    ) -> None:
+        """Hold a record; ``timestamp_ms`` is the broker's append time."""
+        self.topic: Final = topic
+        self.partition: Final = partition
+        self.offset: Final = offset
+        self.timestamp_ms: Final = timestamp_ms
+        self.key: Final = key
+        self.value: Final = value
+
+
+@final
+class Message:
+    """A record to write to the releases or the rejects topic."""
+
+    __slots__ = ("key", "timestamp_ms", "value")
+
+    def __init__(self, key: bytes | None, value: bytes, timestamp_ms: int) -> None:
+        """Hold a record."""
+        self.key: Final = key
+        self.value: Final = value
+        self.timestamp_ms: Final = timestamp_ms
+
+
+@final
+class LedgerMessage:
+    """A record to write to the ledger topic; ``sequence`` and ``hash`` (hex) serve the tail rule."""
+
+    __slots__ = ("hash", "key", "sequence", "timestamp_ms", "value")
+
+    def __init__(self, key: bytes, value: bytes, timestamp_ms: int, sequence: int, sealed_hash: str) -> None:
+        """Hold a record, with its place in its series' chain."""
+        self.key: Final = key
+        self.value: Final = value
+        self.timestamp_ms: Final = timestamp_ms
+        self.sequence: Final = sequence
+        self.hash: Final = sealed_hash
+
+
+@final
+class Decided:
+    """A record that changed its series: the new row, ledger entries in order, and its release if it has one."""
+
+    __slots__ = ("decision", "entries", "release", "row", "spent_nano")
+
+    def __init__(
+        self,
+        row: SeriesRow,
+        entries: tuple[LedgerMessage, ...],
+        release: Message | None,
+        decision: Decision | None,
+        spent_nano: int,
+    ) -> None:
+        """Hold an outcome; ``decision`` is None for policy, landmarks and close."""
+        self.row: Final = row
+        self.entries: Final = entries
+        self.release: Final = release
+        self.decision: Final = decision
+        self.spent_nano: Final = spent_nano
+
+
+@final
+class Rejected:
+    """A record that changed nothing, and the reject that says why."""
+
+    __slots__ = ("message", "reason")
+
+    def __init__(self, reason: Reason, message: Message) -> None:
+        """Hold a reject."""
+        self.reason: Final = reason
+        self.message: Final = message
+
+
+@final
+class Counted:
+    """A contribution that was taken up: it changed memory alone, no row, and there is nothing to tell."""
+
+    __slots__ = ()
+
+
+@final
+class Advanced:
+    """A watermark that moved its series on: the row after it, and the steps that it closed, in order.
+
+    ``adopted`` holds the entry of a default policy that begins to rule with it; it comes before the steps.
+    """
+
+    __slots__ = ("adopted", "row", "steps")
+
+    def __init__(self, row: SeriesRow, adopted: tuple[LedgerMessage, ...], steps: tuple[Decided, ...]) -> None:
+        """Hold an outcome; each of ``steps`` has a release and one entry."""
+        self.row: Final = row
+        self.adopted: Final = adopted
+        self.steps: Final = steps
+
+
+Outcome = Decided | Rejected | Counted | Advanced
+"""Everything that a record may come to."""
+
+
+def released(context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...], stepped: Stepped) -> Decided:
+    """Return the outcome of a decided step; ``adopted`` holds the entry of a default policy before it."""
+    series, key, sequence, policy, keys = row.series, row.key, row.sequence + 1, row.policy, context.keys
+    entry = stepped.entry
+    step_ms = entry.timestamp_ms
+    value = wire.encode_release(series, policy.kind, policy.version, stepped.release)
+    link = wire.Link(series, sequence, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
+    sealed, sealed_hash = wire.encode_release_entry(link, entry, wire.digest(value))
+    message = LedgerMessage(key, sealed, step_ms, sequence, sealed_hash)
+    loss = None if policy.correlation is None else context.backward_loss(row, step_ms, entry.spend_nano)
+    return Decided(
+        SeriesRow(series, key, sequence, sealed_hash, policy, row.default, stepped.state, loss, row.open_steps),
+        (*adopted, message) if adopted else (message,),
+        Message(key, value, step_ms),
+        entry.decision,
+        entry.spend_nano,
+    )
+
+
+def changed(
+    context: Context,
+    row: SeriesRow,
+    earlier: tuple[LedgerMessage, ...],
+    state: State,
+    entry: PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry,
+    record: InputRecord,
+) -> Decided:
+    """Return the outcome of a record without a release: one more entry, and the state after it."""
+    keys = context.keys
+    # Such records carry no event time: their epoch is that of the last decided step.
+    epoch = keys.epoch_of(state.decided_ms) if state.decided_ms != NEVER else 0
+    link = wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)
+    sealed, sealed_hash = wire.encode_entry(link, entry)
+    message = LedgerMessage(row.key, sealed, record.timestamp_ms, row.sequence + 1, sealed_hash)
+    # A landmark registered under a default policy makes the policy the series' own.
+    default = row.default if state.landmarks is row.policy.landmarks else ""
+    loss = row.backward_loss
+    # What is still open when a series ends is never released.
+    opened = None if state.closed else row.open_steps
+    moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed_hash, row.policy, default, state, loss, opened)
+    return Decided(moved, (*earlier, message), None, None, 0)
