@@ -29,6 +29,7 @@ COMMANDS = {
     "recover": "rebuild lost state rows from ledger and releases",
     "keys": "make, list and erase noise keys, make and export signing keys",
     "check": "check the configuration or a policy file",
+    "evaluate": "the source papers' experiments: error, temporal loss and time of schemes",
     "bench": "measure the worker against bare clients, as ratios of one run",
 }
 

@@ -48,7 +48,7 @@ class DemoSeries:
 
 def demo_series() -> tuple[DemoSeries, ...]:
     """Return both data sets, each under Adaptive and under Balanced at the same epsilon."""
-    glucose, ride = tuple(_glucose()), tuple(_ride())
+    readings = tuple(glucose()), tuple(ride())
     appointment = int(datetime(2010, 5, 12, 9, tzinfo=UTC).timestamp()) * 1000
     glucose_policy = {
         "epsilon": 1.0,
@@ -68,28 +68,34 @@ def demo_series() -> tuple[DemoSeries, ...]:
     return tuple(
         DemoSeries(f"{name}-{scheme}", unit, {**policy, "scheme": {"name": scheme}}, readings)
         for name, unit, policy, readings in (
-            ("glucose", "mg/dl", glucose_policy, glucose),
-            ("ride", "m", ride_policy, ride),
+            ("glucose", "mg/dl", glucose_policy, readings[0]),
+            ("ride", "m", ride_policy, readings[1]),
         )
         for scheme in ("adaptive", "balanced")
     )
 
 
-def _glucose() -> Iterator[Reading]:
+def glucose() -> Iterator[Reading]:
+    """Yield the glucose readings, in mg/dl."""
     for row in _rows("CGM.csv.gz"):
         moment = datetime.fromisoformat(row["datetime"]).replace(tzinfo=UTC)
         yield int(moment.timestamp()) * 1000, float(row["glucose"])
 
 
-def _ride() -> Iterator[Reading]:
+def ride() -> Iterator[Reading]:
+    """Yield the positions of the ride, in degrees."""
     for second, row in enumerate(_rows("cycling.csv.gz")):
         latitude = round(float(row["position_lat"]) * DEGREES_PER_SEMICIRCLE, 7)
         longitude = round(float(row["position_long"]) * DEGREES_PER_SEMICIRCLE, 7)
         yield RIDE_START_MS + second * 1000, {"latitude": latitude, "longitude": longitude}
 
 
-def _rows(name: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a data file by its place: importing the package's modules would load pandas."""
+def lines(name: str) -> Iterator[str]:
+    """Yield the lines of a data file by its place: importing the package's modules would load pandas."""
     path = files("bokeh_sampledata") / "_data" / name
-    with path.open("rb") as packed, gzip.open(packed, "rt", newline="") as lines:
-        yield from csv.DictReader(lines)
+    with path.open("rb") as packed, gzip.open(packed, "rt", newline="") as found:
+        yield from found
+
+
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    yield from csv.DictReader(lines(name))

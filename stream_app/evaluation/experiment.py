@@ -1,0 +1,193 @@
+"""The experiments: which trials each needs, and its rows, the same for JSON, tables and plots."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Protocol
+
+from stream_app.evaluation.dataset import DataSet
+from stream_app.evaluation.placement import DISTRIBUTIONS, Placement
+from stream_app.evaluation.spread import Mean, Ratio
+from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, Measures, Setting, TimeOf
+
+SHARES = (0, 20, 40, 60, 80, 100)
+"""Per cent of the steps that are landmarks, as in the source papers."""
+COMPARED_SHARES = (0, 5, 20, 40, 60, 80, 100)
+TIMED_SHARE = 20
+SMOOTHINGS: Mapping[str, float] = {"weak": 1.0, "moderate": 0.1, "strong": 0.01}
+"""The thesis' degrees of correlation: Laplacian smoothing of the identity matrix (Cao et al. 2017, equation 25)."""
+METHODS = ("uniform", "adaptive", "skip", "balanced", "balanced+level")
+LOSS_METHODS = ("uniform", "adaptive", "balanced")
+
+Row = Mapping[str, Any]
+"""A line of an experiment's results: JSON values."""
+Found = Callable[[Setting], Sequence[Measures]]
+"""Returns what the trials of a setting found, a seed an item."""
+
+
+class Experiment(Protocol):
+    """What an experiment offers."""
+
+    def settings(self) -> "Sequence[Setting]":
+        """Return the settings whose trials it needs."""
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return its results."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorByShare:
+    """Mean error by the share of landmarks, for all methods on all data."""
+
+    data: Sequence[DataSet]
+    methods: Sequence[str]
+
+    def settings(self) -> list[ErrorOf]:
+        """Return the settings whose trials it needs."""
+        cells = product(self.data, self.methods, SHARES)
+        nothing = [_nothing(data) for data in self.data]
+        return nothing + [ErrorOf(data.name, method, data.epsilon, Placement(share)) for data, method, share in cells]
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return a row a data set, method and share."""
+        units = {data.name: data.unit for data in self.data}
+        rows: list[Row] = []
+        for setting in self.settings():
+            measures = found(setting)
+            rows.append(
+                {
+                    "data": setting.data,
+                    "unit": units[setting.data],
+                    "method": setting.method,
+                    "epsilon": setting.epsilon,
+                    "share": None if setting.method == NOTHING else setting.placement.share_percent,
+                    **_spread("error", measures),
+                    "perturbed": _mean("perturbed", measures),
+                    "withheld": _mean("withheld", measures),
+                }
+            )
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How many times the error of the second method the first one's is, at equal epsilon."""
+
+    data: Sequence[DataSet]
+    first: str
+    second: str
+    epsilons: Sequence[float]
+
+    def settings(self) -> list[ErrorOf]:
+        """Return the settings whose trials it needs."""
+        return [_nothing(data) for data in self.data] + [setting for _, pair in self._pairs() for setting in pair]
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return a row a data set, epsilon and share."""
+        rows: list[Row] = []
+        for data, (first, second) in self._pairs():
+            errors = [[measures["error"] for measures in found(setting)] for setting in (first, second)]
+            ratio = Ratio.of(*errors)
+            rows.append(
+                {
+                    "data": data.name,
+                    "unit": data.unit,
+                    "epsilon": first.epsilon,
+                    "share": first.placement.share_percent,
+                    "first": self.first,
+                    "first_error": Mean.of(errors[0]).mean,
+                    "second": self.second,
+                    "second_error": Mean.of(errors[1]).mean,
+                    "ratio": ratio.ratio,
+                    "low": ratio.low,
+                    "high": ratio.high,
+                    "nothing_error": _mean("error", found(_nothing(data))),
+                }
+            )
+        return rows
+
+    def _pairs(self) -> Iterator[tuple[DataSet, tuple[ErrorOf, ErrorOf]]]:
+        for data, epsilon, share in product(self.data, self.epsilons, COMPARED_SHARES):
+            places = Placement(share)
+            first, second = (ErrorOf(data.name, method, epsilon, places) for method in (self.first, self.second))
+            yield data, (first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class LossByCorrelation:
+    """Temporal loss by where landmarks lie and how strong the correlation is, on the first data set."""
+
+    data: DataSet
+
+    def settings(self) -> list[LossOf]:
+        """Return the settings whose trials it needs."""
+        return [setting for _, setting in self._named()]
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return a row a method, distribution, strength and share."""
+        rows: list[Row] = []
+        for name, setting in self._named():
+            measures = found(setting)
+            rows.append(
+                {
+                    "data": setting.data,
+                    "method": setting.method,
+                    "epsilon": setting.epsilon,
+                    "distribution": setting.placement.distribution,
+                    "correlation": name,
+                    "strength": setting.strength,
+                    "share": setting.placement.share_percent,
+                    **_spread("estimate", measures),
+                    "mean_estimate": _mean("mean_estimate", measures),
+                    "timestamp": _mean("timestamp", measures),
+                    "sum": _mean("sum", measures),
+                }
+            )
+        return rows
+
+    def _named(self) -> Iterator[tuple[str, LossOf]]:
+        for method, (name, smoothing), distribution, share in product(
+            LOSS_METHODS, SMOOTHINGS.items(), DISTRIBUTIONS, SHARES
+        ):
+            strength = 1 / (1 + LOSS_STATES * smoothing)
+            places = Placement(share, distribution)
+            yield name, LossOf(self.data.name, method, self.data.epsilon, places, strength)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeByMethod:
+    """Processor time of one decision, for all methods on all data."""
+
+    data: Sequence[DataSet]
+    methods: Sequence[str]
+
+    def settings(self) -> list[TimeOf]:
+        """Return the settings whose trials it needs."""
+        places = Placement(TIMED_SHARE)
+        return [TimeOf(data.name, method, data.epsilon, places) for data, method in product(self.data, self.methods)]
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return a row a data set and method."""
+        return [
+            {
+                "data": setting.data,
+                "method": setting.method,
+                "epsilon": setting.epsilon,
+                "share": setting.placement.share_percent,
+                **_spread("microseconds", found(setting)),
+            }
+            for setting in self.settings()
+        ]
+
+
+def _nothing(data: DataSet) -> ErrorOf:
+    return ErrorOf(data.name, NOTHING, data.epsilon, Placement(0))
+
+
+def _mean(name: str, measures: Sequence[Measures]) -> float:
+    return Mean.of([each[name] for each in measures]).mean
+
+
+def _spread(name: str, measures: Sequence[Measures]) -> Row:
+    mean = Mean.of([each[name] for each in measures])
+    return {name: mean.mean, "low": mean.low, "high": mean.high}

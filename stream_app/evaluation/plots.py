@@ -1,0 +1,157 @@
+"""The plots of the experiments: a picture each, by matplotlib, which is an extra."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stream_app.evaluation.experiment import Row
+from stream_app.evaluation.trial import NOTHING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PANEL_WIDTH: Final = 4.4
+PANEL_HEIGHT: Final = 3.4
+LEGEND_HEIGHT: Final = 0.8
+MOST_COLUMNS: Final = 3
+SPAN_OF_LOG: Final = 10.0
+"""From this ratio of the largest to the least on, heights are drawn on a logarithmic scale."""
+STYLE: Final = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "font.size": 10,
+    "text.parse_math": False,  # a series' id may hold dollar signs
+}
+LOOKS: Final[Sequence[tuple[str, str, str]]] = (
+    ("#4c72b0", "o", "-"),
+    ("#c44e52", "s", "-"),
+    ("#8c8c8c", "^", "--"),
+    ("#dd8452", "D", "-"),
+    ("#1f6f8b", "v", "-"),
+    ("#55a868", "P", "-"),
+    ("#8172b3", "X", "-"),
+)
+"""Colour, marker and line of the first, second.. curve: told apart without colours too."""
+
+Groups = Mapping[str, Sequence[Row]]
+Panel = Callable[["Axes", Sequence[Row]], None]
+
+
+def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
+    """Write a PNG an experiment into ``folder`` and return their paths; raises `OSError`."""
+    drawers = {"share": _errors, "compare": _ratios, "correlation": _losses, "time": _times}
+    paths = []
+    for name, rows in experiments.items():
+        paths.append(folder / f"{name}.png")
+        drawers[name](paths[-1], rows)
+    return paths
+
+
+def _errors(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        for row in found:
+            if row["method"] == NOTHING:
+                axes.axhline(row["error"], color="black", ls=":", lw=1.2, label="no release: guessed")
+        _curves(axes, _grouped([row for row in found if row["method"] != NOTHING], lambda row: row["method"]), "error")
+        axes.set_ylabel(f"mean error ({found[0]['unit']})")
+
+    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
+
+
+def _ratios(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        axes.axhline(1, color="black", ls=":", lw=1.2, label="equal errors")
+        known = [row for row in found if row["ratio"] is not None]
+        _curves(axes, _grouped(known, lambda row: f"epsilon {row['epsilon']:g}"), "ratio")
+        axes.set_ylabel(f"error of {found[0]['first']} / {found[0]['second']}")
+
+    _picture(path, _grouped(rows, lambda row: row["data"]), panel)
+
+
+def _losses(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        axes.axhline(found[0]["epsilon"], color="black", ls=":", lw=1.2, label="epsilon: without correlation")
+        _curves(axes, _grouped(found, lambda row: f"{row['distribution']} landmarks"), "estimate")
+        axes.set_ylabel("landmark temporal loss (estimate)")
+        _logarithmic(axes, min(row["estimate"] for row in rows))
+        axes.set_ylim(top=1.5 * max(row["estimate"] for row in rows))  # one scale for all panels
+
+    _picture(path, _grouped(rows, lambda row: f"{row['method']}, {row['correlation']} ({row['strength']:.2g})"), panel)
+
+
+def _times(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        methods = list(dict.fromkeys(row["method"] for row in found))
+        lines = _grouped(found, lambda row: row["data"])
+        thickness = 0.8 / len(lines)
+        for nth, ((name, each), (colour, *_)) in enumerate(zip(lines.items(), cycle(LOOKS), strict=False)):
+            places = [methods.index(row["method"]) + (nth - (len(lines) - 1) / 2) * thickness for row in each]
+            axes.barh(places, [row["microseconds"] for row in each], thickness * 0.9, label=name, color=colour)
+        axes.set_yticks(range(len(methods)), methods)
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("processor time of a decision (microseconds)")
+
+    _picture(path, {"": rows}, panel, width=2 * PANEL_WIDTH)
+
+
+def _curves(axes: "Axes", lines: Groups, member: str) -> None:
+    """Draw a line each over the share of landmarks, with its confidence interval."""
+    for (name, rows), (colour, marker, style) in zip(lines.items(), cycle(LOOKS), strict=False):
+        shares = [row["share"] for row in rows]
+        look: dict[str, Any] = {"color": colour, "marker": marker, "ls": style, "ms": 4.5, "lw": 1.4}
+        axes.plot(shares, [row[member] for row in rows], label=name, **look)
+        low, high = ([row[member] if row[end] is None else row[end] for row in rows] for end in ("low", "high"))
+        axes.fill_between(shares, low, high, color=colour, alpha=0.18, lw=0)
+    axes.set_xlabel("landmarks (% of steps)")
+    axes.set_xticks(range(0, 101, 20))
+    heights = [row[member] for rows in lines.values() for row in rows]
+    if heights and 0 < min(heights) * SPAN_OF_LOG < max(heights):
+        _logarithmic(axes, min(heights))
+    elif heights and min(heights) >= 0:
+        axes.set_ylim(bottom=0)
+
+
+def _logarithmic(axes: "Axes", least: float) -> None:
+    """Scale heights by their logarithm and write them out; an interval that reaches 0 does not stretch the axis."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - an optional extra
+
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=least / 2)
+    axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0, 3.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda height, _: f"{height:,.10g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _picture(path: Path, panels: Groups, panel: Panel, width: float = PANEL_WIDTH) -> None:
+    """Write panels, some in a row, with one legend below them all."""
+    from matplotlib import rc_context  # noqa: PLC0415 - an optional extra that takes a second to load
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    columns = min(MOST_COLUMNS, len(panels))
+    lines = ceil(len(panels) / columns)
+    with rc_context(STYLE):  # type: ignore[arg-type]
+        size = (width * columns, PANEL_HEIGHT * lines + LEGEND_HEIGHT)
+        figure = Figure(figsize=size, layout="constrained")
+        labels: dict[str, Any] = {}
+        places = figure.subplots(lines, columns, squeeze=False).flat
+        for (title, rows), axes in zip(panels.items(), places, strict=False):
+            panel(axes, rows)
+            axes.set_title(title)
+            handles, names = axes.get_legend_handles_labels()
+            labels |= dict(zip(names, handles, strict=True))
+        for axes in places:
+            axes.set_visible(False)
+        figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=4, frameon=False)
+        figure.savefig(path, dpi=110)
+
+
+def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups

@@ -1,0 +1,90 @@
+"""Means over seeds with 95 % confidence intervals: Student's t for a mean, Fieller's theorem for a ratio of two."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import atan, cos, fsum, pi, sin, sqrt
+from typing import NamedTuple
+
+CONFIDENCE = 0.95
+
+
+class Mean(NamedTuple):
+    """A mean; ``low`` and ``high`` are None for a single value, of whose spread nothing is known."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Mean":
+        """Return the mean of at least one value, one a seed."""
+        count = len(values)
+        mean = fsum(values) / count
+        if count == 1:
+            return cls(mean, None, None, 1)
+        half = student_quantile(count - 1) * sqrt(_covariance(values, values) / count)
+        return cls(mean, mean - half, mean + half, count)
+
+
+class Ratio(NamedTuple):
+    """A ratio of two means; bounds are None where the values leave it open (one seed, or a lower mean near 0)."""
+
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, upper: Sequence[float], lower: Sequence[float]) -> "Ratio":
+        """Return mean(upper) / mean(lower) of values paired by seed.
+
+        The interval holds the ratios r for which mean(upper - r lower) may be 0 by a t test (Fieller 1954).
+        """
+        count = len(upper)
+        above, below = fsum(upper) / count, fsum(lower) / count
+        if below == 0:
+            return cls(None, None, None)
+        if count == 1:
+            return cls(above / below, None, None)
+        factor = student_quantile(count - 1) ** 2 / count
+        square = below * below - factor * _covariance(lower, lower)
+        half = above * below - factor * _covariance(upper, lower)
+        constant = above * above - factor * _covariance(upper, upper)
+        inside = half * half - square * constant
+        if square <= 0 or inside < 0:
+            return cls(above / below, None, None)
+        return cls(above / below, (half - sqrt(inside)) / square, (half + sqrt(inside)) / square)
+
+
+@lru_cache(maxsize=64)
+def student_quantile(freedom: int) -> float:
+    """Return t with P(|T| <= t) = 0.95 for Student's distribution of so many degrees of freedom, by bisection."""
+    low, high = 0.0, 1.0
+    while _within(high, freedom) < CONFIDENCE:
+        high *= 2
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (low, middle) if _within(middle, freedom) >= CONFIDENCE else (middle, high)
+    return high
+
+
+def _within(bound: float, freedom: int) -> float:
+    """Return P(|T| <= bound) (Abramowitz and Stegun 1964, equations 26.7.3 and 26.7.4)."""
+    angle = atan(bound / sqrt(freedom))
+    square = cos(angle) ** 2
+    term, terms = 1.0, []
+    if freedom % 2:
+        for step in range(2, freedom, 2):
+            terms.append(term)
+            term *= square * step / (step + 1)
+        return 2 / pi * (angle + sin(angle) * cos(angle) * fsum(terms))
+    for step in range(1, freedom, 2):
+        terms.append(term)
+        term *= square * step / (step + 1)
+    return sin(angle) * fsum(terms)
+
+
+def _covariance(first: Sequence[float], second: Sequence[float]) -> float:
+    count = len(first)
+    first_mean, second_mean = fsum(first) / count, fsum(second) / count
+    products = ((one - first_mean) * (other - second_mean) for one, other in zip(first, second, strict=True))
+    return fsum(products) / (count - 1)

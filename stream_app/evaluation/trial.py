@@ -1,0 +1,160 @@
+"""A trial: one setting of an experiment under one seed. A pure function of setting, data and seed (but for times).
+
+The seed makes the noise key and draws the landmarks; what is measured went through the fold that the worker uses.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from math import fsum
+from typing import Literal, NamedTuple, assert_never
+
+from stream_app.evaluation.dataset import DataSet, Reading
+from stream_app.evaluation.error import error, guess
+from stream_app.evaluation.method import Method
+from stream_app.evaluation.placement import Placement
+from stream_app.privacy import fold
+from stream_app.privacy.fold import Observation, Stepped
+from stream_app.privacy.key import SECRET_BYTES, KeyRing
+from stream_app.privacy.loss.correlation import Correlation
+from stream_app.privacy.loss.landmark import landmark_losses
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.rational import NANO
+from stream_app.privacy.release import Approximated, Perturbed, Withheld
+
+LOSS_STEPS = 100
+"""Steps of a series whose temporal loss is looked at, as in the thesis."""
+LOSS_STATES = 2
+"""States of the Markov chain."""
+MICROSECONDS = 1e6
+NOTHING = "nothing"
+"""In place of a method: nothing is ever released, and all is guessed."""
+
+Measures = Mapping[str, float]
+"""What a trial found, by name; figures over all steps, never one of a step."""
+
+
+class ErrorOf(NamedTuple):
+    """How far releases are from raw values."""
+
+    data: str
+    method: str
+    epsilon: float
+    placement: Placement
+    measure: Literal["error"] = "error"
+
+
+class LossOf(NamedTuple):
+    """What who knows a correlation learns of the first steps of each series."""
+
+    data: str
+    method: str
+    epsilon: float
+    placement: Placement
+    strength: float
+    measure: Literal["loss"] = "loss"
+
+
+class TimeOf(NamedTuple):
+    """Processor time of a decision."""
+
+    data: str
+    method: str
+    epsilon: float
+    placement: Placement
+    measure: Literal["time"] = "time"
+
+
+Setting = ErrorOf | LossOf | TimeOf
+
+
+def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
+    """Return what one seed gives."""
+    match setting:
+        case ErrorOf():
+            return _errors(setting, data, seed)
+        case LossOf():
+            return _losses(setting, data.first(LOSS_STEPS), seed)
+        case TimeOf():
+            return _times(setting, data, seed)
+        case _:
+            assert_never(setting)
+
+
+def key_of(seed: int) -> KeyRing:
+    """Return the noise key of a seed: of the form of every other one, but known to all, so never to publish with."""
+    secret = blake2b(seed.to_bytes(8, "big"), digest_size=SECRET_BYTES, person=b"evaluation-key").digest()
+    return KeyRing("0" * 16, 0, secret)
+
+
+def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading]) -> Iterator[Stepped]:
+    """Yield what the fold decides of every reading of a new series."""
+    adopted = fold.adopt(policy, None, None, None)
+    if not isinstance(adopted, fold.Adopted):
+        raise TypeError(f"the policy was refused: {adopted.reason}")
+    state = adopted.state
+    for timestamp_ms, value in readings:
+        outcome = fold.step(keys, policy, state, Observation(name, timestamp_ms, value))
+        if not isinstance(outcome, Stepped):
+            raise TypeError(f"a reading of the data was refused: {outcome.reason}")
+        state = outcome.state
+        yield outcome
+
+
+def published(policy: Policy, outcome: Stepped) -> object:
+    """Return the value that stands in the release, or what one guesses where it has none."""
+    match outcome.release:
+        case Perturbed() | Approximated():
+            return policy.kind.publish(outcome.release.estimate)
+        case Withheld():
+            return guess(policy.kind)
+        case _:
+            assert_never(outcome.release)
+
+
+def _policy(setting: Setting, data: DataSet, name: str, seed: int) -> tuple[Policy, list[int]]:
+    """Return the policy of a series, and the places of its landmarks among its readings."""
+    readings = data.series[name]
+    places = setting.placement.of(name, len(readings), seed)
+    landmarks_ms = [readings[place].timestamp_ms for place in places]
+    return Method.named(setting.method).policy(data, setting.epsilon, landmarks_ms), places
+
+
+def _errors(setting: ErrorOf, data: DataSet, seed: int) -> Measures:
+    keys, errors, perturbed, withheld = key_of(seed), [], 0, 0
+    if setting.method == NOTHING:
+        guessed = guess(Method.named("uniform").policy(data, setting.epsilon, ()).kind)
+        errors = [error(reading.value, guessed) for readings in data.series.values() for reading in readings]
+        return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0}
+    for name, readings in data.series.items():
+        policy, _ = _policy(setting, data, name, seed)
+        for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
+            errors.append(error(reading.value, published(policy, outcome)))
+            perturbed += isinstance(outcome.release, Perturbed)
+            withheld += isinstance(outcome.release, Withheld)
+    steps = len(errors)
+    return {"error": fsum(errors) / steps, "perturbed": perturbed / steps, "withheld": withheld / steps}
+
+
+def _losses(setting: LossOf, data: DataSet, seed: int) -> Measures:
+    adversary = Correlation.of_strength(LOSS_STATES, setting.strength).adversary()
+    keys, found = key_of(seed), []
+    for name, readings in data.series.items():
+        policy, places = _policy(setting, data, name, seed)
+        spends = [outcome.entry.spend_nano / NANO for outcome in decided(keys, policy, name, readings)]
+        estimates = landmark_losses(adversary, spends, places)
+        total = adversary.temporal_loss(spends).total
+        found.append((max(estimates), fsum(estimates) / len(estimates), max(total), fsum(spends)))
+    columns = zip(("estimate", "mean_estimate", "timestamp", "sum"), zip(*found, strict=True), strict=True)
+    return {name: fsum(column) / len(found) for name, column in columns}
+
+
+def _times(setting: TimeOf, data: DataSet, seed: int) -> Measures:
+    keys, seconds = key_of(seed), 0.0
+    for name, readings in data.series.items():
+        policy, _ = _policy(setting, data, name, seed)
+        began = time.process_time()
+        for _ in decided(keys, policy, name, readings):
+            pass
+        seconds += time.process_time() - began
+    return {"microseconds": seconds / len(data) * MICROSECONDS}

@@ -1,0 +1,165 @@
+"""The command `evaluate`: its JSON, going on after a kill, several processes, files, and what it refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.evaluation import store
+from stream_app.evaluation.evaluation import EXPERIMENTS
+
+QUICK = ["--steps", "40", "--seeds", "2", "--jobs", "1", "--no-plots"]
+POLICY = {
+    "series": "home-*",
+    "epsilon": 4.0,
+    "protection": {"level": "landmark", "step": 60_000},
+    "scheme": {"name": "uniform"},
+    "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.1, "invalid": 5},
+}
+PATIENCE_SECONDS = 120
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], out: Path, *words: str | Path) -> dict[str, Any]:
+    """Return the document that the command prints, which stands in the folder too."""
+    assert main(["evaluate", *QUICK, "--out", str(out), "--json", *map(str, words)]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert json.loads((out / "evaluation.json").read_bytes()) == found
+    return found
+
+
+def test_every_experiment_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tables, a plot an experiment, and the document beside them, all for the owner alone to read."""
+    words = ["evaluate", "--data", "glucose", "--steps", "20", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    for part in (
+        "Mean error (mg/dl)",
+        "Error of adaptive over that of balanced+level",
+        "strong correlation",
+        "nothing",
+    ):
+        assert part in shown
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"evaluation.json", "trials.jsonl", *(f"{name}.png" for name in EXPERIMENTS)}
+    for name in EXPERIMENTS:
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "trials.jsonl").stat().st_mode & 0o077 == 0
+    document = json.loads((tmp_path / "evaluation.json").read_bytes())
+    assert list(document["experiments"]) == list(EXPERIMENTS)
+    assert document["data"][0]["readings"] == 20
+
+
+def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Killed while its processes work: what was found stays, the rest is added, and all is as of one quiet run."""
+    whole = evaluated(capsys, tmp_path / "whole", "--only", "compare", "--data", "glucose")
+    out = tmp_path / "killed"
+    words = ["evaluate", *QUICK, "--jobs", "2", "--only", "compare", "--data", "glucose", "--out", str(out)]
+    with subprocess.Popen([sys.executable, "-m", "stream_app", *words], start_new_session=True) as running:
+        trials, waited = out / "trials.jsonl", time.monotonic()
+        while not trials.exists() or trials.read_bytes().count(b"\n") < 5:
+            assert running.poll() is None
+            assert time.monotonic() - waited < PATIENCE_SECONDS
+            time.sleep(0.005)
+        os.killpg(running.pid, signal.SIGKILL)
+    kept = trials.read_bytes()
+    kept = kept[: kept.rindex(b"\n") + 1]
+    trials.write_bytes(kept + b'{"trial":"torn')
+    assert evaluated(capsys, out, "--only", "compare", "--data", "glucose", "--jobs", "2") == whole
+    assert trials.read_bytes().startswith(kept)
+    lines = sorted(trials.read_bytes().splitlines())
+    assert lines == sorted((tmp_path / "whole" / "trials.jsonl").read_bytes().splitlines())
+    assert len(set(lines)) == len(lines)
+
+
+def test_what_changed_runs_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing runs twice; more seeds run the new ones; other steps, epsilons or code reuse nothing."""
+
+    def trials(*words: str) -> int:
+        evaluated(capsys, tmp_path, "--only", "compare", "--data", "glucose", *words)
+        return (tmp_path / "trials.jsonl").read_bytes().count(b"\n")
+
+    settings = 2 * 7 * 2 + 1  # methods, shares, epsilons, and the guess
+    assert trials() == trials() == 2 * settings
+    assert trials("--seeds", "3") == 3 * settings
+    assert trials("--steps", "39") == 5 * settings
+    monkeypatch.setattr(store, "code_digest", lambda: "other code")
+    assert trials() == 7 * settings
+
+
+def test_a_file_with_a_mapping(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CSV as `replay` takes it; values that are not valid and series without a policy are left out."""
+    rows = [f"{nth * 60_000},home-{nth % 2},{nth % 7}.5" for nth in range(80)]
+    rows += ["90000000,home-1,broken", "0,other,1.0"]
+    csv, policies = tmp_path / "data.csv", tmp_path / "policies.jsonl"
+    csv.write_text("at,who,kwh\n" + "\n".join(rows) + "\n")
+    policies.write_text(json.dumps(POLICY))
+    mapping = ["--series-column", "who", "--timestamp-column", "at", "--value-columns", "kwh"]
+    found = evaluated(
+        capsys,
+        tmp_path / "out",
+        csv,
+        *mapping,
+        "--policies",
+        policies,
+        "--only",
+        "share",
+        "--compare",
+        "uniform",
+        "skip",
+    )
+    (data,) = found["data"]
+    assert (data["name"], data["series"], data["readings"], data["epsilon"]) == ("home-*", 2, 80, 4.0)
+    rows_found = found["experiments"]["share"]
+    assert {row["share"] for row in rows_found} == {None, 0, 20, 40, 60, 80, 100}
+    nothing = rows_found[0]
+    assert nothing["error"] == pytest.approx(sum(abs(nth % 7 + 0.5 - 5) for nth in range(80)) / 80)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["data.csv"], "--policies: FILE needs one"),
+        (["data.csv", "--policies", "missing.jsonl"], "cannot be read"),
+        (["data.csv", "--policies", "policies.jsonl"], "--timestamp-column"),
+        (["--policies", "policies.jsonl"], "leave it away"),
+        (["--out", "data.csv/below"], "name a folder that can be written"),
+    ],
+)
+def test_unusable_input(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    message: str,
+) -> None:
+    """Exit code 2 with the field and the remedy."""
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("t,v\n1,2\n")
+    Path("policies.jsonl").write_text(json.dumps(POLICY))
+    assert main(["evaluate", *QUICK, *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--compare", "adaptive", "levels"], "no method 'levels'"),
+        (["--epsilon", "0"], "'0' is no budget"),
+        (["--seeds", "0"], "not a whole number above 0"),
+        (["--only", "nothing"], "invalid choice"),
+    ],
+)
+def test_unusable_options(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+    """Refused where they are read, with what there is."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["evaluate", *words])
+    assert message in capsys.readouterr().err

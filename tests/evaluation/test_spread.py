@@ -1,0 +1,43 @@
+"""Intervals against scipy's, and Fieller's against what defines it."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from stream_app.evaluation.spread import Mean, Ratio, student_quantile
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 29, 30, 99, 200])
+def test_quantiles_of_student(freedom: int) -> None:
+    """As scipy has them."""
+    assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
+
+
+def test_intervals_of_means() -> None:
+    """As scipy's t interval; none for a single value."""
+    values = np.random.default_rng(2).normal(3, 2, 30)
+    found = Mean.of(values.tolist())
+    assert (found.low, found.high) == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.95), rel=1e-12)
+    assert Mean.of([4.0]) == (4.0, None, None, 1)
+
+
+def test_bounds_of_ratios() -> None:
+    """At a bound r, a paired t test of upper against r lower has p = 0.05; inside it has more."""
+    generator = np.random.default_rng(3)
+    lower = generator.normal(5, 1, 30)
+    upper = 3 * lower + generator.normal(0, 2, 30)
+    ratio, low, high = Ratio.of(upper.tolist(), lower.tolist())
+    assert ratio is not None
+    assert ratio == pytest.approx(upper.mean() / lower.mean())
+    assert low is not None
+    assert high is not None
+    for bound in (low, high):
+        assert stats.ttest_rel(upper, bound * lower).pvalue == pytest.approx(0.05, rel=1e-9)
+    assert stats.ttest_rel(upper, ratio * lower).pvalue > 0.99
+
+
+def test_ratios_without_bounds() -> None:
+    """A lower mean that may be 0 bounds nothing; one seed tells no spread; nothing is divided by 0."""
+    assert Ratio.of([1.0, 2.0, 3.0], [-1.0, 0.0, 1.5])[1:] == (None, None)
+    assert Ratio.of([6.0], [3.0]) == (2.0, None, None)
+    assert Ratio.of([6.0, 5.0], [0.0, 0.0]) == (None, None, None)

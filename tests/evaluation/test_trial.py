@@ -1,0 +1,127 @@
+"""Trials against the literal way: the worker's decisions, read back from the bytes of releases and ledger."""
+
+import json
+from math import fsum
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stream_app import wire
+from stream_app.configuration import policies_from
+from stream_app.context import Context, Limits
+from stream_app.decision import Decided, InputRecord, decide
+from stream_app.evaluation.dataset import DataSet
+from stream_app.evaluation.error import guess
+from stream_app.evaluation.experiment import METHODS
+from stream_app.evaluation.method import Method
+from stream_app.evaluation.placement import Placement
+from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, key_of, measured
+from stream_app.privacy.fold import Observation
+from stream_app.privacy.loss.correlation import Correlation
+from stream_app.privacy.loss.landmark import landmark_losses
+from stream_app.privacy.raw import Raw
+from stream_app.rows import SeriesRow
+
+VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01}
+EMPTY = DataSet("walks", "m", 2.0, 1_000, VALUE, {})
+
+
+def data(series: int = 2, steps: int = 60) -> DataSet:
+    """Return random walks with gaps between their steps."""
+    generator = np.random.default_rng(7)
+    observations = []
+    for nth in range(series):
+        times = np.sort(generator.choice(2 * steps, steps, replace=False)) * 1_000
+        values = np.clip(5 + generator.normal(0, 0.3, steps).cumsum(), 0, 10)
+        observations += [
+            Observation(f"walk-{nth}", int(at), Raw(float(value))) for at, value in zip(times, values, strict=True)
+        ]
+    return DataSet.of(observations, EMPTY)
+
+
+def literal(found: DataSet, method: str, placement: Placement, seed: int) -> tuple[list[float], list[dict[str, Any]]]:
+    """Return every error and the ledger's release entries, by the path of `replay`."""
+    errors, entries = [], []
+    for name, readings in found.series.items():
+        marks = [readings[place].timestamp_ms for place in placement.of(name, len(readings), seed)]
+        named = Method.named(method)
+        document = {
+            "series": name,
+            "epsilon": found.epsilon,
+            "protection": {"level": "landmark", "landmarks": marks, "step": found.step_ms},
+            "scheme": {"name": named.scheme, **({"accept_risk": True} if named.scheme == "skip" else {})},
+            "filter": named.filter,
+            "value": found.value,
+        }
+        policies = policies_from([("test", document)], Limits())
+        context, rows = Context(key_of(seed), policies, Limits()), dict[str, SeriesRow]()
+        for reading in readings:
+            event = {"series": name, "timestamp": reading.timestamp_ms, "value": reading.value}
+            decided = decide(context, rows.get, InputRecord("t", 0, 0, 0, None, wire.dump(event)))
+            assert isinstance(decided, Decided)
+            assert decided.release is not None
+            rows[name] = decided.row
+            release = json.loads(decided.release.value)
+            value = release.get("value", guess(policies[0].policy.kind))
+            assert isinstance(reading.value, float)
+            errors.append(abs(reading.value - value))
+            entries += [json.loads(entry.value) for entry in decided.entries]
+    return errors, [entry for entry in entries if entry["entry"] == "release"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("share", [0, 30, 100])
+def test_errors_are_those_of_the_releases(method: str, share: int) -> None:
+    """The mean over all steps of all series, withheld ones guessed, with the shares of decisions beside it."""
+    found, placement = data(), Placement(share)
+    errors, entries = literal(found, method, placement, 3)
+    measures = measured(ErrorOf("walks", method, 2.0, placement), found, 3)
+    decisions = [entry["decision"] for entry in entries]
+    assert measures == {
+        "error": fsum(errors) / len(errors),
+        "perturbed": decisions.count("perturbed") / len(errors),
+        "withheld": decisions.count("withheld") / len(errors),
+    }
+
+
+def test_nothing_is_the_middle() -> None:
+    """The error without any release."""
+    found = data()
+    distances = [abs(reading.value - 5.0) for readings in found.series.values() for reading in readings]  # type: ignore[operator]
+    measures = measured(ErrorOf("walks", NOTHING, 2.0, Placement(0)), found, 0)
+    assert measures["error"] == pytest.approx(fsum(distances) / len(distances))
+
+
+def test_losses_are_of_the_ledgers_spends() -> None:
+    """Of the entries' budgets and the drawn landmarks, for who knows the strength."""
+    found, placement = data(1), Placement(20, "bimodal")
+    (readings,) = found.series.values()
+    _, entries = literal(found, "adaptive", placement, 5)
+    spends = [entry.get("epsilon_nano", 0) / 10**9 for entry in entries]
+    adversary = Correlation.of_strength(LOSS_STATES, 0.8).adversary()
+    estimates = landmark_losses(adversary, spends, placement.of("walk-0", len(readings), 5))
+    measures = measured(LossOf("walks", "adaptive", 2.0, placement, 0.8), found, 5)
+    assert measures == {
+        "estimate": max(estimates),
+        "mean_estimate": pytest.approx(fsum(estimates) / len(estimates)),
+        "timestamp": max(adversary.temporal_loss(spends).total),
+        "sum": fsum(spends),
+    }
+
+
+def test_seeds_differ_and_repeat() -> None:
+    """A trial is a function of its seed."""
+    setting = ErrorOf("walks", "adaptive", 2.0, Placement(20))
+    found = [measured(setting, data(), seed)["error"] for seed in (0, 1, 0)]
+    assert found[0] == found[2] != found[1]
+
+
+def test_data_sets_keep_the_first_reading_of_a_step() -> None:
+    """Sorted by time, cut to the first steps; no raw value shows in what is printed."""
+    readings = [(2_500, 7.25), (900, 1.0), (2_000, 3.0), (100, 2.0)]
+    found = DataSet.of([Observation("a", at, Raw(value)) for at, value in readings], EMPTY)
+    assert [tuple(reading) for reading in found.series["a"]] == [(100, 2.0), (2_000, 3.0)]
+    assert len(found.first(1)) == 1
+    assert "3.0" not in repr(found.series["a"]) + repr(found)
+    assert found.digest() != found.first(1).digest()
