@@ -1,27 +1,24 @@
-"""Trials against the literal way: the worker's decisions, read back from the bytes of releases and ledger."""
+"""Trials against the literal way: what `replay` decides, read back from the files of releases and ledger."""
 
 import json
 from math import fsum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stream_app import wire
-from stream_app.configuration import policies_from
-from stream_app.context import Context, Limits
-from stream_app.decision import Decided, InputRecord, decide
+from stream_app.cli import main
 from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.error import guess
 from stream_app.evaluation.experiment import METHODS
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
 from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, key_of, measured
+from stream_app.keyfile import write_private
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.loss.correlation import Correlation
 from stream_app.privacy.loss.landmark import landmark_losses
 from stream_app.privacy.raw import Raw
-from stream_app.rows import SeriesRow
 
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01}
 EMPTY = DataSet("walks", "m", 2.0, 1_000, VALUE, {})
@@ -40,42 +37,49 @@ def data(series: int = 2, steps: int = 60) -> DataSet:
     return DataSet.of(observations, EMPTY)
 
 
-def literal(found: DataSet, method: str, placement: Placement, seed: int) -> tuple[list[float], list[dict[str, Any]]]:
-    """Return every error and the ledger's release entries, by the path of `replay`."""
-    errors, entries = [], []
+def literal(
+    folder: Path, found: DataSet, method: str, placement: Placement, seed: int
+) -> tuple[list[float], list[dict[str, Any]]]:
+    """Return every error and the ledger's release entries, by what `replay` writes under the seed's key."""
+    policies, events = [], []
+    named = Method.named(method)
     for name, readings in found.series.items():
         marks = [readings[place].timestamp_ms for place in placement.of(name, len(readings), seed)]
-        named = Method.named(method)
-        document = {
-            "series": name,
-            "epsilon": found.epsilon,
-            "protection": {"level": "landmark", "landmarks": marks, "step": found.step_ms},
-            "scheme": {"name": named.scheme, **({"accept_risk": True} if named.scheme == "skip" else {})},
-            "filter": named.filter,
-            "value": found.value,
-        }
-        policies = policies_from([("test", document)], Limits())
-        context, rows = Context(key_of(seed), policies, Limits()), dict[str, SeriesRow]()
-        for reading in readings:
-            event = {"series": name, "timestamp": reading.timestamp_ms, "value": reading.value}
-            decided = decide(context, rows.get, InputRecord("t", 0, 0, 0, None, wire.dump(event)))
-            assert isinstance(decided, Decided)
-            assert decided.release is not None
-            rows[name] = decided.row
-            release = json.loads(decided.release.value)
-            value = release.get("value", guess(policies[0].policy.kind))
-            assert isinstance(reading.value, float)
-            errors.append(abs(reading.value - value))
-            entries += [json.loads(entry.value) for entry in decided.entries]
+        policies.append(
+            {
+                "series": name,
+                "epsilon": found.epsilon,
+                "protection": {"level": "landmark", "landmarks": marks, "step": found.step_ms},
+                "scheme": {"name": named.scheme, **({"accept_risk": True} if named.scheme == "skip" else {})},
+                "filter": named.filter,
+                "value": found.value,
+            }
+        )
+        events += [{"series": name, "timestamp": each.timestamp_ms, "value": each.value} for each in readings]
+    for file, records in (("policies", policies), ("events", events)):
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    keys = key_of(seed)
+    key = {"format": 1, "fingerprint": keys.fingerprint, "epoch": 0, "secret": keys.secret.hex()}
+    write_private(folder / "seed.key", json.dumps(key).encode())
+    words = [folder / "events.jsonl", "--policies", folder / "policies.jsonl", "--key", folder / "seed.key"]
+    assert main(["replay", *map(str, words), "--out", str(folder)]) == 0
+    releases, entries = (
+        [json.loads(line) for line in (folder / f"{file}.jsonl").read_text().splitlines()]
+        for file in ("releases", "ledger")
+    )
+    middle = (found.value["lower"] + found.value["upper"]) / 2
+    errors = [
+        abs(event["value"] - release.get("value", middle)) for event, release in zip(events, releases, strict=True)
+    ]
     return errors, [entry for entry in entries if entry["entry"] == "release"]
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("share", [0, 30, 100])
-def test_errors_are_those_of_the_releases(method: str, share: int) -> None:
+def test_errors_are_those_of_the_releases(tmp_path: Path, method: str, share: int) -> None:
     """The mean over all steps of all series, withheld ones guessed, with the shares of decisions beside it."""
     found, placement = data(), Placement(share)
-    errors, entries = literal(found, method, placement, 3)
+    errors, entries = literal(tmp_path, found, method, placement, 3)
     measures = measured(ErrorOf("walks", method, 2.0, placement), found, 3)
     decisions = [entry["decision"] for entry in entries]
     assert measures == {
@@ -93,11 +97,11 @@ def test_nothing_is_the_middle() -> None:
     assert measures["error"] == pytest.approx(fsum(distances) / len(distances))
 
 
-def test_losses_are_of_the_ledgers_spends() -> None:
+def test_losses_are_of_the_ledgers_spends(tmp_path: Path) -> None:
     """Of the entries' budgets and the drawn landmarks, for who knows the strength."""
     found, placement = data(1), Placement(20, "bimodal")
     (readings,) = found.series.values()
-    _, entries = literal(found, "adaptive", placement, 5)
+    _, entries = literal(tmp_path, found, "adaptive", placement, 5)
     spends = [entry.get("epsilon_nano", 0) / 10**9 for entry in entries]
     adversary = Correlation.of_strength(LOSS_STATES, 0.8).adversary()
     estimates = landmark_losses(adversary, spends, placement.of("walk-0", len(readings), 5))
