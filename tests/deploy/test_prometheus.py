@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from stream_app import keyfile
+from stream_app.cli import main
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.sending import Event, send_events
@@ -121,6 +122,26 @@ async def test_dashboards_show_a_running_worker(site: Site) -> None:
             waiting = {name: text for name, text in waiting.items() if not answered(site.prometheus_port, text)}
     assert list(waiting) == []
     assert firing(site.prometheus_port) == []
+
+
+def test_top_shows_them(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """`top` sees worker and audit at work: its figures lie between those that the endpoints give before and after."""
+    urls = [f"http://127.0.0.1:{port}" for port in (site.worker_port, site.audit_port)]
+    before = spent(site)
+    assert main(["top", "--json", "--interval", "0.5", "--url", urls[0], "--url", urls[1]]) == 0
+    worker, audit = orjson.loads(capsys.readouterr().out)["instances"]
+    assert 0 < before <= worker["spent_nano"] <= spent(site)
+    assert worker["partitions_running"] == 4
+    assert worker["events"] == sum(worker["decisions"].values()) + sum(worker["rejects"].values())
+    assert {"late", "no-policy"} <= set(worker["rejects"])
+    assert worker["events_per_second"] >= 0
+    assert (audit["kind"], audit["series"], audit["findings"]) == ("audit", 20, {})
+
+
+def spent(site: Site) -> int:
+    """Return what the worker says it spent, in nano-epsilon."""
+    lines = get(site.worker_port, "/metrics")[1].decode().splitlines()
+    return int(float(next(line.split()[1] for line in lines if line.startswith("landmark_spend_nano_epsilon_total "))))
 
 
 def test_metrics_follow_the_conventions(site: Site) -> None:

@@ -1,0 +1,98 @@
+"""One frame of ``top``: a table with a column an instance and a row a figure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from stream_app.cli import printable
+from stream_app.kafka.sight import AuditSight, NoSight, Sight, WorkerSight
+
+NANO = 10**9
+BAD = "bold red"
+
+WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSight], str]], ...] = (
+    ("events", lambda seen: f"{seen.events:,}"),
+    ("events a second", lambda seen: _rate(seen.events_per_second)),
+    ("not decided yet", lambda seen: f"{seen.lag_records:,}"),
+    ("append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
+    ("commit of a batch", lambda seen: "-" if seen.commit_seconds is None else f"{seen.commit_seconds * 1000:.0f} ms"),
+    ("epsilon spent", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
+    ("epsilon a second", lambda seen: _small(seen.spend_nano_per_second)),
+    ("rejects a second", lambda seen: _rate(seen.rejects_per_second)),
+    ("series in memory", lambda seen: f"{seen.cached_series:,}"),
+    ("partitions served", lambda seen: f"{seen.partitions_running}"),
+)
+AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSight], str]], ...] = (
+    ("entries audited", lambda seen: f"{seen.entries:,}"),
+    ("series audited", lambda seen: f"{seen.series:,}"),
+    ("not audited yet", lambda seen: f"{seen.lag_records:,}"),
+    ("not signed yet", lambda seen: f"{seen.unsigned_entries:,}"),
+)
+
+
+def frame(sights: Sequence[Sight]) -> RenderableType:
+    """Return what is shown of all endpoints: workers, audits, and those that cannot be seen."""
+    parts: list[RenderableType] = []
+    workers = [sight for sight in sights if isinstance(sight, WorkerSight)]
+    audits = [sight for sight in sights if isinstance(sight, AuditSight)]
+    if workers:
+        parts.append(_workers(workers))
+    if audits:
+        parts.append(_audits(audits))
+    missing = [sight for sight in sights if isinstance(sight, NoSight)]
+    parts += [Text(printable(f"{sight.url}: {sight.reason}"), style=BAD) for sight in missing]
+    return Group(*parts)
+
+
+def _workers(workers: Sequence[WorkerSight]) -> Table:
+    table = _table("worker", workers)
+    for name, cell in WORKER_ROWS:
+        table.add_row(name, *(cell(seen) for seen in workers))
+    _counts(table, "decided", [seen.decisions for seen in workers])
+    _counts(table, "rejected", [seen.rejects for seen in workers])
+    _counts(table, "partitions stopped", [seen.partitions_stopped for seen in workers], BAD)
+    if any(seen.alarmed_series for seen in workers):
+        table.add_row("series over the alarm", *(f"{seen.alarmed_series:,}" for seen in workers), style=BAD)
+    if any(seen.recovery_remaining for seen in workers):
+        table.add_row("still to read back", *(f"{seen.recovery_remaining:,}" for seen in workers))
+    return table
+
+
+def _audits(audits: Sequence[AuditSight]) -> Table:
+    table = _table("audit", audits)
+    for name, cell in AUDIT_ROWS:
+        table.add_row(name, *(cell(seen) for seen in audits))
+    verdicts = (f"{sum(seen.findings.values()):,}" for seen in audits)
+    table.add_row("findings", *verdicts, style=BAD if any(seen.findings for seen in audits) else None)
+    _counts(table, "found", [seen.findings for seen in audits], BAD)
+    return table
+
+
+def _table(what: str, sights: Sequence[WorkerSight | AuditSight]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(what)
+    for sight in sights:
+        table.add_column(Text(urlsplit(sight.url).netloc), justify="right")
+    return table
+
+
+def _counts(table: Table, what: str, counts: Sequence[Mapping[str, int]], style: str | None = None) -> None:
+    """Add a row for each name that any instance counted, in the order of the first that did."""
+    for name in _names(counts):
+        table.add_row(Text(printable(f"{what}: {name}")), *(f"{each.get(name, 0):,}" for each in counts), style=style)
+
+
+def _names(counts: Iterable[Mapping[str, int]]) -> list[str]:
+    return list(dict.fromkeys(name for each in counts for name in each))
+
+
+def _rate(per_second: float | None) -> str:
+    return "-" if per_second is None else f"{per_second:,.1f}"
+
+
+def _small(nano_per_second: float | None) -> str:
+    return "-" if nano_per_second is None else f"{nano_per_second / NANO:,.6f}"

@@ -1,0 +1,68 @@
+"""One scrape of a metrics endpoint: samples by name, as Prometheus' text format has them."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
+
+
+class ScrapeError(ValueError):
+    """Text that is not in Prometheus' format."""
+
+
+class Sample(NamedTuple):
+    """One value under its labels."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+class Scrape(NamedTuple):
+    """All samples at one moment."""
+
+    seconds: float  # on any steady clock
+    samples: Mapping[str, list[Sample]]
+
+    def holds(self, name: str) -> bool:
+        """Tell whether there is any sample of a name."""
+        return name in self.samples
+
+    def total(self, name: str) -> float:
+        """Return the sum over all labels; 0 where there is none."""
+        return sum(sample.value for sample in self.samples.get(name, ()))
+
+    def largest(self, name: str) -> float:
+        """Return the largest value over all labels; 0 where there is none."""
+        return max((sample.value for sample in self.samples.get(name, ())), default=0.0)
+
+    def by(self, name: str, label: str) -> dict[str, int]:
+        """Return the sums by one label, largest first, without those that are 0."""
+        sums: dict[str, float] = defaultdict(float)
+        for sample in self.samples.get(name, ()):
+            sums[sample.labels.get(label, "")] += sample.value
+        ordered = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
+        return {key: int(value) for key, value in ordered if value}
+
+
+def scrape_of(text: str, seconds: float) -> Scrape:
+    """Return the samples of a text; raises `ScrapeError` for what is none."""
+    samples: dict[str, list[Sample]] = {}
+    try:
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                samples.setdefault(sample.name, []).append(Sample(sample.labels, sample.value))
+    except (ValueError, IndexError, KeyError) as error:
+        raise ScrapeError("not in Prometheus' text format") from error
+    return Scrape(seconds, samples)
+
+
+def per_second(before: Scrape | None, after: Scrape, name: str) -> float | None:
+    """Return by how much a counter grew in a second between two scrapes; None without an earlier one.
+
+    A counter below its earlier value began anew at 0, as Prometheus' `rate` has it.
+    """
+    if before is None or after.seconds <= before.seconds:
+        return None
+    old, new = before.total(name), after.total(name)
+    return (new if new < old else new - old) / (after.seconds - before.seconds)

@@ -1,0 +1,114 @@
+"""``top``: frames of endpoints that really serve, on a real terminal and without one."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.kafka.metrics import AUDIT_TABLE, Metrics
+from stream_app.kafka.serve import Server
+from tests.kafka.test_sight import busy
+from tests.terminal import CONTROL, terminal
+
+
+@contextmanager
+def serving(*measures: Metrics) -> Iterator[list[str]]:
+    """Serve measures as a worker does, on free ports; yield the URLs."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def start(metrics: Metrics) -> Server:
+        server = Server(metrics, lambda: (True, ""), lambda: (True, ""), lambda: None)
+        return await server.start("127.0.0.1", 0)
+
+    servers = [asyncio.run_coroutine_threadsafe(start(metrics), loop).result() for metrics in measures]
+    try:
+        yield [f"http://127.0.0.1:{server.port}" for server in servers]
+    finally:
+        for server in servers:
+            asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def audit() -> Metrics:
+    """Return the measures of an audit that found something."""
+    metrics = Metrics(AUDIT_TABLE)
+    metrics.count("landmark_audit_findings", 2, "share")
+    metrics.set("landmark_audit_entries", 1234)
+    return metrics
+
+
+def test_one_frame(capsys: pytest.CaptureFixture[str]) -> None:
+    """Worker and audit beside one that does not answer: figures as text, without control codes."""
+    with serving(busy(), audit()) as urls:
+        options = [word for url in (*urls, "http://127.0.0.1:9") for word in ("--url", url)]
+        assert main(["top", "--once", "--interval", "0", *options]) == 0
+    output = capsys.readouterr().out
+    assert CONTROL not in output
+    lines = {line.strip().rpartition("  ")[0].strip(): line.split()[-1] for line in output.splitlines() if line.strip()}
+    assert lines["events"] == "100"
+    assert lines["decided: perturbed"] == "80"
+    assert lines["rejected: late"] == "5"
+    assert lines["epsilon spent"] == "2.000000"
+    assert lines["partitions stopped: fenced"] == "1"
+    assert lines["entries audited"] == "1,234"
+    assert lines["found: share"] == "2"
+    assert "http://127.0.0.1:9: does not answer: Connection refused" in output
+
+
+def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    """One object with an instance for each URL, in their order."""
+    with serving(busy(), audit()) as urls:
+        assert main(["top", "--json", "--interval", "0.05", "--url", urls[0], "--url", f"{urls[1]}/metrics"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["instances"]
+    assert (first["kind"], first["events"], first["events_per_second"]) == ("worker", 100, 0.0)
+    assert (second["kind"], second["findings"]) == ("audit", {"share": 2})
+
+
+def test_the_settings_say_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a URL the worker's own settings are asked; one that listens everywhere is asked on loopback."""
+    with serving(busy()) as (url,):
+        config = tmp_path / "settings.toml"
+        config.write_text(f'http_host = "0.0.0.0"\nhttp_port = {url.rpartition(":")[2]}\n')
+        assert main(["top", "--json", "--interval", "0", "--config", str(config)]) == 0
+        assert json.loads(capsys.readouterr().out)["instances"][0]["url"] == url
+        config.write_text("http_port = 0\n")
+        assert main(["top", "--once", "--config", str(config)]) == 2
+    assert "name it with --url" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "127.0.0.1:9464", "http://", "http://a:b", "http://a:1/\x1b[2J"])
+def test_urls_that_name_no_endpoint(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing but HTTP is opened; the error says the form."""
+    assert main(["top", "--once", "--url", url]) == 2
+    error = capsys.readouterr().err
+    assert "names no endpoint; write http://HOST:PORT" in error
+    assert CONTROL not in error
+
+
+def test_nothing_to_see(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and each endpoint's reason."""
+    assert main(["top", "--once", "--interval", "0", "--url", "http://127.0.0.1:9"]) == 2
+    assert "127.0.0.1:9: does not answer" in capsys.readouterr().err
+
+
+def test_a_live_view_on_a_terminal() -> None:
+    """On a terminal it shows frame after frame on a screen of its own, and Ctrl-C ends it well and gives it back."""
+    metrics = busy()
+    with serving(metrics) as (url,):
+        with terminal("top", "--interval", "0.1", "--url", url) as shown:
+            shown.until("100")
+            metrics.count("landmark_events", 23, "0")
+            shown.until("123")
+            shown.type("\x03")
+            assert shown.end() == 0
+        assert "\x1b[?1049h" in shown.text
+        assert shown.text.rindex("\x1b[?1049l") > shown.text.rindex("123")

@@ -1,0 +1,84 @@
+"""What is seen of metrics: sums and rates of a registry that Prometheus' own client made."""
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from stream_app.kafka.metrics import AUDIT_TABLE, Metrics
+from stream_app.kafka.scrape import Scrape, ScrapeError, per_second, scrape_of
+from stream_app.kafka.sight import AuditSight, NoSight, WorkerSight, sight_of
+
+
+def busy() -> Metrics:
+    """Return the measures of a worker that did some work on two partitions."""
+    metrics = Metrics()
+    metrics.count("landmark_events", 70, "0")
+    metrics.count("landmark_events", 30, "1")
+    metrics.count("landmark_decisions", 60, "perturbed", "adaptive")
+    metrics.count("landmark_decisions", 20, "perturbed", "uniform")
+    metrics.count("landmark_decisions", 15, "approximated", "adaptive")
+    metrics.count("landmark_rejects", 5, "late")
+    metrics.count("landmark_spend_nano_epsilon", 2_000_000_000)
+    metrics.set("landmark_event_lag_records", 3, "0")
+    metrics.set("landmark_event_lag_records", 4, "1")
+    metrics.set("landmark_event_lag_seconds", 0.5, "0")
+    metrics.set("landmark_event_lag_seconds", 2.5, "1")
+    metrics.set("landmark_cached_series", 12, "1")
+    metrics.set("landmark_partitions_running", 2)
+    metrics.set("landmark_partitions_stopped", 1, "fenced")
+    metrics.observe("landmark_barrier_seconds", 0.1)
+    return metrics
+
+
+def scraped(metrics: Metrics, seconds: float) -> Scrape:
+    """Return what a scrape brings."""
+    return scrape_of(metrics.text().decode(), seconds)
+
+
+def test_a_worker_at_work() -> None:
+    """Sums over partitions and schemes; rates over the ten seconds in between; the furthest partition's lag."""
+    metrics = busy()
+    first = scraped(metrics, 100.0)
+    alone = sight_of("http://a:1", None, first)
+    assert isinstance(alone, WorkerSight)
+    assert (alone.events, alone.events_per_second, alone.spend_nano_per_second) == (100, None, None)
+    assert (alone.lag_records, alone.lag_seconds, alone.commit_seconds) == (7, 2.5, None)
+    assert list(alone.decisions.items()) == [("perturbed", 80), ("approximated", 15)]
+    metrics.count("landmark_events", 50, "1")
+    metrics.count("landmark_spend_nano_epsilon", 40)
+    metrics.count("landmark_rejects", 20, "early")
+    metrics.observe("landmark_barrier_seconds", 0.2)
+    metrics.observe("landmark_barrier_seconds", 0.4)
+    seen = sight_of("http://a:1", first, scraped(metrics, 110.0))
+    assert isinstance(seen, WorkerSight)
+    assert (seen.events, seen.events_per_second) == (150, 5.0)
+    assert (seen.spent_nano, seen.spend_nano_per_second) == (2_000_000_040, 4.0)
+    assert (list(seen.rejects.items()), seen.rejects_per_second) == ([("early", 20), ("late", 5)], 2.0)
+    assert seen.commit_seconds == pytest.approx(0.3)
+    assert (seen.partitions_running, seen.partitions_stopped, seen.cached_series) == (2, {"fenced": 1}, 12)
+
+
+def test_a_worker_that_was_restarted() -> None:
+    """Counters that fell began anew: their rate is what they counted since, never below 0."""
+    before, after = scraped(busy(), 0.0), Metrics()
+    after.count("landmark_events", 8, "0")
+    assert per_second(before, scraped(after, 2.0), "landmark_events_total") == 4.0
+    assert per_second(before, scraped(after, 0.0), "landmark_events_total") is None
+
+
+def test_an_audit_that_follows() -> None:
+    """Findings by code, and how far it is."""
+    metrics = Metrics(AUDIT_TABLE)
+    metrics.count("landmark_audit_findings", 2, "share")
+    metrics.set("landmark_audit_entries", 9)
+    metrics.set("landmark_audit_lag_records", 1)
+    seen = sight_of("http://a:1", None, scraped(metrics, 0.0))
+    assert seen == AuditSight("http://a:1", {"share": 2}, entries=9, series=0, unsigned_entries=0, lag_records=1)
+
+
+def test_another_program() -> None:
+    """Metrics of another program, and text that is none."""
+    other = sight_of("http://a:1", None, scrape_of(generate_latest(CollectorRegistry()).decode(), 0.0))
+    assert isinstance(other, NoSight)
+    assert "another program" in other.reason
+    with pytest.raises(ScrapeError):
+        scrape_of("<html>{", 0.0)
