@@ -10,6 +10,7 @@ from stream_app.privacy.fold import elapsed_steps
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.loss.envelope import Envelope
 from stream_app.privacy.loss.fading import faded
+from stream_app.privacy.place import charge_nano
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 from stream_app.rows import SeriesRow, policy_digest
@@ -79,4 +80,4 @@ class Context:
         before, envelope = row.backward_loss or 0.0, self.correlations.get(name)
         if envelope is not None:
             before = faded(envelope, before, elapsed_steps(row.state, timestamp_ms // row.policy.step_ms))
-        return before + spend_nano / NANO
+        return before + (spend_nano + charge_nano(row.policy, row.state, timestamp_ms)) / NANO

@@ -6,6 +6,7 @@ from stream_app import wire
 from stream_app.context import Context
 from stream_app.privacy.entry import CloseEntry, IntrusionEntry, LandmarksEntry, PolicyEntry
 from stream_app.privacy.fold import Stepped
+from stream_app.privacy.place import charge_nano
 from stream_app.privacy.reason import Reason
 from stream_app.privacy.release import Decision
 from stream_app.privacy.state import NEVER, State
@@ -134,7 +135,7 @@ def released(context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...
         (*adopted, message) if adopted else (message,),
         Message(key, value, step_ms),
         entry.decision,
-        entry.spend_nano,
+        entry.spend_nano + charge_nano(policy, row.state, step_ms),
     )
 
 

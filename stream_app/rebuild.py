@@ -9,6 +9,7 @@ from typing import Any
 from stream_app import wire
 from stream_app.context import Context
 from stream_app.privacy import fold
+from stream_app.privacy.place import place, spent, unspent
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
@@ -102,15 +103,15 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
 def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> State:
     policy, state = row.policy, row.state
     index = found["timestamp"] // policy.step_ms
-    at = fold.place(policy, state, index)
+    at = place(policy, state, index)
     if found["decision"] != "perturbed":
-        return fold.advance(policy, state, index, at, state.guard, None, 0).state
+        return fold.advance(policy, state, index, at, unspent(policy, state, index), None, 0).state
     release = releases.get(found["release"])
     if release is None:
         raise RebuildError(row.series, found["sequence"], "has no release with its hash; releases must not expire")
     published: Any = wire.load(release)
     spend_nano = found["epsilon_nano"]
-    guard = state.guard.spend(landmark=at[0], spend_nano=spend_nano)
+    guard = spent(policy, state, index, at, spend_nano)
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
     measurement = policy.kind.read(published["measurement"])

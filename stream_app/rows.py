@@ -16,14 +16,15 @@ from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.open_steps import OpenSteps
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.raw import ReleasedCells
-from stream_app.privacy.state import State
+from stream_app.privacy.state import NO_WINDOW, State
+from stream_app.privacy.window import Window
 
 DIGEST_BYTES = 16
 
 
 ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
 _STATE_FIELDS = 20
-"""Of a stored row; after them stand the backward loss and the open steps, where a series has them."""
+"""Of a stored row; after them stand the backward loss, the open steps and the window, where a series has them."""
 
 
 @final
@@ -136,7 +137,7 @@ def _loss(fields: Any) -> float | None:
 
 
 def _open_steps(fields: Any) -> OpenSteps | None:
-    if len(fields) <= _STATE_FIELDS + 1:
+    if len(fields) <= _STATE_FIELDS + 1 or fields[_STATE_FIELDS + 1] is None:
         return None
     first, offsets = fields[_STATE_FIELDS + 1]
     return OpenSteps(first, tuple(offsets))
@@ -178,6 +179,8 @@ def _dump_state(row: SeriesRow) -> bytes:
     more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
     if row.open_steps is not None:
         more = (row.backward_loss, row.open_steps)
+    if state.window != NO_WINDOW:
+        more = (row.backward_loss, row.open_steps, *state.window)
     return wire.dump(
         (
             row.sequence,
@@ -225,4 +228,12 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
         ReleasedCells(tuple(estimate)),
         tuple(level),
         closed,
+        _window(fields[_STATE_FIELDS + 2 :]),
     )
+
+
+def _window(fields: list[Any]) -> Window:
+    if not fields:
+        return NO_WINDOW
+    opens, spent_end, reach, spends = fields
+    return Window(opens, spent_end, reach, tuple((step, spend) for step, spend in spends))

@@ -10,6 +10,7 @@ from stream_app.audit.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, WITHH
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.landmarks import FOREVER, MOST_INTERVALS, NOWHERE, ORDINARY, Interval, LandmarkSet, Stretch
 from stream_app.audit.terms import Terms
+from stream_app.audit.window import Window
 
 Findings = list[Finding]
 
@@ -31,6 +32,7 @@ class Books:
     tosses: bool = False  # whether the scheme may approximate though it has a share: never before its second release
     sure: bool = True  # False after missing or unknown entries, until the figures fit again
     stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
+    window: Window | None = None  # w-event level only
 
     def look(self, step: int) -> Stretch:
         """Move `stretch` to `step` and return it; its `base` counts the unused spare, too."""
@@ -50,6 +52,12 @@ class Books:
         """Tell whether `step` is a landmark, and R before it: landmarks at or after it with the unused spare."""
         stretch = self.look(step)
         return stretch.landmark, stretch.left(step)
+
+    def due(self, step: int, left: int, *, landmark: bool) -> int:
+        """Return what the scheme proposes at `step`, which has its place as `standing` tells it."""
+        if self.window is None:
+            return self.terms.share(self.spent_nano, self.peak_nano, left, landmark)
+        return self.window.due(self.terms.scheme, step if self.first_step is None else self.first_step, step)
 
     @property
     def next_step(self) -> int:
@@ -72,14 +80,23 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     left_after = left - landmark if left > 0 else 0
     if entry.budget_nano != terms.budget_nano:
         _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
+    window = books.window
     if books.sure:
-        _decision(findings, books, entry, terms.share(books.spent_nano, books.peak_nano, left, landmark))
+        _decision(findings, books, entry, books.due(step, left, landmark=landmark))
         spent = books.spent_nano + entry.epsilon_nano if landmark else books.spent_nano
-        peak = books.peak_nano if landmark else max(books.peak_nano, entry.epsilon_nano)
+        loss = entry.epsilon_nano if window is None else window.loss(step, entry.epsilon_nano)
+        peak = books.peak_nano if landmark else max(books.peak_nano, loss)
         _figures(findings, entry, spent, peak, left_after)
     else:
-        books.sure = entry.landmarks_left == left_after
+        books.sure = entry.landmarks_left == left_after and (window is None or window.settled(step))
         books.tosses = terms.tosses
+    _pass(books, entry, step)
+    return landmark, findings
+
+
+def _pass(books: Books, entry: ReleaseEntry, step: int) -> None:
+    """Move the books past a decided step, as its entry claims it."""
+    terms, window = books.terms, books.window
     books.spent_nano = entry.landmark_spent_nano
     books.peak_nano = entry.regular_peak_nano
     if books.first_step is None:
@@ -87,11 +104,12 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     if books.last_step is None or step > books.last_step:
         books.last_step = step
         books.end_ms = (step + 1) * terms.step_ms
+    if window is not None:
+        window.pass_by(step, entry.epsilon_nano)
     if entry.epsilon_nano:
-        if books.source_ms is not None:
+        if books.source_ms is not None or terms.compares:
             books.tosses = terms.tosses
         books.source_ms = entry.timestamp
-    return landmark, findings
 
 
 def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]) -> tuple[int, Findings]:

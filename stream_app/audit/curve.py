@@ -34,6 +34,7 @@ class Curve:
         self.omitted = 0
         self._last = 0
         self._step_ms = 1  # of the policy version in force
+        self._charge_nano = 0  # what the private dissimilarity of an event costs
         self._length_ms = 0  # user level, before its first step: how long all steps are landmarks
         self._end_ms = 0  # of the last decided step
         self._earlier = 0  # how many of the spans are of earlier policy versions
@@ -60,7 +61,7 @@ class Curve:
             (start, min(end, self._end_ms)) for start, end in present if start < self._end_ms
         ]
         self._earlier = len(self.spans_ms)
-        self._length_ms = 0
+        self._length_ms = self._charge_nano = 0
         try:
             terms = read_terms(entry.policy, entry.parameters)
         except TermsError:
@@ -69,6 +70,7 @@ class Curve:
         self.steps_ms.add(terms.step_ms)
         self._step_ms = terms.step_ms
         self._length_ms = terms.length * terms.step_ms
+        self._charge_nano = 0 if terms.frame is None else terms.frame.charge_nano
         for start, end in zip(terms.landmarks.starts, terms.landmarks.ends, strict=True):
             self.spans_ms.append((start * terms.step_ms, end * terms.step_ms))
         self.correlation = terms.correlation or self.correlation
@@ -83,7 +85,9 @@ class Curve:
             self.omitted += 1
         else:
             self.times_ms.append(entry.timestamp)
-            self.spends_nano.append(_fitting(entry.epsilon_nano))
+            # While a version waits it charges nothing, and its peak is 0.
+            charge_nano = self._charge_nano if entry.regular_peak_nano else 0
+            self.spends_nano.append(_fitting(entry.epsilon_nano + charge_nano))
             self.used_nano.append(_fitting(entry.landmark_spent_nano + entry.regular_peak_nano))
             self.budgets_nano.append(_fitting(entry.budget_nano))
             self.landmarks.append(entry.landmark)

@@ -15,7 +15,7 @@ from stream_app.audit.lattice import box_fault, decimal_of, grid_fault
 Members = Mapping[str, Any]
 """An object as JSON holds it."""
 
-LEVELS: Final = ("landmark", "event", "user")
+LEVELS: Final = ("landmark", "event", "user", "w-event")
 
 
 MOST_WINDOW: Final = 10_000
@@ -124,11 +124,14 @@ PROTECTION: Final = {
     "window": or_null(whole(1, MOST_WINDOW)),
 }
 """The members of `protection`."""
+_RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
 SCHEMES: Final[dict[str, dict[str, Member]]] = {
     "uniform": {"name": _ANY},
-    "adaptive": {"name": _ANY, "increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE},
+    "adaptive": {"name": _ANY, **_RATES},
     "skip": {"name": _ANY, "accept_risk": Member(lambda found: found is True, "true", needed=True)},
     "balanced": {"name": _ANY, "regular_share": _SHARE},
+    "bd": {"name": _ANY, **_RATES, "dissimilarity": one_of("released", "private")},
+    "ba": {"name": _ANY, **_RATES, "dissimilarity": one_of("released", "private")},
 }
 """The schemes with their members."""
 KINDS: Final[dict[str, dict[str, Member]]] = {
@@ -182,6 +185,7 @@ def fault_of(parameters: Members) -> str:
         or _protection(parameters["protection"])
         or _scheme(parameters["scheme"], parameters["protection"]["level"])
         or _value(parameters["value"])
+        or _private(parameters)
     )
 
 
@@ -216,9 +220,26 @@ def _scheme(scheme: Members, level: str) -> str:
     name = scheme.get("name")
     if not isinstance(name, str) or name not in SCHEMES:
         return f"scheme.name {name!r} is not known"
-    if level == "user" and name in ("skip", "balanced"):
-        return f"scheme {name!r} has no meaning at level user"
+    meant = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
+    if name not in meant.get(level, ("uniform", "adaptive", "skip", "balanced")):
+        return f"scheme {name!r} has no meaning at level {level}"
     return _members("scheme", scheme, SCHEMES[name])
+
+
+def _private(parameters: Members) -> str:
+    """Return what is wrong with a private dissimilarity; nothing is where there is none."""
+    scheme = parameters["scheme"]
+    if scheme.get("dissimilarity") != "private":
+        return ""
+    if scheme.keys() & _RATES.keys():
+        return "a private dissimilarity has no rate"
+    if parameters["value"]["kind"] not in ("number", "counts"):
+        return "a private dissimilarity compares numbers or counts"
+    if parameters.get("collect") is not None:
+        return "a private dissimilarity does not look at collected counts"
+    if decimal_of(parameters["epsilon"]) * 10**9 < 2 * parameters["protection"]["window"]:
+        return "epsilon is too small for a private dissimilarity at every step of a window"
+    return ""
 
 
 def _value(value: Members) -> str:

@@ -4,6 +4,9 @@ Within a period, for every step t the spends on the landmarks and t together are
 their totals are at most the lifetime bound. A step that becomes a landmark after it was decided is counted at the
 largest spend of any regular step so far, which is at least its own and needs no memory of every step. So the sums are
 upper bounds, equal to the exact ones where no landmark was registered late, and what holds for them holds.
+
+At level w-event, for every window of w steps its spends, and w times what a private dissimilarity costs, are at most
+epsilon, and no window holds spends of two versions. The peak is the largest loss of a window.
 """
 
 from dataclasses import dataclass
@@ -42,6 +45,19 @@ class Guarantee:
         elif epsilon_nano > self.peak_nano:
             self.peak_nano = epsilon_nano
         return self._theorem()
+
+    def lose(self, window_nano: int, early_ms: int) -> str:
+        """Count the window that ends with a release; return the sentence of a broken theorem, or "".
+
+        `early_ms` is when the version may begin to spend, where this release spends before it; else 0.
+        """
+        self.peak_nano = max(self.peak_nano, window_nano)
+        if self.broken or not (early_ms or self.peak_nano > self.budget_nano):
+            return ""
+        self.broken = True
+        if early_ms:
+            return f"spends before {early_ms}: until then windows hold steps that an earlier version spent on"
+        return f"a window loses {self.peak_nano}: more than epsilon, which is {self.budget_nano}"
 
     def register(self, passed: int) -> str:
         """Count `passed` decided steps as landmarks from now on; return the sentence of a broken theorem, or ""."""

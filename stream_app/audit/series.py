@@ -18,6 +18,7 @@ from stream_app.audit.finding import Code, Finding
 from stream_app.audit.guarantee import Guarantee
 from stream_app.audit.reader import spelt
 from stream_app.audit.terms import Terms, TermsError, read_terms
+from stream_app.audit.window import Left, Window
 
 Findings = list[Finding]
 MOST_TERMS: Final = 1_000
@@ -66,18 +67,24 @@ class Series:
     version: int = 0  # of the policy in force
     end_ms: int = 0  # end of the last step decided under the policies before
     closed: bool = False
+    left: Left = field(
+        default_factory=Left
+    )  # what earlier versions leave to windows, as far as a version at level w-event asked
     ready: Books | None = None  # the books, where the next entry may take the short way
 
     def settle(self) -> None:
         """Say whether the next entry may take the short way; to be called after each that took the long one."""
         books = self.books
         plain = books is not None and books.sure and not self.closed and self.chain.old_repeat is None
+        plain = plain and books is not None and books.window is None
         self.ready = books if plain and self.chain.sequence < MAX_SEQUENCE else None
 
     def doubt(self) -> None:
         """Check no figures until they fit again: something is missing, unknown, or out of place."""
         if self.books is not None:
             self.books.sure = False
+            if self.books.window is not None:
+                self.books.window.doubt = None
 
     def account(self, entry: Entry, rules: Rules) -> Findings:
         """Check an entry that follows in the chain against all that came before it; return what is wrong."""
@@ -102,19 +109,28 @@ class Series:
     def _release(self, entry: ReleaseEntry, findings: Findings) -> None:
         books = self._in_force(entry, findings)
         landmark = entry.landmark
+        window = books.window if books is not None else None
         if books is not None:
+            if window is not None:
+                self._window(window, entry, findings)
             landmark, more = account_release(books, entry)
             findings += more
-        if entry.epsilon_nano and self.version:
+        if entry.epsilon_nano and self.version and window is None:
             _theorem(findings, entry, self.guarantee.spend(entry.epsilon_nano, landmark=landmark))
+
+    def _window(self, window: Window, entry: ReleaseEntry, findings: Findings) -> None:
+        """Check the theorem of level w-event at a release, from the spends before it."""
+        early_ms = window.opens_ms if entry.epsilon_nano and entry.timestamp < window.opens_ms else 0
+        loss = window.loss(entry.timestamp // window.frame.step_ms, entry.epsilon_nano)
+        _theorem(findings, entry, self.guarantee.lose(loss, early_ms))
 
     def _policy(self, entry: PolicyEntry, rules: Rules, findings: Findings) -> None:
         if entry.policy <= self.version:
             _add(findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise")
         self.version = entry.policy
-        if self.books is not None:
-            self.end_ms = self.books.end_ms
-        self.books = None
+        before, self.books = self.books, None
+        if before is not None:
+            self.end_ms = before.end_ms
         try:
             terms = rules.terms(entry)
         except TermsError as error:
@@ -131,6 +147,10 @@ class Series:
         if sentence:
             _add(findings, "lifetime", entry, sentence)
         self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)
+        if before is not None:
+            self.left = _left(self.left, before, terms)
+        if terms.frame is not None:
+            self.books.window = Window(terms.frame, terms.frame.opens_ms(self.left))
 
     def _landmarks(self, entry: LandmarksEntry, findings: Findings) -> None:
         books = self._in_force(entry, findings)
@@ -154,6 +174,21 @@ class Series:
             _add(findings, "policy-version", entry, f"names policy {entry.policy}, in force is {self.version}")
         self.doubt()
         return None
+
+
+def _left(left: Left, before: Books, terms: Terms) -> Left:
+    """Return what the versions up to `before` leave to the windows of later ones, `terms` being the next one's.
+
+    Where no version at level w-event came before, nobody counts: after a version that released nothing, the last step
+    that it decided stands for the last one that was spent on.
+    """
+    if before.window is not None:
+        return before.window.leave(left)
+    if terms.frame is None and not left.end_ms:
+        return left
+    if before.source_ms is not None:
+        return Left(before.source_ms + before.terms.step_ms, left.reach_ms)
+    return left if left.end_ms else Left(before.end_ms)
 
 
 def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:

@@ -13,10 +13,11 @@ from stream_app.audit.domains import fault_of
 from stream_app.audit.landmarks import LandmarkSet
 from stream_app.audit.lattice import decimal_of, grid_of
 from stream_app.audit.share import MILLION, Share, share_of, user
+from stream_app.audit.window import Frame
 
 NANO: Final = 10**9
 
-Level = Literal["landmark", "event", "user"]
+Level = Literal["landmark", "event", "user", "w-event"]
 
 
 class TermsError(ValueError):
@@ -34,9 +35,11 @@ class Terms:
     landmarks: LandmarkSet  # at the start of the period; numbers of steps
     spare: int
     length: int  # steps; user level only, else 0
+    frame: Frame | None  # of the windows; w-event level only
     scheme: str
-    share: Share  # what the scheme proposes
-    tosses: bool  # whether the scheme may ever approximate though it has a share: Adaptive whose rate can fall below 1
+    share: Share  # what the scheme proposes; w-event level: see window.py
+    tosses: bool  # whether the scheme may ever approximate though it has a share
+    compares: bool  # by a private dissimilarity, from its second release on; else by a rate that can fall below 1
     spelling: str  # the version and the budget as every release entry spells them
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon
     value: Mapping[str, Any]  # the `value` parameters, for the releases
@@ -63,15 +66,28 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         landmarks=LandmarkSet().joined(sorted(_steps_of(span, step) for span in protection.get("landmarks", []))),
         spare=protection.get("spare", 0),
         length=protection["length"] if level == "user" else 0,
+        frame=_frame(protection, scheme, budget) if level == "w-event" else None,
         scheme=name,
         share=user(budget) if level == "user" else share_of(name, budget, regular),
-        tosses=name == "adaptive" and _falls(scheme),
+        tosses=name in ("adaptive", "bd", "ba") and (_is_private(scheme) or _falls(scheme)),
+        compares=_is_private(scheme),
         spelling=f'"policy":{version},"budget_nano":{budget}',
         scale_nano=_scale(value) * NANO,
         value=value,
         filtered=(parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none",
         correlation=parameters.get("correlation"),
     )
+
+
+def _is_private(scheme: Mapping[str, Any]) -> bool:
+    return scheme.get("dissimilarity") == "private"
+
+
+def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int) -> Frame:
+    """Return the windows of a policy: with private dissimilarities half of the budget is theirs."""
+    steps: int = protection["window"]
+    charge = budget // (2 * steps) if _is_private(scheme) else 0
+    return Frame(steps, protection.get("step", 1), budget - steps * charge, charge)
 
 
 def _steps_of(span: int | list[int], step_ms: int) -> tuple[int, int]:

@@ -5,22 +5,25 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 """
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, assert_never, final
+from typing import Final, NamedTuple, final
 
+from stream_app.privacy.dissimilarity import differs
 from stream_app.privacy.entry import CloseEntry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
-from stream_app.privacy.noise import closing_stream, coin_stream, noise_stream
-from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel, WindowLevel
+from stream_app.privacy.noise import closing_stream, coin_stream, dissimilarity_stream, noise_stream
+from stream_app.privacy.place import Place, place, proposal, spent, unspent, window_after
+from stream_app.privacy.policy import LandmarkLevel, Policy
 from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.release import Approximated, Decision, Perturbed, Release, Withheld
-from stream_app.privacy.scheme import Adaptive, propose, propose_user
-from stream_app.privacy.state import NEVER, State, new_period
+from stream_app.privacy.scheme import sampling_of
+from stream_app.privacy.state import NEVER, NO_WINDOW, State, new_period
+from stream_app.privacy.window import WindowLevel
 
 
 @final
@@ -75,32 +78,6 @@ class Closed(NamedTuple):
     entry: CloseEntry
 
 
-Place = tuple[bool, int]
-"""A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""
-
-
-def place(policy: Policy, state: State, index: int) -> Place:
-    """Return what step ``index`` is under the policy."""
-    match policy.protection:
-        case LandmarkLevel():
-            return index in state.landmarks, state.landmarks.count_from(index) + state.spare_left
-        case EventLevel() | WindowLevel():
-            return False, 0
-        case UserLevel(length):
-            decided = index - state.first_step if state.first_step != NEVER else 0
-            return True, max(0, length - decided)
-        case _:
-            assert_never(policy.protection)
-
-
-def proposal(policy: Policy, guard: Guard, at: Place) -> int:
-    """Return what the policy would spend at a step, in nano-epsilon."""
-    landmark, left = at
-    if isinstance(policy.protection, UserLevel):
-        return propose_user(guard, left)
-    return propose(policy.scheme, guard, left, landmark=landmark)
-
-
 def step(keys: KeyRing, policy: Policy, state: State, observation: Observation) -> Stepped | Refused:
     """Decide one observation: publish a measurement, repeat an earlier release, or withhold.
 
@@ -136,16 +113,21 @@ def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)
     """
     start_ms = index * policy.step_ms
     at = place(policy, state, index)
-    spend_nano = proposal(policy, state.guard, at)
+    spend_nano = proposal(policy, state, index, at)
     # PRIVACY: budget, landmarks and rate come from releases and public facts, the coin from key, series and step:
-    # whether this event is published depends on no raw value.
-    if spend_nano and state.rate_nano < NANO and isinstance(policy.scheme, Adaptive):
+    # whether this event is published depends on no raw value, but through a private dissimilarity that is paid for.
+    if spend_nano and state.rate_nano < NANO:
         coin = coin_stream(secret, epoch, policy, series, start_ms)
         if not happens_rational(coin, state.rate_nano, NANO):
             spend_nano = 0
-    guard = state.guard.spend(landmark=at[0], spend_nano=spend_nano) if spend_nano else None
+    level = policy.protection
+    if spend_nano and isinstance(level, WindowLevel) and level.charge_nano and state.released:
+        draw = dissimilarity_stream(secret, epoch, policy, series, start_ms, level, cells, state.estimate)
+        if not differs(draw, level, cells, state.estimate, spend_nano):
+            spend_nano = 0
+    guard = spent(policy, state, index, at, spend_nano) if spend_nano else None
     if guard is None:
-        return advance(policy, state, index, at, state.guard, None, 0)
+        return advance(policy, state, index, at, unspent(policy, state, index), None, 0)
     if seed is None:
         noise = noise_stream(secret, epoch, policy, series, start_ms, spend_nano, cells)
     else:
@@ -178,7 +160,7 @@ def advance(
     """
     start_ms = index * policy.step_ms
     kind, filtered = policy.kind, policy.filter == "level"
-    level = state.level
+    level, window = state.level, state.window
     release: Release
     decision: Decision = "perturbed"
     if fresh is None:
@@ -196,6 +178,8 @@ def advance(
         if filtered:
             level, estimate = measured(kind, level, fresh, spend_nano, elapsed_steps(state, index))
         estimate = kind.clamp(estimate)
+        if isinstance(policy.protection, WindowLevel):
+            window = window.after(policy.protection, index, spend_nano)
         release = Perturbed(start_ms, estimate, fresh, spend_nano)
     moved = State(
         guard,
@@ -214,6 +198,7 @@ def advance(
         estimate,
         level,
         state.closed,
+        window,
     )
     landmark, left = at
     if landmark and left:
@@ -230,9 +215,10 @@ def elapsed_steps(state: State, index: int) -> int:
 
 def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
     """Return the sampling rate after a publication, from this measurement and the one before it."""
-    if state.source_ms == NEVER or not isinstance(policy.scheme, Adaptive):
+    sampling = sampling_of(policy.scheme)
+    if state.source_ms == NEVER or sampling is None:
         return state.rate_nano
-    return policy.scheme.next_rate(state.rate_nano, still=policy.kind.still(state.measurement, fresh, spend_nano))
+    return sampling.next_rate(state.rate_nano, still=policy.kind.still(state.measurement, fresh, spend_nano))
 
 
 def adopt(policy: Policy, before: Policy | None, state: State | None, lifetime_nano: int | None) -> Adopted | Refused:
@@ -247,7 +233,10 @@ def adopt(policy: Policy, before: Policy | None, state: State | None, lifetime_n
     if state is not None and policy.landmarks.count_before(-(-state.decided_end_ms // policy.step_ms)):
         return Refused("invalid-policy")
     first_nano = state.first_budget_nano if state else policy.epsilon_nano
-    fresh = new_period(state, policy.epsilon_nano, policy.landmarks, policy.spare, first_budget_nano=first_nano)
+    window = window_after(policy, before, state) if before and state else NO_WINDOW
+    fresh = new_period(
+        state, policy.epsilon_nano, policy.landmarks, policy.spare, first_budget_nano=first_nano, window=window
+    )
     if fresh.prior_nano + policy.epsilon_nano > (first_nano if lifetime_nano is None else lifetime_nano):
         return Refused("budget-cap")
     return Adopted(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters))

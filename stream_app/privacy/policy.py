@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from stream_app.privacy.collect import SENSITIVITY, Collect, collect_faults, collect_of
 from stream_app.privacy.kind_form import KindFault, kind_of
-from stream_app.privacy.kinds import Counts, Kind
+from stream_app.privacy.kinds import Counts, Kind, Number
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet, aligned
 from stream_app.privacy.parameters import (
     AdaptiveForm,
@@ -38,10 +38,10 @@ from stream_app.privacy.scheme import (
     Skip,
     Uniform,
 )
+from stream_app.privacy.window import WindowLevel
 
 LATER = {
     "dummies": "dummy landmarks are not offered by this version",
-    "w-event": "level w-event is not offered by this version; use landmark, event or user",
 }
 
 
@@ -65,18 +65,7 @@ class UserLevel:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class WindowLevel:
-    """Any ``steps`` steps in a row (w-event).
-
-    ``charge_nano`` is e1, what the private dissimilarity of each event costs; ``spendable_nano`` is P = E - w*e1.
-    """
-
-    steps: int
-    spendable_nano: int
-    charge_nano: int
-
-
+WindowForm = BudgetDistributionForm | BudgetAbsorptionForm
 Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
 SCHEMES: dict[str, tuple[str, ...]] = {
     "landmark": ("uniform", "adaptive", "skip", "balanced"),
@@ -134,9 +123,6 @@ class Policy:
 def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
     """Return the policy of a record's parameters; raises `PolicyError` with every fault."""
     later = [Fault(member, LATER[member]) for member in ("dummies",) if member in parameters]
-    protection = parameters.get("protection")
-    if isinstance(protection, Mapping) and protection.get("level") == "w-event":
-        later.append(Fault("protection.level", LATER["w-event"]))
     if later:
         raise PolicyError(tuple(later))
     try:
@@ -159,7 +145,7 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
         version=version,
         epsilon_nano=epsilon_nano,
         step_ms=form.protection.step,
-        protection=_protection(form, epsilon_nano),
+        protection=_protection(form, epsilon_nano, kind),
         scheme=_scheme(form),
         filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
         kind=kind,
@@ -209,27 +195,27 @@ def _scheme_faults(form: ParametersForm) -> list[Fault]:
     if scheme.name not in SCHEMES[level]:
         known = ", ".join(SCHEMES[level])
         faults.append(Fault("scheme.name", f"level {level} does not know {scheme.name}; its schemes are {known}"))
-    if isinstance(scheme, BudgetDistributionForm | BudgetAbsorptionForm) and scheme.dissimilarity == "private":
+    if isinstance(scheme, WindowForm) and scheme.dissimilarity == "private":
         faults += _dissimilarity_faults(form, scheme)
     return faults
 
 
-def _dissimilarity_faults(
-    form: ParametersForm, scheme: BudgetDistributionForm | BudgetAbsorptionForm
-) -> Iterator[Fault]:
+def _dissimilarity_faults(form: ParametersForm, scheme: WindowForm) -> Iterator[Fault]:
     for member in sorted(scheme.model_fields_set & {"increase", "decrease", "minimum"}):
         message = "moves the rate of dissimilarity released; with private there is no rate, remove it"
         yield Fault(f"scheme.{member}", message)
     if not isinstance(form.value, NumberForm | CountsForm):
         message = f"private compares numbers or counts, not {form.value.kind}; use released"
         yield Fault("scheme.dissimilarity", message)
+    if form.collect is not None:
+        yield Fault("scheme.dissimilarity", "collected counts are read where they are published alone; use released")
     window = form.protection.window
     if window is not None and nano(form.epsilon) < 2 * window:
         message = f"private needs a nano-epsilon for each of 2 * window = {2 * window} shares; raise it or use released"
         yield Fault("epsilon", message)
 
 
-def _protection(form: ParametersForm, epsilon_nano: int) -> Protection:
+def _protection(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protection:
     protection = form.protection
     match protection.level:
         case "landmark":
@@ -240,11 +226,11 @@ def _protection(form: ParametersForm, epsilon_nano: int) -> Protection:
             return UserLevel(protection.length or 0)
         case "w-event":
             steps = protection.window or 0
-            private = isinstance(form.scheme, BudgetDistributionForm | BudgetAbsorptionForm) and (
-                form.scheme.dissimilarity == "private"
-            )
-            charge_nano = epsilon_nano // (2 * steps) if private else 0
-            return WindowLevel(steps, epsilon_nano - steps * charge_nano, charge_nano)
+            private = isinstance(form.scheme, WindowForm) and form.scheme.dissimilarity == "private"
+            if private and isinstance(kind, Number | Counts):
+                charge_nano = epsilon_nano // (2 * steps)
+                return WindowLevel(steps, epsilon_nano - steps * charge_nano, charge_nano, kind.sensitivity)
+            return WindowLevel(steps, epsilon_nano)
         case _:
             assert_never(protection.level)
 
@@ -268,5 +254,5 @@ def _scheme(form: ParametersForm) -> Scheme:
             assert_never(scheme)
 
 
-def _sampling(form: AdaptiveForm | BudgetDistributionForm | BudgetAbsorptionForm) -> Adaptive:
+def _sampling(form: AdaptiveForm | WindowForm) -> Adaptive:
     return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))

@@ -2,13 +2,15 @@
 
 E = budget, S = spent on landmarks, M = largest regular spend, R = landmarks at or after the present step, spare
 included; all integers, ``//`` rounds down. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022
-(Uniform, Adaptive, Skip); Balanced is this project's.
+(Uniform, Adaptive, Skip); Kellaris et al., Differentially private event sequences over infinite streams, VLDB 2014
+(Uniform, BD and BA over windows); Balanced is this project's.
 """
 
 from typing import Literal, NamedTuple, assert_never
 
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.rational import NANO
+from stream_app.privacy.window import Window, WindowLevel
 
 SchemeName = Literal["uniform", "adaptive", "skip", "balanced", "bd", "ba"]
 MILLION = 10**6
@@ -96,3 +98,35 @@ def propose(scheme: Scheme, guard: Guard, landmarks_left: int, *, landmark: bool
 def propose_user(guard: Guard, steps_left: int) -> int:
     """Return the proposed spend at user level: an equal share of what is left for every step left, then nothing."""
     return (guard.budget_nano - guard.landmark_spent_nano) // steps_left if steps_left > 0 else 0
+
+
+def propose_window(scheme: Scheme, level: WindowLevel, window: Window, first_step: int, step: int) -> int:
+    """Return the proposed spend at level w-event (Kellaris et al. 2014, algorithms 1 to 3, in whole numbers).
+
+    ``first_step`` is the first decided step of the period. 0 proposes to publish nothing new.
+    """
+    unit = level.spendable_nano // level.steps
+    match scheme:
+        case Uniform():
+            return unit
+        case BudgetDistribution():
+            return (level.spendable_nano - window.spent_nano(level, step)) // 2
+        case BudgetAbsorption():
+            if not unit:
+                return 0
+            paid = first_step - 1  # the last step whose unit is gone: absorbed, or given back by a nullified step
+            if window.spends:
+                published, spend_nano = window.spends[-1]
+                paid = published + spend_nano // unit - 1
+            return unit * min(max(0, step - paid), level.steps)
+        case Adaptive() | Skip() | Balanced():
+            return 0  # they know no windows
+        case _:
+            assert_never(scheme)
+
+
+def sampling_of(scheme: Scheme) -> Adaptive | None:
+    """Return the rule of a scheme's sampling rate, or None: its rate stays 1."""
+    if isinstance(scheme, Adaptive):
+        return scheme
+    return scheme.sampling if isinstance(scheme, BudgetDistribution | BudgetAbsorption) else None

@@ -7,9 +7,12 @@ from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import LevelState
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import ReleasedCells
+from stream_app.privacy.window import Window
 
 NEVER = -1
 """A step or a timestamp that has not come yet."""
+NO_WINDOW = Window()
+"""Of a series that no version at level w-event has ruled yet."""
 
 
 STATE_FIELDS = (
@@ -29,6 +32,7 @@ STATE_FIELDS = (
     "estimate",
     "level",
     "closed",
+    "window",
 )
 
 
@@ -56,6 +60,7 @@ class State:
         estimate: ReleasedCells,
         level: LevelState,
         closed: bool,  # noqa: FBT001
+        window: Window,
     ) -> None:
         """Hold a state; times and steps that have not come are `NEVER`."""
         self.guard: Final = guard
@@ -76,6 +81,7 @@ class State:
         self.estimate: Final = estimate  # published with it
         self.level: Final = level
         self.closed: Final = closed
+        self.window: Final = window  # `NO_WINDOW` until a version at level w-event rules
 
     def replaced(
         self,
@@ -104,6 +110,7 @@ class State:
             estimate=self.estimate,
             level=self.level,
             closed=self.closed if closed is None else closed,
+            window=self.window,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -119,7 +126,13 @@ class State:
 
 
 def new_period(
-    before: State | None, budget_nano: int, landmarks: LandmarkSet, spare: int, *, first_budget_nano: int
+    before: State | None,
+    budget_nano: int,
+    landmarks: LandmarkSet,
+    spare: int,
+    *,
+    first_budget_nano: int,
+    window: Window = NO_WINDOW,
 ) -> State:
     """Return the state at the start of a period: rate 1, nothing released, nothing spent."""
     return State(
@@ -139,4 +152,5 @@ def new_period(
         estimate=ReleasedCells(()),
         level=(),
         closed=False,
+        window=window,
     )

@@ -29,21 +29,43 @@ PROTECTIONS: list[dict[str, Any]] = [
     {"level": "landmark", "landmarks": [3500, [6000, 8001]], "step": 1000, "spare": 2},
     {"level": "event", "landmarks": [], "step": 7, "spare": 0, "length": None},
     {"level": "user", "length": 4},
+    {"level": "w-event", "window": 4, "length": None},
 ]
 SCHEMES: list[dict[str, Any]] = [
     {"name": "uniform"},
     {"name": "adaptive", "increase": 0.5, "decrease": 1, "minimum": 0},
     {"name": "skip", "accept_risk": True},
     {"name": "balanced", "regular_share": 0.3},
+    {"name": "bd", "increase": 0.5, "decrease": 1, "minimum": 0, "dissimilarity": "released"},
+    {"name": "ba", "dissimilarity": "private"},
 ]
-PAIRS = [{("landmark", "adaptive"), ("landmark", "skip"), ("event", "balanced"), ("user", "uniform")}]
+MEANT = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
+PAIRS = [
+    {("landmark", "adaptive"), ("landmark", "skip"), ("event", "balanced"), ("user", "uniform")}
+    | {("w-event", "bd"), ("w-event", "ba")}
+]
 PAIRS += [{("event", "uniform")}] * (len(VALUES) - 1)
 """The levels and schemes beside each kind; every one of them beside the first."""
 LIMITS = (
     *(0, 1, 2, 4, 5, 85, 180, 4096, 10**6, 10**9, 20_100_000, 2**50, 2**53 - 1, LAST_TIMESTAMP_MS, 2**63, 2**64 - 1),
     *(1e-9, 1e-3, 0.1, 0.5, 1.0, 19.8, 85.0, 180.0, 1e6, 20_100_000.0, 1e14, 1e15, 1e100, 1e-100, 1e308, 5e-324),
 )
-TEXTS = ("", "x", "in", "reject", "none", "level", "skip", "uniform", "user", "event", "landmark", "counts", "ü" * 200)
+TEXTS = (
+    "",
+    "x",
+    "in",
+    "reject",
+    "none",
+    "level",
+    "skip",
+    "uniform",
+    "user",
+    "event",
+    "private",
+    "landmark",
+    "counts",
+    "ü" * 200,
+)
 ODD: list[Any] = [
     *(sign * limit for limit in LIMITS for sign in (1, -1) if sign * limit >= -(2**63)),
     *(nextafter(limit, way) for limit in LIMITS for way in (inf, -inf)),
@@ -92,10 +114,11 @@ def agreed(parameters: dict[str, Any]) -> bool:
 
 
 def test_every_true_policy() -> None:
-    """All are taken, but for the schemes that have no meaning at level user; with an unknown member none is."""
+    """All are taken, but for the schemes that have no meaning at their level; with an unknown member none is."""
     for policy in true_policies():
-        sensible = policy["protection"]["level"] != "user" or policy["scheme"]["name"] in ("uniform", "adaptive")
-        assert agreed(policy) is sensible
+        name, kind = policy["scheme"]["name"], policy["value"]["kind"]
+        sensible = name in MEANT.get(policy["protection"]["level"], ("uniform", "adaptive", "skip", "balanced"))
+        assert agreed(policy) is (sensible and (name != "ba" or kind in ("number", "counts")))
         for name in ("protection", "scheme", "value"):
             assert not agreed(policy | {name: policy[name] | {"unknown": 1}})
         assert not agreed(policy | {"dummies": {}})

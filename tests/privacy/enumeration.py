@@ -10,8 +10,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 from stream_app.privacy import fold
-from stream_app.privacy.fold import Place
 from stream_app.privacy.guard import Guard
+from stream_app.privacy.place import Place, place, proposal
 from stream_app.privacy.policy import LandmarkLevel, Policy, UserLevel, policy_of
 from stream_app.privacy.raw import ReleasedCells
 from stream_app.privacy.reason import Refused
@@ -23,8 +23,8 @@ ZERO = ReleasedCells((0,))
 class Rules(NamedTuple):
     """What a search drives; the defaults are the program's, a broken variant replaces one of them."""
 
-    proposals: Callable[[Policy, Guard, Place], Iterable[int]] = lambda policy, guard, at: (
-        fold.proposal(policy, guard, at),
+    proposals: Callable[[Policy, State, int, Place], Iterable[int]] = lambda policy, state, step, at: (
+        proposal(policy, state, step, at),
     )
     spend: Callable[[Guard, bool, int], Guard | None] = lambda guard, landmark, spend_nano: guard.spend(
         landmark=landmark, spend_nano=spend_nano
@@ -185,11 +185,11 @@ class Search:
         state, books = node
         policy, guard = self.policy, state.guard
         yield node
-        at = fold.place(policy, state, step)
+        at = place(policy, state, step)
         approximated = fold.advance(policy, state, step, at, guard, None, 0)
         self._count_left(approximated, books, step)
         yield Node(approximated.state, books)
-        for spend_nano in self.rules.proposals(policy, guard, at):
+        for spend_nano in self.rules.proposals(policy, state, step, at):
             if spend_nano <= 0:
                 continue
             spent = self.rules.spend(guard, at[0], spend_nano)

@@ -4,11 +4,14 @@ import pytest
 
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import EventLevel, LandmarkLevel, PolicyError, UserLevel, policy_of
-from stream_app.privacy.scheme import Adaptive, Balanced, Skip, Uniform
-from tests.run import CATEGORY, COUNTS, LOCATION, NUMBER, UNIFORM
+from stream_app.privacy.scheme import Adaptive, Balanced, BudgetAbsorption, BudgetDistribution, Skip, Uniform
+from stream_app.privacy.window import WindowLevel
+from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, LOCATION, NUMBER, SKIP, UNIFORM
 
 LANDMARK: dict[str, object] = {"level": "landmark"}
 BOUNDS: dict[str, object] = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
+WINDOW: dict[str, object] = {"level": "w-event", "window": 3}
+PRIVATE: dict[str, object] = {"name": "ba", "dissimilarity": "private"}
 GOOD: dict[str, object] = {"epsilon": 1.0, "protection": LANDMARK, "scheme": UNIFORM, "value": NUMBER}
 
 
@@ -41,7 +44,7 @@ def faults(**members: object) -> set[str]:
         ({"protection": {"level": "event", "landmarks": [5]}}, "protection"),
         ({"scheme": {"name": "skip"}}, "scheme.accept_risk"),
         ({"scheme": {"name": "skip", "accept_risk": False}}, "scheme.accept_risk"),
-        ({"scheme": {"name": "ba"}}, "scheme"),
+        ({"scheme": {"name": "bc"}}, "scheme"),
         ({"scheme": {"name": "adaptive", "minimum": 1.1}}, "scheme.adaptive.minimum"),
         ({"scheme": {"name": "balanced"}, "protection": {"level": "user", "length": 5}}, "scheme.name"),
         ({"filter": "kalman"}, "filter"),
@@ -68,7 +71,26 @@ def faults(**members: object) -> set[str]:
         ({"value": {**LOCATION, "invalid": {"latitude": 1}}}, "value.invalid"),
         ({"dummies": {}}, "dummies"),
         ({"collect": {}}, "collect"),
-        ({"protection": {"level": "w-event", "window": 3}}, "protection.level"),
+        ({"protection": {"level": "w-event"}}, "protection.window"),
+        ({"protection": {"level": "w-event", "window": 0}}, "protection.window"),
+        ({"protection": {"level": "w-event", "window": 10_001}}, "protection.window"),
+        ({"protection": {"level": "w-event", "window": 3, "landmarks": [5]}}, "protection"),
+        ({"protection": {"level": "w-event", "window": 3, "spare": 1}}, "protection"),
+        ({"protection": {"level": "w-event", "window": 3, "length": 9}}, "protection.length"),
+        ({"protection": {**LANDMARK, "window": 3}}, "protection.window"),
+        *(({"protection": WINDOW, "scheme": scheme}, "scheme.name") for scheme in (ADAPTIVE, SKIP, BALANCED)),
+        *(
+            ({"protection": level, "scheme": {"name": name}}, "scheme.name")
+            for level in (LANDMARK, {"level": "event"}, {"level": "user", "length": 5})
+            for name in ("bd", "ba")
+        ),
+        ({"protection": WINDOW, "scheme": {**UNIFORM, "dissimilarity": "released"}}, "scheme.uniform.dissimilarity"),
+        ({"protection": WINDOW, "scheme": {"name": "bd", "dissimilarity": "raw"}}, "scheme.bd.dissimilarity"),
+        ({"protection": WINDOW, "scheme": {"name": "ba", "minimum": 1.1}}, "scheme.ba.minimum"),
+        ({"protection": WINDOW, "scheme": {**PRIVATE, "minimum": 0.1}}, "scheme.minimum"),
+        ({"protection": WINDOW, "scheme": PRIVATE, "value": CATEGORY}, "scheme.dissimilarity"),
+        ({"protection": WINDOW, "scheme": PRIVATE, "value": LOCATION}, "scheme.dissimilarity"),
+        ({"protection": WINDOW, "scheme": PRIVATE, "epsilon": 5e-9}, "epsilon"),
     ],
 )
 def test_what_is_refused(members: dict[str, object], member: str) -> None:
@@ -116,6 +138,20 @@ def test_levels() -> None:
     assert policy_of({**GOOD, "protection": protection}, 1).protection == LandmarkLevel(LandmarkSet(((2, 5),)), 4)
     assert policy_of({**GOOD, "protection": {"level": "event"}}, 1).protection == EventLevel()
     assert policy_of({**GOOD, "protection": {"level": "user", "length": 9}}, 1).protection == UserLevel(9)
+
+
+def test_level_w_event() -> None:
+    """P is epsilon without the charges of w private dissimilarities; with released ones it is all of it."""
+    made = policy_of({**GOOD, "epsilon": 1.3e-8, "protection": WINDOW, "scheme": PRIVATE}, 1)
+    assert made.protection == WindowLevel(steps=3, spendable_nano=7, charge_nano=2, sensitivity=10_000)
+    assert made.scheme == BudgetAbsorption(sampling=None)
+    made = policy_of({**GOOD, "protection": WINDOW, "scheme": {"name": "bd", "increase": 0.25}}, 1)
+    assert made.protection == WindowLevel(steps=3, spendable_nano=10**9)
+    assert made.scheme == BudgetDistribution(Adaptive(25 * 10**7, 5 * 10**8, 10**8))
+    assert made.filter == "none"
+    assert policy_of({**GOOD, "protection": WINDOW}, 1).protection == WindowLevel(3, 10**9)
+    smallest = {**GOOD, "epsilon": 6e-9, "protection": WINDOW, "scheme": PRIVATE, "value": COUNTS}
+    assert policy_of(smallest, 1).protection == WindowLevel(3, 3, 1, 2)
 
 
 def test_rates_and_shares_are_read_as_decimals() -> None:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from stream_app.privacy import fold
-from stream_app.privacy.fold import Place
 from stream_app.privacy.guard import Guard
+from stream_app.privacy.place import Place, proposal
 from stream_app.privacy.policy import Policy
+from stream_app.privacy.state import State
 from tests.privacy.enumeration import Rules, Search, policy_under, search
 
 UNIFORM: dict[str, object] = {"name": "uniform"}
@@ -46,15 +46,16 @@ def test_event_and_user_level(level: dict[str, object], epsilon_nano: int, schem
     """At event level no single step exceeds the budget, at user level not the sum of all."""
     found = Search(Rules(), [policy_under(scheme, epsilon_nano, level)], 6).run()
     assert (found.violations, found.refusals) == (0, 0)
-    rules = Rules(proposals=lambda policy, guard, at: [fold.proposal(policy, guard, at) + 1], spend=_trusting)
+    rules = Rules(proposals=lambda policy, state, step, at: [proposal(policy, state, step, at) + 1], spend=_trusting)
     assert Search(rules, [policy_under(scheme, epsilon_nano, level)], 6).run().violations > 0
 
 
-def _any(policy: Policy, guard: Guard, at: Place) -> Iterable[int]:
+def _any(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
     """Propose every spend, so that the guard stands alone."""
-    assert policy.epsilon_nano == guard.budget_nano
+    assert policy.epsilon_nano == state.guard.budget_nano
+    assert step > state.last_step
     assert at[1] >= 0
-    return range(1, guard.budget_nano + 1)
+    return range(1, policy.epsilon_nano + 1)
 
 
 def test_the_guard_alone_keeps_the_theorem() -> None:
@@ -77,11 +78,11 @@ def test_schemes_alone_keep_the_theorem() -> None:
         assert search(Rules(spend=_trusting), scheme, 7, steps=5, spares=(0,)).violations == 0
 
 
-def _without_min(policy: Policy, guard: Guard, at: Place) -> Iterable[int]:
+def _without_min(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
     """Propose Uniform's shares without the `min`: R landmarks need not fit beside M."""
-    assert policy.epsilon_nano == guard.budget_nano
+    assert step > state.last_step
     landmark, left = at
-    budget = guard.budget_nano - guard.landmark_spent_nano
+    budget = policy.epsilon_nano - state.guard.landmark_spent_nano
     share = budget // (left + 1) if left else 0
     return (share if landmark else budget - left * share,)
 

@@ -24,7 +24,7 @@ MIX_UPS = {
     "raw cells are compared": "def f(k: Kind, cells: RawCells, r: ReleasedCells) -> bool: return k.still(r, cells, 1)",
     "raw cells are kept": (
         "def f(s: State, cells: RawCells) -> State:"
-        " return State(s.guard, s.landmarks, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, cells, s.estimate, s.level, False)"
+        " return State(s.guard, s.landmarks, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, cells, s.estimate, s.level, False, s.window)"
     ),
     "raw cells are a release": "def f(c: RawCells, r: ReleasedCells) -> object: return Perturbed(0, r, c, 1)",
     "raw cells are a measurement": (

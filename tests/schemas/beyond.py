@@ -155,6 +155,13 @@ def _coarse_lattice(given: Sent) -> bool:
     return any(math.floor(high * cells) <= math.ceil(low * cells) for (low, high), cells in points)
 
 
+def _thin_shares(given: Sent) -> bool:
+    if given.record != "policy" or given.document["scheme"].get("dissimilarity") != "private":
+        return False
+    window: int = given.document["protection"].get("window") or 0
+    return _exact(given.document["epsilon"]) * 10**9 < 2 * window
+
+
 def _strange_substitute(given: Sent) -> bool:
     counts, category = _value(given, "counts"), _value(given, "category")
     if counts and isinstance(counts.get("invalid"), dict):
@@ -264,5 +271,16 @@ RULES = (
         "schemas do not look members up in other members",
         _strange_substitute,
         _policy({"kind": "counts", "keys": ["walk"], "invalid": {"ride": 1}}),
+    ),
+    Rule(
+        "a private dissimilarity at each step of a window costs a nano-epsilon or more",
+        "schemas do not compute",
+        _thin_shares,
+        sent(
+            "policy",
+            _policy(_NUMBER).document
+            | {"epsilon": 1e-8, "protection": {"level": "w-event", "window": 6}}
+            | {"scheme": {"name": "bd", "dissimilarity": "private"}},
+        ),
     ),
 )

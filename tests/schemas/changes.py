@@ -18,13 +18,15 @@ ANYTHING: tuple[Any, ...] = (
 NAMES = {
     "type": ("observation", "policy", "landmarks", "close", "contribution"),
     "level": ("landmark", "event", "user", "w-event"),
-    "name": ("uniform", "adaptive", "skip", "balanced", "bd"),
+    "name": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
     "kind": ("number", "counts", "location", "category"),
     "filter": ("none", "level"),
 }
 """Words that mean something, under the member where they do."""
 ADDED: dict[str, tuple[Any, ...]] = {
     "length": (1, None),
+    "window": (1, None),
+    "dissimilarity": ("private", "released"),
     "landmarks": ([], [5]),
     "spare": (0, 3),
     "accept_risk": (True, False),

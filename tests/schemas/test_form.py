@@ -143,8 +143,8 @@ def test_examples_of_every_sort() -> None:
             name = str(path[-1]) if path else ""
             if name in {"level", "name", "kind", "decision", "entry"}:
                 found.setdefault(f"{example.record}.{name}", set()).add(at(document, path))
-    assert found["policy.level"] == {"landmark", "event", "user"}
-    assert found["policy.name"] == {"uniform", "adaptive", "skip", "balanced"}
+    assert found["policy.level"] == {"landmark", "event", "user", "w-event"}
+    assert found["policy.name"] == {"uniform", "adaptive", "skip", "balanced", "bd", "ba"}
     assert found["policy.kind"] == {"number", "counts", "location", "category"}
     assert found["release.decision"] == found["ledger-entry.decision"] == {"perturbed", "approximated", "withheld"}
     assert found["ledger-entry.entry"] == {"policy", "landmarks", "release", "close"}

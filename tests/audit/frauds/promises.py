@@ -109,8 +109,8 @@ def unknown_terms(true: Written) -> Iterator[Forged]:
     """A policy with a member or a value that this audit cannot account for."""
     for part, member, value in (
         (None, "discount", 1),
-        ("protection", "level", "w-event"),
-        ("protection", "window", 9),
+        ("protection", "level", "week"),
+        ("protection", "windows", 9),
         ("protection", "step", 0),
         ("scheme", "name", "generous"),
         ("value", "kind", "letter"),

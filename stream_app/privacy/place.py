@@ -1,0 +1,80 @@
+"""A step's place in its period: what it is under the policy, what is proposed for it and what may be spent on it."""
+
+from typing import assert_never
+
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel
+from stream_app.privacy.scheme import propose, propose_user, propose_window
+from stream_app.privacy.state import NEVER, NO_WINDOW, State
+from stream_app.privacy.window import Window, WindowLevel
+
+Place = tuple[bool, int]
+"""A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""
+
+
+def place(policy: Policy, state: State, index: int) -> Place:
+    """Return what step ``index`` is under the policy."""
+    match policy.protection:
+        case LandmarkLevel():
+            return index in state.landmarks, state.landmarks.count_from(index) + state.spare_left
+        case EventLevel() | WindowLevel():
+            return False, 0
+        case UserLevel(length):
+            decided = index - state.first_step if state.first_step != NEVER else 0
+            return True, max(0, length - decided)
+        case _:
+            assert_never(policy.protection)
+
+
+def proposal(policy: Policy, state: State, index: int, at: Place) -> int:
+    """Return what the policy would spend at a step, in nano-epsilon."""
+    landmark, left = at
+    level = policy.protection
+    if isinstance(level, UserLevel):
+        return propose_user(state.guard, left)
+    if isinstance(level, WindowLevel):
+        if index * policy.step_ms < state.window.opens_ms:
+            return 0
+        first_step = state.first_step if state.first_step != NEVER else index
+        return propose_window(policy.scheme, level, state.window, first_step, index)
+    return propose(policy.scheme, state.guard, left, landmark=landmark)
+
+
+def spent(policy: Policy, state: State, index: int, at: Place, spend_nano: int) -> Guard | None:
+    """Return the guard after a step that is published for so much, or None: refused."""
+    level = policy.protection
+    if isinstance(level, WindowLevel):
+        return state.window.spend(state.guard, level, index * policy.step_ms, index, spend_nano)
+    return state.guard.spend(landmark=at[0], spend_nano=spend_nano)
+
+
+def unspent(policy: Policy, state: State, index: int) -> Guard:
+    """Return the guard after a step that is not published: what its private dissimilarity cost stands in it."""
+    level = policy.protection
+    if isinstance(level, WindowLevel) and level.charge_nano:
+        return state.window.charge(state.guard, level, index * policy.step_ms, index)
+    return state.guard
+
+
+def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
+    """Return what deciding a step costs besides its spend: e1 where a private dissimilarity is paid for."""
+    level = policy.protection
+    return level.charge_nano if isinstance(level, WindowLevel) and start_ms >= state.window.opens_ms else 0
+
+
+def window_after(policy: Policy, before: Policy, state: State) -> Window:
+    """Return the window that a version begins with, after the state in which the version before it ends."""
+    level = before.protection
+    window = state.window
+    if isinstance(level, WindowLevel):
+        spent_ms = state.source_ms
+        if level.charge_nano and state.guard.used_nano:
+            spent_ms = state.decided_ms  # since the first charge every event was charged
+        if spent_ms != NEVER:
+            window = window.closed(spent_ms + before.step_ms, spent_ms + level.steps * before.step_ms)
+    elif isinstance(policy.protection, WindowLevel) or window != NO_WINDOW:
+        if state.released:
+            window = window.closed(state.source_ms + before.step_ms, 0)
+        elif window == NO_WINDOW:  # the versions before it kept no count of their spends: the careful side
+            window = window.closed(state.decided_end_ms, 0)
+    return window.opened(policy.protection, policy.step_ms) if isinstance(policy.protection, WindowLevel) else window
