@@ -76,21 +76,32 @@ def spans(draw: st.DrawFn, step: int) -> list[int | list[int]]:
 
 @st.composite
 def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
-    """Return a policy record at level landmark, event or user."""
+    """Return a policy record at level landmark, event, user or w-event."""
     step = draw(st.sampled_from((1, 7, 1000, DAY_MS)))
-    level = draw(st.sampled_from(("landmark",) * 4 + ("event", "user")))
+    level = draw(st.sampled_from(("landmark",) * 4 + ("event", "user", "w-event", "w-event")))
     protection: dict[str, Any] = {"level": level, "step": step}
     if level == "landmark":
         protection |= {"landmarks": draw(spans(step)), "spare": draw(st.integers(0, 4))}
     if level == "user":
         protection["length"] = draw(st.integers(1, HORIZON))
+    record = {"type": "policy", "series": series, "version": version, "epsilon": draw(epsilons), "value": draw(values)}
+    if level == "w-event":
+        protection["window"] = draw(st.sampled_from((1, 2, 3, 5, 12)))
+        return record | {"protection": protection, "scheme": draw(st.sampled_from(window_schemes(record, protection)))}
     schemes = [{"name": "uniform"}, {"name": "adaptive"}, {"name": "adaptive", "decrease": 0.9, "minimum": 0.0}]
     if level != "user":
         share = draw(st.sampled_from((0, 0.123456789, 0.5, 1)))
         schemes += [{"name": "skip", "accept_risk": True}, {"name": "balanced", "regular_share": share}]
-    record = {"type": "policy", "series": series, "version": version, "epsilon": draw(epsilons)}
-    record |= {"protection": protection, "scheme": draw(st.sampled_from(schemes)), "value": draw(values)}
-    return record
+    return record | {"protection": protection, "scheme": draw(st.sampled_from(schemes))}
+
+
+def window_schemes(record: dict[str, Any], protection: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the schemes of level w-event; private dissimilarities where the rest of the policy allows them."""
+    rates: tuple[dict[str, Any], ...] = ({}, {"decrease": 0.9, "minimum": 0.0})
+    schemes = [{"name": "uniform"}, *({"name": name} | rate for name in ("bd", "ba") for rate in rates)]
+    if record["value"]["kind"] in {"number", "counts"} and record["epsilon"] * 1e9 > 2 * protection["window"]:
+        schemes += [{"name": name, "dissimilarity": "private"} for name in ("bd", "ba")] * 2
+    return schemes
 
 
 @st.composite

@@ -58,13 +58,20 @@ def test_any_changed_byte_is_found(history: History, data: st.DataObject) -> Non
 
 
 def assert_theorem(ledger: list[bytes]) -> None:
-    """For every period, every step t, at every moment: the spends on the final landmarks and t are at most epsilon."""
+    """For every period, every step t, at every moment: the spends on the final landmarks and t are at most epsilon.
+
+    At level w-event: those of the window that ends with t (tests/privacy/test_window.py counts charges, too).
+    """
     for period in periods(ledger).values():
         step, budget = period["step"], period["budget"]
         landmarks = {each for start, end in period["landmarks"] for each in range(start // step, -(-end // step))}
         spent: dict[int, int] = {}
         for timestamp, epsilon_nano in period["spends"]:
             spent[timestamp // step] = epsilon_nano
+            if period["level"] == "w-event":
+                last = timestamp // step
+                assert sum(spent.get(at, 0) for at in range(last - period["window"] + 1, last + 1)) <= budget
+                continue
             protected = spent if period["level"] == "user" else landmarks
             on_landmarks = sum(epsilon for at, epsilon in spent.items() if at in protected)
             for at, epsilon in spent.items():
@@ -81,6 +88,7 @@ def periods(ledger: list[bytes]) -> dict[tuple[str, int], dict[str, Any]]:
             spans = protection.get("landmarks", [])
             period["landmarks"] = [span if isinstance(span, list) else [span, span + 1] for span in spans]
             period["level"], period["step"] = protection["level"], protection["step"]
+            period["window"] = protection.get("window")
             period["budget"] = int(Decimal(repr(entry["parameters"]["epsilon"])) * 10**9)
         elif entry["entry"] == "landmarks":
             period["landmarks"] += entry["add"]
