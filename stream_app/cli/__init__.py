@@ -27,6 +27,7 @@ COMMANDS = {
     "explain": "why a step was decided as it was, from the ledger",
     "loss": "temporal privacy loss of given matrices and budgets",
     "correlate": "transition matrices from data, or of a given strength",
+    "plan": "what a policy will cost under each scheme, before any data",
     "recover": "rebuild lost state rows from ledger and releases",
     "keys": "make, list and erase noise keys, make and export signing keys",
     "check": "check the configuration or a policy file",

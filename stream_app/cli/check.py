@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from stream_app import keyfile, wire
+from stream_app import keyfile
+from stream_app.cli.policyfile import documents_in, problems_of
 from stream_app.configuration import context_of
 from stream_app.keyfile import KeyFileError
 from stream_app.privacy.key import KeyRing
-from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.settings import InvalidSettingsError, Problem, Settings
 from stream_app.signing import SigningKey
 
@@ -73,40 +73,8 @@ def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
 
 def _policies(file: Path) -> tuple[list[Problem], dict[str, Any]]:
     try:
-        content = file.read_bytes()
+        documents = documents_in(file)
     except OSError as error:
         return [Problem(str(file), f"cannot be read ({error.strerror})")], {}
-    try:
-        documents = [(str(file), wire.load(content))]
-    except ValueError:
-        lines = enumerate(content.splitlines(), start=1)
-        documents = [(f"{file}:{number}", _document(line)) for number, line in lines if line.strip()]
-    problems = [problem for place, document in documents for problem in _policy(place, document)]
+    problems = [problem for place, document in documents for problem in problems_of(place, document)]
     return problems, {"policies": len(documents)}
-
-
-def _document(line: bytes) -> object:
-    try:
-        return wire.load(line)
-    except ValueError:
-        return None
-
-
-def _policy(place: str, document: object) -> list[Problem]:
-    if not isinstance(document, dict):
-        return [Problem(place, "is no JSON object: write one policy record a line")]
-    problems = []
-    series, version, kind = document.get("series"), document.get("version", 1), document.get("type", "policy")
-    if kind != "policy":
-        problems.append(Problem(f"{place}.type", 'is not "policy"'))
-    if not isinstance(series, str) or not series:
-        problems.append(Problem(f"{place}.series", "names no series (or glob, for a default policy)"))
-    if type(version) is not int or version < 1:
-        problems.append(Problem(f"{place}.version", "is no integer from 1 on"))
-        version = 1
-    parameters = {name: value for name, value in document.items() if name not in ("type", "series", "version")}
-    try:
-        policy_of(parameters, version)
-    except PolicyError as error:
-        problems += [Problem(f"{place}.{fault.member}", fault.message) for fault in error.faults]
-    return problems

@@ -5,7 +5,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.progress import Progress
@@ -13,6 +12,7 @@ from rich.progress import Progress
 from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
+from stream_app.cli.moment import milliseconds_of
 from stream_app.configuration import context_of
 from stream_app.context import Context
 from stream_app.kafka.rehearsal import Rehearsed, rehearse
@@ -25,7 +25,6 @@ from stream_app.settings import InvalidSettingsError, Settings
 HELP = "destroy the keys of old epochs for ever, once nothing in Kafka needs them"
 LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
 """No event lies in a later one, however short epochs are; whole numbers above it are timestamps."""
-_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,11 +103,10 @@ def _epoch_ms(arguments: argparse.Namespace, settings: Settings | None) -> int:
 
 def _epoch(text: str, epoch_ms: int) -> int:
     """Return the first epoch to keep."""
-    if text.isascii() and text.isdigit():
-        number = int(text)
-        epoch = number if number <= LAST_EPOCH else number // epoch_ms
-    else:
-        epoch = _milliseconds(text) // epoch_ms
+    number = milliseconds_of(text)
+    if number is None:
+        raise UsageError(f"--before {text}: neither an epoch's number nor a time such as 2026-01-31T00:00Z")
+    epoch = number if text.isdigit() and number <= LAST_EPOCH else number // epoch_ms
     now = int(time.time() * 1000) // epoch_ms
     if not 0 <= epoch <= now:
         raise UsageError(
@@ -116,17 +114,6 @@ def _epoch(text: str, epoch_ms: int) -> int:
             f"rejected for good. Name 0 to {now}"
         )
     return epoch
-
-
-def _milliseconds(text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--before {text}: neither an epoch's number nor a time such as 2026-01-31T00:00Z") from None
-    if moment.tzinfo is None:
-        raise UsageError(f"--before {text}: says no offset from UTC; write one, as in 2026-01-31T00:00+01:00")
-    elapsed = moment - _UNIX_EPOCH
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000
 
 
 def _context(settings: Settings, key: ClaimedKey, before: int) -> Context:

@@ -1,0 +1,52 @@
+"""Files of policy records, one JSON document or one a line, as `check` and `plan` read them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stream_app import wire
+from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.settings import Problem
+
+ENVELOPE = ("type", "series", "version")
+
+
+def documents_in(file: Path) -> list[tuple[str, Any]]:
+    """Return what a file holds with the places, None for a line that is no JSON; raises `OSError`."""
+    content = file.read_bytes()
+    try:
+        return [(str(file), wire.load(content))]
+    except ValueError:
+        lines = enumerate(content.splitlines(), start=1)
+        return [(f"{file}:{number}", _document(line)) for number, line in lines if line.strip()]
+
+
+def problems_of(place: str, document: object) -> Iterator[Problem]:
+    """Yield everything that keeps a document from being a policy record."""
+    if not isinstance(document, dict):
+        yield Problem(place, "is no JSON object: write one policy record a line")
+        return
+    series, version, kind = document.get("series"), document.get("version", 1), document.get("type", "policy")
+    if kind != "policy":
+        yield Problem(f"{place}.type", 'is not "policy"')
+    if not isinstance(series, str) or not series:
+        yield Problem(f"{place}.series", "names no series (or glob, for a default policy)")
+    if type(version) is not int or version < 1:
+        yield Problem(f"{place}.version", "is no integer from 1 on")
+        version = 1
+    try:
+        policy_of(parameters_of(document), version)
+    except PolicyError as error:
+        yield from (Problem(f"{place}.{fault.member}", fault.message) for fault in error.faults)
+
+
+def parameters_of(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a policy record."""
+    return {name: value for name, value in document.items() if name not in ENVELOPE}
+
+
+def _document(line: bytes) -> object:
+    try:
+        return wire.load(line)
+    except ValueError:
+        return None

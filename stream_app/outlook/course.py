@@ -1,0 +1,86 @@
+"""A course: what the worker's own decision spends on events that are made up, step after step.
+
+Budgets depend on epsilon, landmarks and scheme, never on values, but for schemes that follow the data: those are run
+at their two ends. So nothing is computed here a second time: each made-up event goes through `decision.decide`, under
+a key that is no secret and a number in the place of the policy's kind, which moves no budget.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from stream_app import wire
+from stream_app.context import Context, DefaultPolicy
+from stream_app.decision import Decided, InputRecord, decide
+from stream_app.outlook.horizon import Horizon
+from stream_app.privacy.key import KeyRing
+from stream_app.privacy.policy import policy_of
+from stream_app.privacy.rational import nano
+from stream_app.rows import SeriesRow
+
+PUBLIC = KeyRing("0" * 16, 0, bytes(32))
+"""No secret: what it draws stands for no value."""
+STAND_IN = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
+_UNNEEDED = frozenset({"value", "filter", "collect", "correlation"})
+"""Members of a policy that move no budget."""
+
+Watch = Callable[[], None]
+"""Told of each event."""
+
+
+class CourseError(ValueError):
+    """An event that the policy would reject; ``reason`` is the code."""
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason as a field."""
+        self.reason = reason
+        super().__init__(f"an event of the horizon would be rejected as {reason}; begin elsewhere (--start)")
+
+
+class Spend(NamedTuple):
+    """What one step costs; 0: nothing is published."""
+
+    landmark: bool
+    spend_nano: int
+
+
+class Course:
+    """A policy over a horizon, of which each series takes a course of its own."""
+
+    def __init__(
+        self, parameters: Mapping[str, object], horizon: Horizon, rate: float | None = None, *, moving: bool = False
+    ) -> None:
+        """Take a policy's ``parameters``, of which `policy_of` takes all.
+
+        With ``rate`` the sampling rate is set to it after every event, for schemes that have one and do not move it.
+        The values stay the same, or jump over the whole range when ``moving``.
+        """
+        stood_in = {name: part for name, part in parameters.items() if name not in _UNNEEDED}
+        policy = policy_of({**stood_in, "value": STAND_IN, "filter": "none"}, 1)
+        self._context = Context(PUBLIC, (DefaultPolicy("*", policy),))
+        self._horizon = horizon
+        self._rate_nano = None if rate is None else nano(rate)
+        self._values = (0, 1) if moving else (0, 0)
+
+    def run(self, series: str, watch: Watch) -> tuple[Spend, ...]:
+        """Return what each event costs; another ``series`` tosses other coins.
+
+        Raises:
+            CourseError: if an event is rejected.
+        """
+        rows: dict[str, SeriesRow] = {}
+        found: list[Spend] = []
+        for number, timestamp in enumerate(self._horizon.timestamps()):
+            event = wire.dump({"series": series, "timestamp": timestamp, "value": self._values[number % 2]})
+            outcome = decide(self._context, rows.get, InputRecord("outlook", 0, number, 0, None, event))
+            if not isinstance(outcome, Decided):
+                raise CourseError(outcome.reason)
+            rows[series] = self._sampled(outcome.row)
+            entry: Any = wire.load(outcome.entries[-1].value)
+            found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0)))
+            watch()
+        return tuple(found)
+
+    def _sampled(self, row: SeriesRow) -> SeriesRow:
+        if self._rate_nano is None:
+            return row
+        return row.replaced(state=row.state.replaced(rate_nano=self._rate_nano))

@@ -1,0 +1,79 @@
+"""Which steps are planned for: an event every so often, from a start on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel, WindowLevel
+
+MOST_EVENTS = 100_000
+USUAL_EVENTS = 100
+"""Where the policy names no end: one more event then costs no other's budget."""
+WINDOWS = 3
+"""As many pass until budgets under w-event come round."""
+
+
+class HorizonError(ValueError):
+    """Options that give no horizon, or one too long to walk; ``option`` names what mends it."""
+
+    def __init__(self, option: str, problem: str) -> None:
+        """Keep the option as a field."""
+        self.option = option
+        super().__init__(f"{option}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """``events`` events, ``every_ms`` apart."""
+
+    start_ms: int
+    every_ms: int
+    events: int
+
+    def timestamps(self) -> Iterator[int]:
+        """Yield the events' timestamps."""
+        yield from (self.start_ms + number * self.every_ms for number in range(self.events))
+
+
+def horizon_of(
+    policy: Policy, *, every_ms: int | None = None, events: int | None = None, start_ms: int | None = None
+) -> Horizon:
+    """Return the policy's own horizon, where the options do not say otherwise: an event at each step.
+
+    Under landmarks it begins one event before the first and ends one after the last.
+
+    Raises:
+        HorizonError: if an option makes no sense, or the horizon has more than `MOST_EVENTS` events.
+    """
+    step_ms = policy.step_ms
+    every_ms = step_ms if every_ms is None else every_ms
+    if every_ms < step_ms:
+        raise HorizonError("--every", f"found {every_ms} ms; one release a step, so at least the step, {step_ms} ms")
+    first_ms, end_ms = _span(policy, every_ms)
+    start_ms = first_ms if start_ms is None else start_ms
+    if events is None:
+        events = max(1, -(-(end_ms - start_ms) // every_ms))
+    if not 1 <= events <= MOST_EVENTS:
+        found = f"found {events:,} events, {every_ms:,} ms apart; plan for 1 to {MOST_EVENTS:,}"
+        raise HorizonError("--steps", f"{found}: say how many, or how far apart they are (--every)")
+    if not 0 <= start_ms <= start_ms + events * every_ms <= LAST_TIMESTAMP_MS:
+        raise HorizonError("--start", "the events reach beyond 1970 .. 9999; begin elsewhere, or plan for fewer")
+    return Horizon(start_ms, every_ms, events)
+
+
+def _span(policy: Policy, every_ms: int) -> tuple[int, int]:
+    """Return the start of the first event and the end of the last."""
+    step_ms, landmarks = policy.step_ms, policy.landmarks
+    match policy.protection:
+        case LandmarkLevel() if landmarks.intervals:
+            first_ms = landmarks.intervals[0][0] * step_ms
+            return max(0, first_ms - every_ms), landmarks.intervals[-1][1] * step_ms + every_ms
+        case LandmarkLevel() | EventLevel():
+            return 0, USUAL_EVENTS * every_ms
+        case UserLevel(length):
+            return 0, length * step_ms
+        case WindowLevel(steps):
+            return 0, WINDOWS * steps * step_ms
+        case _:
+            assert_never(policy.protection)

@@ -1,0 +1,64 @@
+"""The plots of a plan: errors by scheme, losses and spends over the events."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stream_app.audit.canvas import Draw
+from stream_app.audit.plots import LANDMARK_COLOUR, REGULAR_COLOUR, legend_below
+from stream_app.outlook.outlook import Outlook
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BAR = 0.38
+
+
+def errors_of(outlooks: Sequence[Outlook]) -> Draw:
+    """Draw the expected error of landmarks and of regular steps, scheme by scheme."""
+
+    def draw(axes: "Axes") -> None:
+        for shift, name, colour in ((-_BAR / 2, "landmark", LANDMARK_COLOUR), (_BAR / 2, "regular", REGULAR_COLOUR)):
+            sides = [getattr(outlook, name).error for outlook in outlooks]
+            drawn = [(place, mean.mean) for place, mean in enumerate(sides) if mean is not None]
+            if drawn:
+                places, errors = zip(*drawn, strict=True)
+                axes.bar([place + shift for place in places], errors, width=_BAR, color=colour, label=name)
+        axes.set_xticks(range(len(outlooks)), [_label(outlook) for outlook in outlooks], rotation=20, ha="right")
+        axes.set_ylim(bottom=0)
+        axes.legend()
+
+    return draw
+
+
+def losses_of(outlooks: Sequence[Outlook]) -> Draw:
+    """Draw the temporal loss of each event."""
+
+    def draw(axes: "Axes") -> None:
+        for outlook in outlooks:
+            if outlook.loss is not None:
+                axes.plot(outlook.loss.total, lw=1.2, label=_label(outlook))
+        _finish(axes, "temporal loss (epsilon)")
+
+    return draw
+
+
+def spends_of(outlooks: Sequence[Outlook]) -> Draw:
+    """Draw what each event spends."""
+
+    def draw(axes: "Axes") -> None:
+        for outlook in outlooks:
+            axes.plot(outlook.epsilons, lw=1.0, drawstyle="steps-mid", label=_label(outlook))
+        _finish(axes, "epsilon")
+
+    return draw
+
+
+def _finish(axes: "Axes", name: str) -> None:
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(name)
+    axes.set_xlabel("event")
+    legend_below(axes)
+
+
+def _label(outlook: Outlook) -> str:
+    return outlook.variant.label + (" *" if outlook.variant.own else "")

@@ -1,0 +1,96 @@
+"""A course against a series that is really decided, of any kind."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stream_app.context import Context
+from stream_app.outlook.course import Course, CourseError
+from stream_app.outlook.horizon import MOST_EVENTS, Horizon, HorizonError, horizon_of
+from stream_app.privacy.policy import policy_of
+from tests.run import ADAPTIVE, KEYS, KINDS, SCHEMES, Run, default, observation
+
+HOUR_MS = 3_600_000
+VALUES: dict[str, Any] = {
+    "number": lambda n: n * 7919 % 9973 / 1000,
+    "location": lambda n: {"latitude": -11 + n % 7 / 100, "longitude": -37.1 + n % 5 / 100},
+    "counts": lambda n: {"walk": n % 13},
+    "category": lambda n: ["none", "contact", "ill"][n % 3],
+}
+PROTECTION: dict[str, object] = {
+    "level": "landmark",
+    "landmarks": [[10 * HOUR_MS, 14 * HOUR_MS], 17 * HOUR_MS + 5, 40 * HOUR_MS],
+    "step": HOUR_MS,
+    "spare": 1,
+}
+ALWAYS = {**ADAPTIVE, "increase": 0.0, "decrease": 0.0}
+
+
+def spent(parameters: dict[str, Any], horizon: Horizon) -> list[tuple[bool, int]]:
+    """Return what the ledger says of a series under these parameters, with values that move."""
+    run = Run(Context(KEYS, (default("a", **parameters),)))
+    value = VALUES[parameters["value"]["kind"]]
+    run.feed_all(observation("a", timestamp, value(n)) for n, timestamp in enumerate(horizon.timestamps()))
+    entries = [json.loads(entry) for entry in run.ledger[1:]]
+    assert len(entries) == horizon.events
+    return [(entry["landmark"], entry.get("epsilon_nano", 0)) for entry in entries]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scheme", [scheme if scheme != ADAPTIVE else ALWAYS for scheme in SCHEMES.values()])
+@pytest.mark.parametrize("every_ms", [HOUR_MS, 2 * HOUR_MS, 5 * HOUR_MS + 1])
+def test_a_course_is_what_the_ledger_will_say(kind: str, scheme: dict[str, object], every_ms: int) -> None:
+    """To the nano-epsilon, whatever the values are, also where events pass landmarks by."""
+    parameters = {"epsilon": 1.0, "protection": PROTECTION, "scheme": scheme, "value": KINDS[kind]}
+    horizon = horizon_of(policy_of(parameters, 1), every_ms=every_ms)
+    found = Course(parameters, horizon).run("anyone", lambda: None)
+    assert [tuple(spend) for spend in found] == spent(parameters, horizon)
+
+
+@pytest.mark.parametrize("level", [{"level": "event"}, {"level": "user", "length": 30}])
+def test_other_levels(level: dict[str, object]) -> None:
+    """Event and user level too."""
+    parameters = {"epsilon": 2.0, "protection": level, "scheme": ALWAYS, "value": KINDS["number"]}
+    horizon = horizon_of(policy_of(parameters, 1))
+    found = Course(parameters, horizon).run("anyone", lambda: None)
+    assert [tuple(spend) for spend in found] == spent(parameters, horizon)
+    assert horizon.events == (30 if "length" in level else 100)
+
+
+def test_a_horizon_takes_in_all_landmarks_and_a_step_on_either_side() -> None:
+    """From one event before the first landmark to one after the last, unless it is said otherwise."""
+    policy = policy_of(
+        {"epsilon": 1.0, "protection": PROTECTION, "scheme": SCHEMES["uniform"], "value": KINDS["number"]}, 1
+    )
+    assert horizon_of(policy) == Horizon(9 * HOUR_MS, HOUR_MS, 33)
+    assert horizon_of(policy, events=4, start_ms=7) == Horizon(7, HOUR_MS, 4)
+    assert list(Horizon(5, 2, 3).timestamps()) == [5, 7, 9]
+    fine = policy_of(
+        {
+            "epsilon": 1.0,
+            "protection": {**PROTECTION, "step": 1},
+            "scheme": SCHEMES["uniform"],
+            "value": KINDS["number"],
+        },
+        1,
+    )
+    for options, option in (
+        ({"every_ms": HOUR_MS - 1}, "--every"),
+        ({"events": 0}, "--steps"),
+        ({"events": MOST_EVENTS + 1}, "--steps"),
+        ({"start_ms": -1, "events": 1}, "--start"),
+        ({"start_ms": 253_402_300_799_999, "events": 2}, "--start"),
+    ):
+        with pytest.raises(HorizonError, match=option):
+            horizon_of(policy, **options)
+    with pytest.raises(HorizonError, match="how far apart they are"):
+        horizon_of(fine)
+    assert horizon_of(fine, every_ms=HOUR_MS).events == 33
+
+
+def test_an_event_that_would_be_rejected_is_told() -> None:
+    """Nothing is planned past a reject."""
+    parameters = {"epsilon": 1.0, "protection": PROTECTION, "scheme": ALWAYS, "value": KINDS["number"]}
+    with pytest.raises(CourseError, match="duplicate"):
+        Course(parameters, Horizon(0, 1, 2)).run("anyone", lambda: None)

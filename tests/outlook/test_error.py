@@ -1,0 +1,101 @@
+"""Expected errors against the mechanisms themselves, and against oracles that we did not write."""
+
+from math import exp, hypot, sqrt
+from statistics import fmean, stdev
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import dlaplace
+
+from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm
+from stream_app.privacy.kinds import Category, Location
+from stream_app.privacy.noise import noise_stream
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.rational import NANO
+from stream_app.privacy.raw import Raw, RawCells
+from tests.run import CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM
+
+SECRET = bytes(range(32))
+VALUES = {
+    "number": 3.3,
+    "location": {"latitude": -10.93934, "longitude": -37.06274},
+    "counts": {"walk": 12, "ride": 3},
+    "category": "contact",
+}
+
+
+def compiled(value: dict[str, object]) -> Policy:
+    """Return a policy over a kind."""
+    return policy_of({"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM, "value": value}, 1)
+
+
+def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> float:
+    """Return the error of one measurement by the real mechanism, in the unit that `expected_error` has."""
+    kind = policy.kind
+    noise = noise_stream(SECRET, 0, policy, "series", number, spend_nano, cells)
+    measured = list(kind.perturb(noise, cells, spend_nano))
+    apart = [abs(new - old) for new, old in zip(measured, cells, strict=True)]
+    if isinstance(kind, Category):
+        return float(apart[0] > 0)
+    if isinstance(kind, Location):
+        return hypot(*apart) / float(kind.plane.cells_per_unit)
+    return apart[0] * (0.001 if policy.parameters["value"] == NUMBER else 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_expected_error_is_the_mean_of_the_mechanism(kind: str, epsilon: float, draws: int) -> None:
+    """Within five standard errors of the mean over keyed draws; 20 % more or less is not."""
+    policy = compiled(KINDS[kind])
+    cells, spend_nano = policy.kind.quantise(Raw(VALUES[kind])), int(epsilon * NANO)
+    assert cells is not None
+    errors = [error_of(policy, cells, spend_nano, number) for number in range(draws // 4)]
+    apart = 5 * stdev(errors) / sqrt(len(errors))
+    expected = expected_error(policy.kind, spend_nano)
+    assert abs(fmean(errors) - expected) <= apart
+    if apart < 0.1 * expected or epsilon < 8:  # what is wrong once in a thousand times needs more draws to be told
+        assert abs(fmean(errors) - 1.2 * expected) > apart
+        assert abs(fmean(errors) - 0.8 * expected) > apart
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.001, 0.3, 1.0, 5.0, 40.0])
+def test_discrete_laplace_against_scipy(rate: float) -> None:
+    """The mean of |k| is that of scipy's distribution, summed."""
+    reach = int(60 / rate) + 1
+    if reach <= 100_000:
+        magnitudes = np.arange(1, reach)
+        summed = 2 * float(magnitudes @ dlaplace.pmf(magnitudes, rate))
+        assert mean_magnitude(rate) == pytest.approx(summed, rel=1e-9)
+    else:
+        assert mean_magnitude(rate) == pytest.approx(1 / rate, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [FINE, 0.5, 1.0, 4.0, 30.0])
+def test_lattice_against_a_literal_sum(rate: float) -> None:
+    """All four quadrants, every point."""
+    reach = min(int(40 / rate) + 1, 400)
+    points = [hypot(x, y) for x in range(-reach, reach + 1) for y in range(-reach, reach + 1)]
+    weights = [exp(-rate * norm) for norm in points]
+    mean = sum(norm * weight for norm, weight in zip(points, weights, strict=True)) / sum(weights)
+    assert mean_norm(rate) == pytest.approx(mean, rel=1e-9)
+
+
+def test_below_the_lattice_it_is_the_plane() -> None:
+    """The radius of the plane has density r exp(-rate r); where the two formulas meet they hardly differ."""
+    rate = 0.01
+    above, _ = quad(lambda r: r * r * exp(-rate * r), 0, 60 / rate)
+    below, _ = quad(lambda r: r * exp(-rate * r), 0, 60 / rate)
+    assert mean_norm(rate) == pytest.approx(above / below, rel=1e-9)
+    assert mean_norm(FINE) == pytest.approx(2 / FINE, rel=6e-5)
+
+
+def test_kinds_have_their_units() -> None:
+    """A cell of counts, the value's unit, metres, a probability."""
+    spend = NANO // 10
+    assert expected_error(compiled(NUMBER).kind, spend) == pytest.approx(10 / 0.1, rel=1e-3)
+    assert expected_error(compiled(COUNTS).kind, spend) == pytest.approx(2 / 0.1, rel=1e-3)
+    assert expected_error(compiled(LOCATION).kind, spend) == pytest.approx(
+        2 * (1.005 * 500 + 10 * sqrt(2)) / 0.1, rel=1e-3
+    )
+    assert expected_error(compiled(CATEGORY).kind, spend) == pytest.approx(1 - exp(0.1) / (exp(0.1) + 3), rel=1e-9)
