@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from stream_app import wire
+from stream_app.collection import Collection
 from stream_app.context import Context, DefaultPolicy
-from stream_app.decision import Decided, InputRecord, decide
+from stream_app.decision import decide
+from stream_app.outcome import Decided, InputRecord, Rejected
 from stream_app.outlook.horizon import Horizon
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.policy import policy_of
@@ -37,10 +39,13 @@ class CourseError(ValueError):
 
 
 class Spend(NamedTuple):
-    """What one step costs; 0: nothing is published."""
+    """What one step costs."""
 
     landmark: bool
     spend_nano: int
+    """Of the measurement; 0: nothing is published."""
+    cost_nano: int
+    """That, and what the decision itself cost where a private dissimilarity is paid for."""
 
 
 class Course:
@@ -69,14 +74,16 @@ class Course:
         """
         rows: dict[str, SeriesRow] = {}
         found: list[Spend] = []
+        nothing = Collection(PUBLIC.secret)  # no collected data
         for number, timestamp in enumerate(self._horizon.timestamps()):
             event = wire.dump({"series": series, "timestamp": timestamp, "value": self._values[number % 2]})
-            outcome = decide(self._context, rows.get, InputRecord("outlook", 0, number, 0, None, event))
-            if not isinstance(outcome, Decided):
+            outcome = decide(self._context, rows.get, nothing, InputRecord("outlook", 0, number, 0, None, event))
+            if isinstance(outcome, Rejected):
                 raise CourseError(outcome.reason)
+            assert isinstance(outcome, Decided), "an observation is decided or rejected"
             rows[series] = self._sampled(outcome.row)
             entry: Any = wire.load(outcome.entries[-1].value)
-            found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0)))
+            found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0), outcome.spent_nano))
             watch()
         return tuple(found)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel, WindowLevel
+from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel
+from stream_app.privacy.window import WindowLevel
 
 MOST_EVENTS = 100_000
 USUAL_EVENTS = 100
@@ -73,7 +74,7 @@ def _span(policy: Policy, every_ms: int) -> tuple[int, int]:
             return 0, USUAL_EVENTS * every_ms
         case UserLevel(length):
             return 0, length * step_ms
-        case WindowLevel(steps):
+        case WindowLevel(steps=steps):
             return 0, WINDOWS * steps * step_ms
         case _:
             assert_never(policy.protection)

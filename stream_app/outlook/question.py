@@ -47,5 +47,5 @@ def draws(variant: Variant, events: int) -> int:
 
 
 def epsilons_of(spends: Sequence[Spend]) -> tuple[float, ...]:
-    """Return the epsilon of each step, 0 where nothing is published."""
-    return tuple(spend.spend_nano / NANO for spend in spends)
+    """Return what each step costs, 0 where nothing is published and no decision paid for."""
+    return tuple(spend.cost_nano / NANO for spend in spends)

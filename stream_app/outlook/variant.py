@@ -57,7 +57,7 @@ def _ends(name: str, own: Mapping[str, Any]) -> Iterator[Variant]:
             yield Variant(scheme, "data that jump", scheme, None, moving=True, tosses=True, own=is_own)
             yield Variant(scheme, "data at rest", scheme, None, moving=False, tosses=True, own=is_own)
         case "adaptive" | "bd" | "ba":
-            least, fixed = scheme.get("minimum", 0.1), {**scheme, **FIXED}
+            least, fixed = float(scheme.get("minimum", 0.1)), {**scheme, **FIXED}
             yield Variant(scheme, "rate 1", fixed, None, moving=False, tosses=False, own=is_own)
             yield Variant(scheme, f"rate {least:g}", fixed, least, moving=False, tosses=True, own=is_own)
         case "balanced":

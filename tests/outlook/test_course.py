@@ -9,7 +9,7 @@ from stream_app.context import Context
 from stream_app.outlook.course import Course, CourseError
 from stream_app.outlook.horizon import MOST_EVENTS, Horizon, HorizonError, horizon_of
 from stream_app.privacy.policy import policy_of
-from tests.run import ADAPTIVE, KEYS, KINDS, SCHEMES, Run, default, observation
+from tests.run import ADAPTIVE, KEYS, KINDS, SCHEMES, UNIFORM, Run, default, observation
 
 HOUR_MS = 3_600_000
 VALUES: dict[str, Any] = {
@@ -45,17 +45,43 @@ def test_a_course_is_what_the_ledger_will_say(kind: str, scheme: dict[str, objec
     parameters = {"epsilon": 1.0, "protection": PROTECTION, "scheme": scheme, "value": KINDS[kind]}
     horizon = horizon_of(policy_of(parameters, 1), every_ms=every_ms)
     found = Course(parameters, horizon).run("anyone", lambda: None)
-    assert [tuple(spend) for spend in found] == spent(parameters, horizon)
+    assert [spend[:2] for spend in found] == spent(parameters, horizon)
 
 
-@pytest.mark.parametrize("level", [{"level": "event"}, {"level": "user", "length": 30}])
-def test_other_levels(level: dict[str, object]) -> None:
-    """Event and user level too."""
-    parameters = {"epsilon": 2.0, "protection": level, "scheme": ALWAYS, "value": KINDS["number"]}
+WINDOW: dict[str, object] = {"level": "w-event", "window": 7}
+
+
+@pytest.mark.parametrize(
+    ("level", "scheme", "events"),
+    [
+        ({"level": "event"}, ALWAYS, 100),
+        ({"level": "user", "length": 30}, ALWAYS, 30),
+        (WINDOW, UNIFORM, 21),
+        (WINDOW, {**ALWAYS, "name": "bd"}, 21),
+        (WINDOW, {**ALWAYS, "name": "ba"}, 21),
+    ],
+)
+def test_other_levels(level: dict[str, object], scheme: dict[str, object], events: int) -> None:
+    """Event, user and w-event level too; each over the steps that it speaks of."""
+    parameters = {"epsilon": 2.0, "protection": level, "scheme": scheme, "value": KINDS["number"]}
     horizon = horizon_of(policy_of(parameters, 1))
     found = Course(parameters, horizon).run("anyone", lambda: None)
-    assert [tuple(spend) for spend in found] == spent(parameters, horizon)
-    assert horizon.events == (30 if "length" in level else 100)
+    assert [spend[:2] for spend in found] == spent(parameters, horizon)
+    assert horizon.events == events
+    assert all(spend.cost_nano == spend.spend_nano for spend in found)
+
+
+def test_a_private_dissimilarity_costs_at_every_event() -> None:
+    """What it costs counts whether a value is published or not; jumping data are published more often."""
+    scheme = {"name": "bd", "dissimilarity": "private"}
+    parameters = {"epsilon": 14.0, "protection": WINDOW, "scheme": scheme, "value": KINDS["number"]}
+    horizon = Horizon(0, 1, 300)
+    published = []
+    for moving in (False, True):
+        found = Course(parameters, horizon, moving=moving).run("anyone", lambda: None)
+        assert {spend.cost_nano - spend.spend_nano for spend in found} == {1_000_000_000}
+        published.append(sum(spend.spend_nano > 0 for spend in found))
+    assert 0 < published[0] < published[1]
 
 
 def test_a_horizon_takes_in_all_landmarks_and_a_step_on_either_side() -> None:

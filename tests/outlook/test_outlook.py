@@ -68,6 +68,12 @@ def answered(question: Question) -> dict[str, Outlook]:
             ["uniform", "adaptive, rate 1", "adaptive, rate 0.3"],
             ["adaptive, rate 1", "adaptive, rate 0.3"],
         ),
+        (
+            {"name": "bd", "dissimilarity": "private"},
+            {"level": "w-event", "window": 5},
+            ["uniform", "bd, data that jump", "bd, data at rest", "ba, rate 1", "ba, rate 0.1"],
+            ["bd, data that jump", "bd, data at rest"],
+        ),
     ],
 )
 def test_the_schemes_that_the_level_admits(

@@ -1,0 +1,153 @@
+"""``plan``: what it says of a policy file, against what `replay` then spends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+
+HOUR_MS = 3_600_000
+POLICY: dict[str, Any] = {
+    "series": "home-*",
+    "epsilon": 1.0,
+    "protection": {"level": "landmark", "landmarks": [[10 * HOUR_MS, 14 * HOUR_MS], 40 * HOUR_MS], "step": HOUR_MS},
+    "scheme": {"name": "balanced", "regular_share": 0.3},
+    "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001},
+}
+MATRIX = [[0.8, 0.2], [0.1, 0.9]]
+
+
+def written(tmp_path: Path, *policies: dict[str, Any]) -> str:
+    """Write a policy file."""
+    file = tmp_path / "policies.jsonl"
+    file.write_text("".join(json.dumps(policy) + "\n" for policy in policies))
+    return str(file)
+
+
+def correlation(tmp_path: Path) -> str:
+    """Write a correlation."""
+    file = tmp_path / "correlation.json"
+    file.write_text(json.dumps({"backward": MATRIX, "forward": MATRIX}))
+    return str(file)
+
+
+def planned(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return the plan of one policy."""
+    capsys.readouterr()
+    assert main(["plan", *words, "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    plan: dict[str, Any] = json.loads(line)
+    return plan
+
+
+def own(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return what the plan says of the policy's own scheme."""
+    (found,) = [scheme for scheme in plan["schemes"] if scheme["own"]]
+    return dict(found)
+
+
+def test_replay_spends_what_was_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Budgets, scales and losses are those of the releases that come, whatever they hold."""
+    file = written(tmp_path, POLICY)
+    plan = planned(capsys, file, "--correlation", correlation(tmp_path))
+    events = [
+        {"series": "home-1", "timestamp": plan["start_ms"] + n * plan["every_ms"], "value": n * 7 % 10}
+        for n in range(plan["events"])
+    ]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    out = tmp_path / "out"
+    assert main(["replay", str(tmp_path / "events.jsonl"), "--policies", file, "--out", str(out)]) == 0
+    entries = [json.loads(line) for line in (out / "ledger.jsonl").read_text().splitlines()][1:]
+    releases = [json.loads(line) for line in (out / "releases.jsonl").read_text().splitlines()]
+    found = own(plan)
+    for name in ("landmark", "regular"):
+        wanted = [
+            (entry["epsilon_nano"] / 1e9, release["scale"])
+            for entry, release in zip(entries, releases, strict=True)
+            if entry["landmark"] == (name == "landmark")
+        ]
+        side = found[name]
+        assert side["steps"] == side["published"] == len(wanted)
+        for part, figures in zip(("epsilon", "scale"), zip(*wanted, strict=True), strict=True):
+            assert (side[part]["least"], side[part]["most"]) == (min(figures), max(figures))
+            assert side[part]["mean"] == pytest.approx(sum(figures) / len(figures), rel=1e-12)
+    question = {"backward": MATRIX, "forward": MATRIX, "epsilons": [entry["epsilon_nano"] / 1e9 for entry in entries]}
+    (tmp_path / "question.json").write_text(json.dumps(question))
+    capsys.readouterr()
+    assert main(["loss", str(tmp_path / "question.json"), "--json"]) == 0
+    losses = json.loads(capsys.readouterr().out)
+    assert found["temporal_loss"] == {
+        part: pytest.approx(max(losses[part]), rel=1e-12) for part in ("backward", "forward", "total")
+    }
+
+
+def test_the_correlation_of_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one that the policy names; without an entry of that name the plan says that it forecasts none."""
+    file = written(tmp_path, {**POLICY, "correlation": "household"})
+    config = tmp_path / "settings.toml"
+    config.write_text(f'[correlations]\nhousehold = "{correlation(tmp_path)}"\n')
+    with_it = planned(capsys, file, "--config", str(config))
+    assert (
+        own(with_it)["temporal_loss"]
+        == own(planned(capsys, file, "--correlation", correlation(tmp_path)))["temporal_loss"]
+    )
+    config.write_text("")
+    without = planned(capsys, file, "--config", str(config))
+    assert own(without)["temporal_loss"] is None
+    assert "household" in without["note"]
+    assert main(["plan", file, "--config", str(config), "--bound", "1"]) == 2
+    assert "--correlation" in capsys.readouterr().err
+
+
+def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people: every scheme, the own one marked, and what may be spent whatever the scheme."""
+    file = written(tmp_path, POLICY, {**POLICY, "series": "clinic-[ab]"})
+    assert main(["plan", file, "--correlation", correlation(tmp_path), "--bound", "1.5"]) == 0
+    shown = capsys.readouterr().out
+    for text in ("uniform", "adaptive, rate 1", "adaptive, rate 0.1", "balanced 0.3 *", "clinic-[ab]: epsilon 1"):
+        assert text in shown
+    assert "\x1b" not in shown
+    plan = planned(capsys, written(tmp_path, POLICY), "--correlation", correlation(tmp_path), "--bound", "1.5")
+    within = plan["within"]
+    assert within["constant"] <= within["even"] <= within["first"]
+    assert f"{within['constant']:.4g} for ever" in shown
+    assert f"{own(plan)['epsilon_within']:.4g}" in shown
+
+
+def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of one policy, in the format that the name says."""
+    file, drawn = written(tmp_path, POLICY), tmp_path / "plan.svg"
+    assert main(["plan", file, "--picture", str(drawn), "--correlation", correlation(tmp_path)]) == 0
+    assert drawn.read_text().startswith("<?xml")
+    for two, name in ((True, "plan.svg"), (False, "plan"), (False, "plan.nothing")):
+        words = written(tmp_path, POLICY, POLICY) if two else written(tmp_path, POLICY)
+        assert main(["plan", words, "--picture", str(tmp_path / name)]) == 2
+        assert "--picture" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    (["--steps", "0"], "--steps"),
+    (["--every", "5"], "--every"),
+    (["--start", "yesterday"], "--start"),
+    (["--bound", "1"], "--bound"),
+    (["--correlation", "none.json"], "none.json"),
+])  # fmt: skip
+def test_what_cannot_be_planned(
+    tmp_path: Path, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The option and the remedy are named, exit code 2."""
+    assert main(["plan", written(tmp_path, POLICY), *words]) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_faulty_policies_are_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `check` names them."""
+    file = written(tmp_path, {**POLICY, "epsilon": -1}, {**POLICY, "scheme": {"name": "none"}})
+    assert main(["plan", file]) == 2
+    said = capsys.readouterr().err
+    assert "policies.jsonl:1.epsilon" in said
+    assert "policies.jsonl:2.scheme" in said
+    assert main(["plan", str(tmp_path / "nothing")]) == 2
+    assert main(["plan", written(tmp_path)]) == 2
