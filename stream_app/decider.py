@@ -1,6 +1,6 @@
 """The decider of a batch: records in order, each seeing the rows that those before it changed; pure, and compiled."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, assert_never, final
 
 from stream_app import rows
@@ -12,6 +12,9 @@ from stream_app.rows import SeriesRow
 
 INPUT_HEADER = "input"
 """Names the offset of the input record that an output record came of; stands outside every hash."""
+
+MOST_CLOSED_BYTES = 16 * 1024 * 1024
+"""Outputs of watermarks after which a batch takes no more records; a single watermark's are whole in any case."""
 
 Headers = list[tuple[str, bytes]]
 Append = Callable[[bytes | None, bytes, int, Headers], None]
@@ -46,10 +49,14 @@ class Decider:
         self._find: Final = find
         self._outlets: Final = outlets
         self._collection: Final = collection
+        self._closed_bytes = 0
         self._before: dict[str, SeriesRow | None] = {}
 
-    def decide(self, records: Sequence[InputRecord]) -> None:
-        """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises."""
+    def decide(self, records: Iterable[InputRecord]) -> bool:
+        """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises.
+
+        Return whether more may be decided: a watermark closes thousands of steps, and a few of them fill a batch.
+        """
         context, lookup, outlets = self._context, self._lookup, self._outlets
         ledger, release, reject, settle = outlets.ledger, outlets.release, outlets.reject, outlets.settle
         changed, decisions, collection = self.changed, self.decisions, self._collection
@@ -66,6 +73,8 @@ class Decider:
                         pass
                     case Advanced():
                         self._advance(outcome, headers)
+                        if self._closed_bytes >= MOST_CLOSED_BYTES:
+                            return False
                     case _:
                         assert_never(outcome)
                 continue
@@ -81,6 +90,7 @@ class Decider:
             sort = (outcome.decision or "control", row.policy.scheme.name)
             decisions[sort] = decisions.get(sort, 0) + 1
             self.spent_nano += outcome.spent_nano
+        return True
 
     def _advance(self, outcome: Advanced, headers: Headers) -> None:
         outlets, scheme = self._outlets, outcome.row.policy.scheme.name
@@ -90,10 +100,12 @@ class Decider:
             outlets.settle(entries)
         for entry in entries:
             outlets.ledger(entry.key, entry.value, entry.timestamp_ms, headers)
+            self._closed_bytes += len(entry.value)
         for step in outcome.steps:
             assert step.release is not None, "a closed step has a release"
             assert step.decision is not None, "a closed step was decided"
             outlets.release(step.release.key, step.release.value, step.release.timestamp_ms, headers)
+            self._closed_bytes += len(step.release.value)
             sort: tuple[str, str] = (step.decision, scheme)
             self.decisions[sort] = self.decisions.get(sort, 0) + 1
             self.spent_nano += step.spent_nano

@@ -177,10 +177,11 @@ def _dump_state(row: SeriesRow) -> bytes:
     state = row.state
     guard = state.guard
     more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
-    if row.open_steps is not None:
-        more = (row.backward_loss, row.open_steps)
+    opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
+    if opened is not None:
+        more = (row.backward_loss, opened)
     if state.window != NO_WINDOW:
-        more = (row.backward_loss, row.open_steps, *state.window)
+        more = (row.backward_loss, opened, *state.window)
     return wire.dump(
         (
             row.sequence,

@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
     parser.add_argument("--partition", type=int, action="append", help="only this one; may be given several times")
-    parser.add_argument("--accept-lost-input", action="store_true", help="go on behind events deleted undecided")
+    lost_input = "go on behind events deleted undecided, and give up steps whose contributions were deleted"
+    parser.add_argument("--accept-lost-input", action="store_true", help=lost_input)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -58,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps({"partitions": [asdict(one) for one in done]}))
     else:
         for one in done:
-            print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}")
+            lost = f"; the open steps of {one.lost_counts} series are given up" if one.lost_counts else ""
+            print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}{lost}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 from stream_app.collection import Collection
@@ -11,6 +12,7 @@ from stream_app.decision import Lookup
 from stream_app.kafka.inbox import Portion
 from stream_app.kafka.producer import Pages
 from stream_app.kafka.tail import Tail
+from stream_app.outcome import InputRecord
 from stream_app.rows import SeriesRow
 
 _SLICE = 128
@@ -35,7 +37,11 @@ class Batch:
     outputs: Outputs
     messages: list[Any]
     records: int
+    recall_offset: int
+    """Where the counts of the steps still open behind it are to be read again from; without any, its end."""
     last_append_ms: int
+    rest: Portion | None = None
+    """What of the portion was left for the next batch, since this one's outputs are many."""
     bound: bool = False
     """Whether binding ledger entries of later input are still to be recomputed."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
@@ -50,7 +56,8 @@ class Batch:
     def of(cls, portion: Portion, outputs: Outputs) -> "Batch":
         """Return the batch of a portion before anything in it is decided."""
         append_ms = portion.records[-1].timestamp_ms if portion.records else 0
-        return cls(portion.start, portion.end, outputs, portion.messages, len(portion.records), append_ms)
+        end = portion.end
+        return cls(portion.start, end, outputs, portion.messages, len(portion.records), end, append_ms)
 
 
 async def decide(
@@ -58,19 +65,25 @@ async def decide(
 ) -> Batch:
     """Decide a portion's records in order; ``find`` gives the row of a series before it.
 
-    ``collection`` holds the open counters of the partition, and moves on with them.
+    ``collection`` holds what collected steps count, and goes on with the records.
 
     Raises:
-        LostCountersError: if counters of an open step are not in ``collection``.
+        LostCountersError: if the counters of an open step are not in ``collection``.
         PartitionStoppedError: if a ledger entry that binds is recomputed differently.
     """
     settle = None if tail is None else tail.settle
     outlets = Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, settle)
     decider = Decider(context, find, outlets, collection)
-    for start in range(0, len(portion.records), _SLICE):
-        decider.decide(portion.records[start : start + _SLICE])
+    records = iter(portion.records)
+    for _ in range(0, len(portion.records), _SLICE):
+        if not decider.decide(islice(records, _SLICE)):
+            break
         await asyncio.sleep(0)
-    batch = Batch.of(portion, outputs)
+    done, rest = _parted(portion, list(records))
+    batch = Batch.of(done, outputs)
+    batch.rest = rest
+    floor = collection.floor()
+    batch.recall_offset = batch.end if floor is None else floor
     if tail is not None:
         tail.overdue(batch.end)
         batch.bound = len(tail) > 0
@@ -79,3 +92,12 @@ async def decide(
     if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
         batch.losses = decider.losses()
     return batch
+
+
+def _parted(portion: Portion, left: list[InputRecord]) -> tuple[Portion, Portion | None]:
+    """Return what was decided of a portion, and what was ``left``; its messages are complete with the latter."""
+    if not left:
+        return portion, None
+    end = left[0].offset
+    done = portion.records[: len(portion.records) - len(left)]
+    return Portion(portion.start, end, done, []), Portion(end, portion.end, left, portion.messages)

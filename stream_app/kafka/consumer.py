@@ -113,6 +113,15 @@ class Consumer(driver.Consumer):
     app: Any
     _thread: ConsumerThread
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Start with nothing to be read again."""
+        super().__init__(*arguments, **named)
+        self._kept: dict[TP, int] = {}
+
+    def keep(self, tp: TP, offset: int) -> None:
+        """Let the group's offset of a partition go no further than this, whatever is acknowledged."""
+        self._kept[tp] = offset
+
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
@@ -209,7 +218,7 @@ class Consumer(driver.Consumer):
         newest = max(acked)
         acked.clear()
         self._acked_index[tp].clear()
-        return int(newest) + 1
+        return min(int(newest) + 1, self._kept[tp])
 
 
 class Transport(driver.Transport):

@@ -38,12 +38,14 @@ class Inbox:
         self._pieces: deque[_Piece] = deque()
         self._records = 0
         self._bytes = 0
+        self._rest: Portion | None = None
         self.next_offset = 0
         self._start = 0
 
     def restart(self, next_offset: int) -> None:
         """Forget everything and expect the log from ``next_offset`` on."""
         self._pieces.clear()
+        self._rest = None
         self._records = self._bytes = 0
         self._start = self.next_offset = next_offset
 
@@ -76,8 +78,19 @@ class Inbox:
         self.next_offset = fetched.end
         return True
 
+    def give_back(self, rest: Portion) -> None:
+        """Take in again what was not decided of the portion given last: it is the next one."""
+        self._rest = rest
+        self._records += len(rest.records)
+        self._bytes += _size(rest.records)
+
     def take(self) -> Portion | None:
         """Return the next portion, or None when nothing waits."""
+        if self._rest is not None:
+            returned, self._rest = self._rest, None
+            self._records -= len(returned.records)
+            self._bytes -= _size(returned.records)
+            return returned
         start, size = self._start, 0
         records: list[InputRecord] = []
         messages: list[Any] = []

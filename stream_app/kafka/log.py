@@ -44,10 +44,16 @@ class LogReader:
         end = await self._consumer.end_offsets([tp])
         return int(first[tp]), int(end[tp])
 
-    async def records(self, topic: str, partition: int, start: int) -> AsyncIterator[list[Any]]:
-        """Yield aiokafka's records from ``start`` on in lists, to the end found at the first call."""
+    async def records(
+        self, topic: str, partition: int, start: int, before: int | None = None
+    ) -> AsyncIterator[list[Any]]:
+        """Yield aiokafka's records from ``start`` on in lists, to the end found at the first call.
+
+        Reading stops once everything below ``before`` was given; the last list may reach beyond it.
+        """
         tp = TopicPartition(topic, partition)
         first, end = await self.bounds(topic, partition)
+        end = end if before is None else min(end, before)
         position = max(start, first)
         if position >= end:
             return

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from faust.types import TP
 
-from stream_app import rows
-from stream_app.collection import Collection
 from stream_app.kafka import batch as batches
 from stream_app.kafka.batch import Batch, Outputs
-from stream_app.kafka.cache import RowCache
 from stream_app.kafka.census import Census
 from stream_app.kafka.heads import Heads
 from stream_app.kafka.inbox import Inbox, Portion
@@ -20,14 +17,13 @@ from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.report import report_batch, report_census
 from stream_app.kafka.restore import Restorer
 from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.rowreader import RowReader
 from stream_app.kafka.shell import Shell
 from stream_app.kafka.transaction import Transactions
 from stream_app.kafka.trouble import can_reopen, stopping, told
-from stream_app.keyfile import fresh_secret
-from stream_app.privacy.policy import Policy
-from stream_app.rows import SeriesRow
 
 if TYPE_CHECKING:
+    from stream_app.collection import Collection
     from stream_app.kafka.stopped import PartitionStoppedError
     from stream_app.kafka.tail import Tail
 
@@ -51,15 +47,13 @@ class Partition:
         self._restorer = restorer
         settings = shell.settings
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
-        self._cache = RowCache(max(2, settings.cached_series // settings.partitions))
+        self._rows = RowReader(shell.store, number, max(2, settings.cached_series // settings.partitions))
         self._census = Census(settings)
         self._transactions = Transactions(shell, number)
         self._producer: PartitionProducer | None = None
         self._row: PartitionRow | None = None
         self._tail: Tail | None = None
-        self._flying: dict[str, SeriesRow] = {}
-        self._collection = Collection(fresh_secret())
-        self._defaults: dict[str, Policy] = {}
+        self._collection: Collection | None = None
         self._task: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -158,6 +152,8 @@ class Partition:
 
     async def _work(self) -> None:
         """Decide and commit until it is closed; raises what went wrong."""
+        if self._collection is None:
+            self._collection = await self._restorer.recall(self._known_row(), self._rows.find)
         while not self._ending.is_set():
             portion = await self._next()
             if portion is None:
@@ -166,7 +162,7 @@ class Partition:
             await self._committed()
             if self._ending.is_set():
                 return
-            self._flying = batch.changed
+            self._rows.fly(batch.changed)
             self._committing = asyncio.create_task(self._commit(batch))
             self._committing.add_done_callback(lambda _: self._wake.set())
         await self._committed()
@@ -196,12 +192,15 @@ class Partition:
     async def _decide(self, portion: Portion) -> Batch:
         shell = self._shell
         started = time.perf_counter()
-        batch = await batches.decide(portion, self._outputs(), shell.context, self._find, self._tail, self._collection)
+        assert self._collection is not None, "recall comes first"
+        batch = await batches.decide(
+            portion, self._outputs(), shell.context, self._rows.find, self._tail, self._collection
+        )
         if not batch.bound:
             self._tail = None
-        put = self._cache.put
-        for series, row in batch.changed.items():
-            put(series, row)
+        if batch.rest is not None:
+            self._inbox.give_back(batch.rest)
+        self._rows.take(batch.changed)
         shell.metrics.observe("landmark_decision_seconds", time.perf_counter() - started)
         return batch
 
@@ -209,25 +208,14 @@ class Partition:
         producer = self._open_producer()
         return Outputs(producer.pages(), producer.pages(), producer.pages(), producer.pages())
 
-    def _find(self, series: str) -> SeriesRow | None:
-        row = self._cache.get(series) or self._flying.get(series)
-        if row is None:
-            row = rows.load(self._read, series, self._defaults)
-            if row is not None:
-                self._cache.put(series, row)
-        return row
-
-    def _read(self, key: bytes) -> bytes | None:
-        return self._shell.store.read(self.number, key)
-
     async def _commit(self, batch: Batch) -> None:
         started = time.perf_counter()
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
-        self._flying = {}
+        self._rows.land()
         self._heads.note(batch.changed, self._row.ledger_offset)
         metrics = self._shell.metrics
         report_batch(metrics, self.number, batch, time.perf_counter() - started, waiting=len(self._inbox))
-        metrics.set("landmark_cached_series", len(self._cache), str(self.number))
+        metrics.set("landmark_cached_series", len(self._rows), str(self.number))
         if self._census.counts:
             self._census.move(batch.losses)
             report_census(metrics, self.number, self._census)
@@ -238,10 +226,9 @@ class Partition:
 
     async def _restore(self, committed: int | None) -> None:
         restored = await self._restorer.restore(committed)
-        self._cache.clear()
+        self._rows.clear()
+        self._collection = None
         self._transactions.forget()
-        self._flying = {}
-        self._collection = Collection(fresh_secret())
         self._tail = restored.tail
         self._row = restored.row
         self._inbox.restart(restored.row.next_offset)
@@ -262,7 +249,8 @@ class Partition:
         await self._open_producer().stop()
         await asyncio.sleep(_BACKOFF_SECONDS * 2 ** (self._failures - 1))
         # Fenced by another owner: the group knows, and will revoke. To open again would fence the rightful one.
-        while not self._ending.is_set() and not await self._shell.consumer.owns(self.tp, self._known_row().next_offset):
+        offset = self._known_row().recall_offset
+        while not self._ending.is_set() and not await self._shell.consumer.owns(self.tp, offset):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), _OWNER_SECONDS)
         if self._ending.is_set():
@@ -289,6 +277,7 @@ class Partition:
         if self._producer is not None:
             await self._producer.stop()
         self._inbox.restart(self._inbox.next_offset)
+        self._collection = None
 
     def _open_producer(self) -> PartitionProducer:
         assert self._producer is not None, "fence() comes first"

@@ -1,13 +1,14 @@
 """Recovery of a partition's state from ledger and releases alone, when the state table is lost.
 
 Every output record names its input offset in a header, so the place to go on is found in the outputs too. Rows are
-written under the partition's transactional id: a worker that still ran could not commit any more.
+written under the partition's transactional id: a worker that still ran could not commit any more. Collected series
+have steps open, of which the outputs tell nothing: the watermarks that opened them are read again in the input.
 """
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from stream_app import rows, wire
 from stream_app.context import Context
@@ -15,6 +16,7 @@ from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
+from stream_app.kafka.reopening import Reopening
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
@@ -40,6 +42,32 @@ class Recovered:
     series: int
     next_offset: int
     ledger_offset: int
+    open_steps: int
+    """Steps of collected series that take contributions still; what they count is read from the input again."""
+    lost_counts: int
+    """Collected series whose open steps were given up, since input of them was deleted: they are never released."""
+
+
+class _Ledger(NamedTuple):
+    """What the committed ledger of a partition tells."""
+
+    rows: dict[str, SeriesRow]
+    adopted: dict[str, int]
+    """Input offset of each series' policy."""
+    last_input: int
+
+
+class _Input(NamedTuple):
+    """Where a partition's input stands."""
+
+    next_offset: int
+    """The first offset to decide."""
+    start: int
+    """The group's offset: no step that is open was opened before it."""
+    first: int
+    """The first offset kept."""
+    rejected: set[int]
+    """Those from ``start`` on that were refused."""
 
 
 class Recovery:
@@ -61,16 +89,20 @@ class Recovery:
         producer = await PartitionProducer.open(self._settings, partition)
         try:
             async with LogReader.opened(self._settings, "read_committed") as ledger:
-                found, last_input = await self._fold(ledger, partition, progress)
-            next_offset = await self._next_offset(partition, last_input, accept_lost_input=accept_lost_input)
+                told = await self._fold(ledger, partition, progress)
+            found = told.rows
+            place = await self._place(partition, told.last_input, accept_lost_input=accept_lost_input)
             if accept_lost_input:
-                found |= await self._adopted(producer, partition, next_offset, found)
+                found |= await self._adopted(producer, partition, place.next_offset, found)
+            reopening = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
+            found |= reopening.rows()
             ledger_offset = await self._covered(partition, found)
             row = PartitionRow(
                 topic=self._facts[self._names.events].id,
                 changelog=self._facts[self._names.changelog].id,
                 partitions=self._facts[self._names.events].partitions,
-                next_offset=next_offset,
+                next_offset=place.next_offset,
+                recall_offset=reopening.floor(place.next_offset),
                 ledger_offset=ledger_offset,
                 key=self._context.keys.fingerprint,
                 configuration=self._context.fingerprint,
@@ -78,11 +110,13 @@ class Recovery:
             await self._write(producer, found, row)
         finally:
             await producer.stop()
-        return Recovered(partition, len(found), next_offset, ledger_offset)
+        steps, lost = reopening.steps, len(reopening.lost)
+        return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, lost)
 
-    async def _fold(self, ledger: LogReader, partition: int, progress: Progress) -> tuple[dict[str, SeriesRow], int]:
+    async def _fold(self, ledger: LogReader, partition: int, progress: Progress) -> _Ledger:
         """Fold the committed ledger; releases are read beside it, for both lie in the order of their input."""
         found: dict[str, SeriesRow] = {}
+        adopted: dict[str, int] = {}
         last_input = -1
         _, end = await ledger.bounds(self._names.ledger, partition)
         async with LogReader.opened(self._settings, "read_committed") as reader:
@@ -94,15 +128,20 @@ class Recovery:
                     entry: Any = wire.load(record.value)
                     series = entry["series"]
                     found[series] = restored(self._context, found.get(series), record.value, at_hand)
+                    if entry["entry"] == "policy":
+                        adopted[series] = input_offset(record)
                 progress(records[-1].offset + 1, end)
-        return found, last_input
+        return _Ledger(found, adopted, last_input)
 
-    async def _next_offset(self, partition: int, last_input: int, *, accept_lost_input: bool) -> int:
+    async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool) -> _Input:
+        committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
+        rejected: set[int] = set()
         async with LogReader.opened(self._settings, "read_committed") as reader:
             async for records in reader.records(self._names.rejects, partition, 0):
-                last_input = max(last_input, *(input_offset(record) for record in records))
+                inputs = [input_offset(record) for record in records]
+                last_input = max(last_input, *inputs)
+                rejected.update(offset for offset in inputs if offset >= committed)
             first, _ = await reader.bounds(self._names.events, partition)
-        committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
         next_offset = max(last_input + 1, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
             raise PartitionStoppedError(
@@ -112,7 +151,26 @@ class Recovery:
                 found=f"that the log starts at {first}: events were deleted before they were decided",
                 remedy="Give --accept-lost-input to go on behind them",
             )
-        return max(next_offset, first)
+        return _Input(max(next_offset, first), committed, first, rejected)
+
+    async def _reopened(self, partition: int, told: _Ledger, place: _Input, *, accept_lost_input: bool) -> Reopening:
+        """Find the open steps of collected series; nothing is read where there are none."""
+        reopening = Reopening(told.rows, told.adopted, place.start, place.first, place.rejected)
+        if reopening.lost and not accept_lost_input:
+            raise PartitionStoppedError(
+                partition,
+                "input-lost",
+                asked=f"input from offset {place.start} on, which collected steps still open are counted from",
+                found=f"that the log starts at {place.first}: the counts of {len(reopening.lost)} series are lost",
+                remedy="Give --accept-lost-input to give these steps up: they are never released",
+            )
+        if reopening.collects:
+            async with LogReader.opened(self._settings, "read_committed") as reader:
+                async for records in reader.records(self._names.events, partition, place.start, place.next_offset):
+                    for record in records:
+                        if record.offset < place.next_offset:
+                            reopening.take(record.offset, record.value)
+        return reopening
 
     async def _adopted(
         self, producer: PartitionProducer, partition: int, before: int, found: Mapping[str, SeriesRow]

@@ -17,7 +17,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stream_app import rows
-from stream_app.collection import Collection
 from stream_app.context import Context
 from stream_app.decider import Decider, Headers, Outlets
 from stream_app.kafka import group
@@ -29,7 +28,6 @@ from stream_app.kafka.shell import Shell
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.topicid import TopicFacts, describe
 from stream_app.kafka.topics import TopicNames
-from stream_app.keyfile import fresh_secret
 from stream_app.outcome import InputRecord
 from stream_app.privacy.policy import Policy
 from stream_app.rows import SeriesRow
@@ -92,17 +90,21 @@ class _Rehearsal:
         row, tail = restored.row, restored.tail
         binding = 0 if tail is None else len(tail)
         outlets = Outlets(_drop, _drop, _drop, None if tail is None else tail.settle)
-        decider = Decider(self._context, self._find, outlets, Collection(fresh_secret()))
-        waiting, stopped_by = 0, None
+        waiting, erased, stopped_by = 0, 0, None
         try:
+            collection = await self._restorer.recall(row, self._find)
+            decider = Decider(self._context, self._find, outlets, collection)
             async for records in self._waiting(row.next_offset):
                 waiting += len(records)
-                decider.decide(records)
+                left = iter(records)
+                while not decider.decide(left):
+                    pass  # nothing is sent: batches need no end
                 if tail is not None:
                     tail.overdue(records[-1].offset + 1)
+                erased = decider.rejected.get("key-erased", 0)
         except PartitionStoppedError as stopped:
             stopped_by = stopped
-        return Rehearsed(self._partition, row, waiting, binding, decider.rejected.get("key-erased", 0), stopped_by)
+        return Rehearsed(self._partition, row, waiting, binding, erased, stopped_by)
 
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
         async with LogReader.opened(self._settings, "read_committed") as reader:

@@ -1,17 +1,22 @@
 """Reading a partition back: catch up with the changelog, check the partition row, read the ledger's tail."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from stream_app import rows
+from stream_app.collection import Collection
+from stream_app.decision import Lookup
 from stream_app.kafka.log import LogReader
+from stream_app.kafka.recall import recall
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts
+from stream_app.keyfile import fresh_secret
 from stream_app.privacy.policy import Policy
 
 logger = logging.getLogger(__name__)
@@ -66,6 +71,32 @@ class Restorer:
         self._tell_changes(row, tail)
         return Restored(row, tail if len(tail) else None, fresh=False)
 
+    async def recall(self, row: PartitionRow, find: Lookup) -> Collection:
+        """Return what the steps open behind ``row`` count; ``find`` gives the rows of series.
+
+        Raises:
+            PartitionStoppedError: if input of these steps is lost.
+        """
+        if row.recall_offset == row.next_offset:
+            return Collection(fresh_secret())
+        began = time.perf_counter()
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            collection = await recall(reader, self._names.events, self._partition, row, self._context, find)
+            # Deleted while it was read, it may have been read in part.
+            first, _ = await reader.bounds(self._names.events, self._partition)
+        if first > row.recall_offset:
+            raise self.counts_lost(row, first)
+        if collection.floor() != row.recall_offset:
+            raise self._stopped(
+                "state-damaged",
+                f"the oldest step still open opened by the watermark at offset {row.recall_offset}",
+                f"offset {collection.floor()} when the input was read again",
+                _RECOVER,
+            )
+        count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
+        logger.info("partition %d: read %d records of open steps again in %.1f s", self._partition, count, seconds)
+        return collection
+
     async def _catch_up(self, reader: LogReader) -> None:
         """Apply what was committed after the local copy's offset: Faust's recovery ended before, or was not needed."""
         done = self._store.offset(self._partition)
@@ -94,6 +125,7 @@ class Restorer:
             changelog=self._facts[self._names.changelog].id,
             partitions=self._facts[self._names.events].partitions,
             next_offset=first,
+            recall_offset=first,
             ledger_offset=0,
             key=self._context.keys.fingerprint,
             configuration=self._context.fingerprint,
@@ -125,6 +157,8 @@ class Restorer:
             )
         if first > row.next_offset:
             raise self.input_lost(row.next_offset, first)
+        if first > row.recall_offset:
+            raise self.counts_lost(row, first)
         if ledger_end < row.ledger_offset:
             raise self._stopped(
                 "ledger-short",
@@ -140,6 +174,15 @@ class Restorer:
             f"input from offset {next_offset} on",
             f"that the log starts at {first}: events were deleted before they were decided",
             "Run `recover --accept-lost-input` to go on behind them, and raise the topic's retention",
+        )
+
+    def counts_lost(self, row: PartitionRow, first: int) -> PartitionStoppedError:
+        """Return why a partition whose log begins at ``first`` cannot count its open steps again."""
+        return self._stopped(
+            "input-lost",
+            f"input from offset {row.recall_offset} on, which collected steps still open are counted from",
+            f"that the log starts at {first}: a count of the rest would pass for the whole",
+            "Run `recover --accept-lost-input`, which gives these steps up, and raise the topic's retention",
         )
 
     async def _read_tail(self, reader: LogReader, row: PartitionRow) -> Tail:

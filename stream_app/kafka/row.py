@@ -18,6 +18,8 @@ class PartitionRow:
     """Partition count: with another one, series would lie elsewhere."""
     next_offset: int
     """The first input offset that is not decided."""
+    recall_offset: int
+    """Where input is read again from: counts of collected steps still open are in memory alone; else the next one."""
     ledger_offset: int
     """Every ledger record below is either in the state or was found not to bind."""
     key: str
@@ -33,4 +35,5 @@ class PartitionRow:
     def decode(cls, value: bytes) -> Self:
         """Read a stored row; members of later versions are left out."""
         fields: Any = wire.load(value)
+        fields.setdefault("recall_offset", fields["next_offset"])  # rows from before anything was collected
         return cls(**{name: fields[name] for name in cls.__slots__})

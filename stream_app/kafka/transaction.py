@@ -4,13 +4,15 @@
 2. Releases, rejects, changelog rows and the partition row are acknowledged.
 3. The transaction commits.
 4. The same rows and the changelog offset go into RocksDB in one write.
-5. The input is acknowledged.
+5. The input is acknowledged, no further than where it must be read again from.
 """
 
 import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+
+from faust.types import TP
 
 from stream_app.kafka.batch import Batch
 from stream_app.kafka.producer import PartitionProducer
@@ -64,6 +66,7 @@ class Transactions:
         changelog_end = ends[-1]
         offset = changelog_end - 1 if isinstance(changelog_end, int) else None
         self._shell.store.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)
+        self._shell.consumer.keep(TP(names.events, self._partition), row.recall_offset)
         for message in batch.messages:
             message.ack()
         return row
@@ -73,6 +76,7 @@ class Transactions:
         return replace(
             row,
             next_offset=batch.end,
+            recall_offset=batch.recall_offset,
             # Entries that still bind must be found again after a crash: the covered offset waits for them.
             ledger_offset=row.ledger_offset if ledger_end is None or batch.bound else ledger_end,
             key=context.keys.fingerprint,

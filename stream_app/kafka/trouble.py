@@ -5,6 +5,7 @@ from pathlib import Path
 
 from aiokafka import errors
 
+from stream_app.collection import LostCountersError
 from stream_app.kafka.stopped import PartitionStoppedError
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that.
@@ -41,7 +42,7 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
     """Return the error as the reason why a partition stops."""
     if isinstance(error, PartitionStoppedError):
         return error
-    if isinstance(error, LookupError):
+    if isinstance(error, LookupError | LostCountersError):
         remedy = "Run `recover` for this partition, which rebuilds its state from ledger and releases"
         return PartitionStoppedError(
             partition, "state-damaged", asked="whole rows in the state table", found=told(error), remedy=remedy

@@ -62,7 +62,14 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
     closing = range(before.first, now)
     if len(closing) > MOST_CLOSED or len(closing) * policy.kind.width > MOST_CELLS:
         return Refused("future")
-    kept = before.offsets[len(closing) :]
+    after = shifted(policy, before, now, offset)
+    kept = max(0, len(before.offsets) - len(closing))
+    return Move(closing, range(now + kept, now + len(after.offsets)), after)
+
+
+def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
+    """Return what is open after a watermark within step ``now`` that was not refused."""
+    assert policy.collect is not None, "only collected data have watermarks"
+    kept = before.offsets[now - before.first :] if before else ()
     end = min(now + policy.collect.open_steps, LAST_TIMESTAMP_MS // policy.step_ms + 1)
-    opening = range(now + len(kept), max(end, now + len(kept)))
-    return Move(closing, opening, OpenSteps(now, kept + (offset,) * len(opening)))
+    return OpenSteps(now, kept + (offset,) * max(0, end - now - len(kept)))

@@ -130,6 +130,10 @@ class Installation:
         """Return the sum of the group's offsets."""
         return sum(asyncio.run(group.committed(self.settings(), self.names.events)).values())
 
+    def committed_of(self, partition: int) -> int:
+        """Return the group's offset of one partition; 0 before its first."""
+        return asyncio.run(group.committed(self.settings(), self.names.events)).get(partition, 0)
+
     def delete(self, topic: str) -> None:
         """Delete a topic and make it again, empty."""
         asyncio.run(self._delete(topic))

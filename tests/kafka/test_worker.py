@@ -11,10 +11,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from stream_app.cli import main
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.metrics import TABLE
 from tests.kafka.installation import Installation, input_of, readings
+from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 
 
 @pytest.fixture
@@ -32,19 +32,7 @@ def test_topics_hold_what_replay_computes(installation: Installation) -> None:
         worker.await_committed(total)
         assert worker.stop() == 0
     installation.answered_once()
-    folder = installation.folder
-    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-    (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
-    command = ["replay", str(folder / "events.jsonl"), "--out", str(folder / "replay"), "--key", str(folder / "key")]
-    assert main([*command, "--policies", str(folder / "policies.jsonl")]) == 0
-    for topic, file in ((installation.names.releases, "releases"), (installation.names.ledger, "ledger")):
-        replayed: dict[str, list[bytes]] = {}
-        for line in (folder / "replay" / f"{file}.jsonl").read_bytes().splitlines():
-            replayed.setdefault(json.loads(line)["series"], []).append(line)
-        written: dict[str, list[bytes]] = {}
-        for record in installation.read(topic):
-            written.setdefault(json.loads(record.value)["series"], []).append(record.value)
-        assert written == replayed
+    assert_topics_hold_what_replay_computes(installation)
     assert sorted(json.loads(record.value)["reason"] for record in installation.read(installation.names.rejects)) == [
         "malformed",
         "no-policy",

@@ -1,0 +1,39 @@
+"""What `replay` makes of an installation's input, beside what its topics hold."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+
+from stream_app.cli import main
+from tests.kafka.installation import Installation
+
+Chains = dict[str, list[bytes]]
+
+
+def assert_topics_hold_what_replay_computes(installation: Installation) -> None:
+    """Releases and ledger are the same bytes, series by series; rejects name the same records."""
+    folder, names = installation.folder, installation.names
+    (folder / "events.jsonl").write_bytes(b"".join(record.value + b"\n" for record in installation.read(names.events)))
+    (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
+    command = ["replay", str(folder / "events.jsonl"), "--out", str(folder / "replay"), "--key", str(folder / "key")]
+    assert main([*command, "--policies", str(folder / "policies.jsonl")]) == 0
+    for topic, file in ((names.releases, "releases"), (names.ledger, "ledger")):
+        replayed = _by_series((folder / "replay" / f"{file}.jsonl").read_bytes().splitlines())
+        assert _by_series(record.value for record in installation.read(topic)) == replayed
+    rejected = (folder / "replay" / "rejects.jsonl").read_bytes().splitlines()
+    assert _reasons(record.value for record in installation.read(names.rejects)) == _reasons(rejected)
+
+
+def _by_series(lines: Iterable[bytes]) -> Chains:
+    found: Chains = defaultdict(list)
+    for line in lines:
+        found[json.loads(line)["series"]].append(line)
+    return found
+
+
+def _reasons(lines: Iterable[bytes]) -> dict[str, list[tuple[object, object]]]:
+    found: dict[str, list[tuple[object, object]]] = defaultdict(list)
+    for line in lines:
+        reject = json.loads(line)
+        found[str(reject["series"])].append((reject["timestamp"], reject["reason"]))
+    return found

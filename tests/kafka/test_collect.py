@@ -1,0 +1,144 @@
+"""Collected data in real workers: counts outlive restarts though nothing of them is ever written."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from stream_app.kafka.broker import LocalBroker
+from tests.kafka.installation import HOUR_MS, START_MS, Installation, input_of, readings
+from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+from tests.kafka.wards import (
+    Wards,
+    assert_nothing_open_is_passed,
+    contribution,
+    send_and_await,
+    ward_policy,
+    watermark,
+)
+
+SMALL_BATCHES = {"batch_records": 40}
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test."""
+    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    return Installation(broker, tmp_path, name, more=dict(SMALL_BATCHES))
+
+
+def test_open_steps_outlive_their_workers(installation: Installation) -> None:
+    """Stopped, killed, without its local state, or joined by another: each time in the middle of open steps."""
+    wards = Wards(5)
+    with installation.worker() as worker:
+        send_and_await(installation, worker, [*readings(30), *wards.begin(), *wards.hours(2, 30), *wards.half(20)])
+        assert worker.stop() == 0
+    with installation.worker() as worker:
+        send_and_await(installation, worker, [*wards.half(10), *wards.looks(), *wards.hours(1, 10)])
+        worker.process.kill()
+    shutil.rmtree(installation.settings().data_folder)
+    with installation.worker("a") as worker, installation.worker("b") as other:
+        send_and_await(installation, worker, [*wards.half(10), *wards.hours(2, 10), *wards.half(10)])
+        worker.process.kill()
+        send_and_await(installation, other, [*wards.half(10), *wards.hours(2, 10), *wards.half(10)])
+        assert other.stop() == 0
+    assert_topics_hold_what_replay_computes(installation)
+    assert assert_nothing_open_is_passed(installation) > 0
+    counted = [json.loads(record.value) for record in installation.read(installation.names.releases)]
+    assert sum(release["series"].startswith("ward") for release in counted) == 7 * len(wards.names)
+
+
+def test_lost_changelog_loses_no_count(installation: Installation) -> None:
+    """`recover` finds in the input which steps are open; the run goes on as if nothing had happened."""
+    wards = Wards(5)
+    with installation.worker() as worker:
+        send_and_await(installation, worker, [*wards.begin(), *wards.hours(2, 30), *wards.half(20)])
+        worker.stop()
+    installation.delete(installation.names.changelog)
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+    assert "row-missing" in worker.log.read_text()
+    assert installation.command("recover") == 0
+    with installation.worker() as worker:
+        send_and_await(installation, worker, [*wards.half(10), *wards.hours(2, 10)])
+        assert worker.stop() == 0
+    assert_topics_hold_what_replay_computes(installation)
+
+
+def test_deleted_contributions_stop_until_given_up(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A count of what is left would pass for the whole: the steps are given up, and never released."""
+    wards = Wards(5)
+    with installation.worker() as worker:
+        send_and_await(installation, worker, [*wards.begin(), *wards.hours(2, 30), *wards.half(20)])
+        worker.stop()
+    ends = {record.partition: record.offset for record in installation.read(installation.names.events)}
+    for partition, end in ends.items():
+        installation.forget_events(end - 1, [partition])
+    with installation.worker(exit_when_stopped="any") as worker:
+        assert worker.await_end() == 1
+    assert "input-lost" in worker.log.read_text()
+    assert "would pass for the whole" in worker.log.read_text()
+    assert installation.command("recover") == 2
+    assert "input-lost" in capsys.readouterr().err
+    assert installation.command("recover", "--accept-lost-input") == 0
+    given_up = json.loads(capsys.readouterr().out)["partitions"]
+    assert sum(one["lost_counts"] for one in given_up) == len(wards.names)
+    with installation.worker() as worker:
+        send_and_await(installation, worker, wards.hours(5, 10))
+        assert worker.stop() == 0
+    hours: dict[str, list[int]] = {}
+    for record in installation.read(installation.names.releases):
+        release = json.loads(record.value)
+        if release["series"] in wards.names:
+            hours.setdefault(release["series"], []).append((release["timestamp"] - START_MS) // HOUR_MS)
+    # Hours 2 and 3 were open when their contributions were deleted; 4 is the first of which all can be counted.
+    assert hours == {name: [0, 1, 4, 5, 6] for name in wards.names}
+
+
+def test_watermarks_over_many_steps(installation: Installation) -> None:
+    """Watermarks that close thousands of steps each fit their transactions, and are released whole."""
+    series = [f"ward-{nth}" for nth in range(3)]
+    events = [ward_policy(name) for name in series]
+    for turn in range(3):
+        events += [watermark(name, 10_000 * turn, f"{turn:064x}") for name in series]
+        events += [contribution(name, 10_000 * turn, "m-1", "walk") for name in series]
+    with installation.worker(log_level="debug") as worker:
+        send_and_await(installation, worker, events)
+        assert worker.stop() == 0
+    assert_topics_hold_what_replay_computes(installation)
+    inputs = [(record.partition, input_of(record)) for record in installation.read(installation.names.releases)]
+    assert max(inputs.count(place) for place in set(inputs)) == 10_000
+
+
+def test_counts_are_found_nowhere(installation: Installation) -> None:
+    """Members, seeds and raw counts lie in the input alone: not in state, changelog, outputs, heads or logs."""
+    seeds = [f"5eed{nth:060x}" for nth in range(3)]
+    items = 4_321
+    events = [ward_policy("ward-1", epsilon=0.01), watermark("ward-1", 0, seeds[0])]
+    events += [contribution("ward-1", 0, f"canary-{nth}", "walk") for nth in range(items)]
+    events += [contribution("ward-1", 0, "canary-1", "ride"), contribution("ward-1", 1, "canary-2", "canary-value")]
+    with installation.worker(log_level="debug") as worker:
+        send_and_await(installation, worker, events)
+        worker.process.kill()
+    with installation.worker(log_level="debug") as worker:
+        send_and_await(installation, worker, [watermark("ward-1", 1, seeds[1]), watermark("ward-1", 2, seeds[2])])
+        worker.stop()
+    names = installation.names
+    places = {"log": worker.log.read_bytes()}
+    for topic in names:
+        records = installation.read(topic, "read_uncommitted")
+        places[topic] = b"\n".join((record.key or b"") + b" " + (record.value or b"") for record in records)
+    for file in installation.settings().data_folder.rglob("*"):
+        if file.is_file():
+            places[str(file)] = file.read_bytes()
+    canaries = [b"canary", *(seed.encode() for seed in seeds), *(bytes.fromhex(seed) for seed in seeds)]
+    found = {(name, canary) for name, content in places.items() for canary in canaries if canary in content}
+    # The topic of the events has what is looked for: the search can find it.
+    assert found == {(names.events, canary) for canary in canaries[: 1 + len(seeds)]}
+    counted = [json.loads(record.value) for record in installation.read(names.releases) if record.key == b"ward-1"]
+    assert len(counted) == 2
+    assert f'"walk":{items}' not in json.dumps(counted)
