@@ -9,7 +9,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from stream_app import __version__
 
@@ -32,6 +32,7 @@ COMMANDS = {
     "keys": "make, list and erase noise keys, make and export signing keys",
     "check": "check the configuration or a policy file",
     "evaluate": "the source papers' experiments: error, temporal loss and time of schemes",
+    "completion": "print a script that completes commands and options in a shell",
     "bench": "measure the worker against bare clients, as ratios of one run",
 }
 
@@ -45,19 +46,25 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
+def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
+    """Return the parser of all commands, with the arguments of the named ones alone: only their modules are loaded."""
+    parser = argparse.ArgumentParser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name in named:
+            importlib.import_module(f"stream_app.cli.{name}").add_arguments(command)
+    return parser
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a verdict must not be lost to a name that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if words[:1] == [name]:
-            importlib.import_module(f"stream_app.cli.{name}").add_arguments(command)
+    parser = parser_of(words[:1])
     if any("\0" in word for word in words):
         parser.error("an argument holds a NUL character, which no path can; leave it away")
     arguments = parser.parse_args(words)

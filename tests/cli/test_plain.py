@@ -1,0 +1,84 @@
+"""Plain output: nothing but text where no terminal is attached, no colours where NO_COLOR says so, and the version."""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import stream_app
+from stream_app.cli import COMMANDS, main
+from tests.cli.test_top import serving
+from tests.kafka.test_sight import busy
+from tests.terminal import CONTROL, Terminal, terminal
+
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
+"""A sequence that sets a colour (ECMA-48, 8.3.117)."""
+EVENT = '{"series":"home-7","timestamp":%d,"value":1}\n'
+POLICY = (
+    '{"series":"*","epsilon":1.0,"protection":{"level":"event"},"scheme":{"name":"uniform"},'
+    '"value":{"kind":"number","lower":0,"upper":10,"resolution":1}}\n'
+)
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """Name and version, as the installed package has it."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"landmark-stream {stream_app.__version__}\n"
+    assert version("landmark-stream") == stream_app.__version__
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command explains itself, without control codes in a pipe."""
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    output = capsys.readouterr().out
+    assert output.startswith(f"usage: landmark-stream {name}")
+    assert CONTROL not in output
+
+
+def test_no_command_takes_a_pipe_for_a_terminal() -> None:
+    """Rich looks itself whether a terminal is attached; nobody tells it that there is one, or prints codes by hand."""
+    sources = [*Path(stream_app.__file__).parent.rglob("*.py")]
+    assert len(sources) > 100
+    found = [file.name for file in sources if re.search(r"force_\w+=|\\x1b\[|\\033\[", file.read_text())]
+    assert found == []
+
+
+def replaying(folder: Path) -> list[str]:
+    """Write events and a policy; return the words that replay them, which takes a progress bar long enough to show."""
+    (folder / "events.jsonl").write_text("".join(EVENT % step for step in range(2_000)))
+    (folder / "policies.jsonl").write_text(POLICY)
+    return ["replay", f"{folder}/events.jsonl", "--policies", f"{folder}/policies.jsonl", "--out", f"{folder}/out"]
+
+
+def test_a_pipe_gets_text(tmp_path: Path) -> None:
+    """What shows a bar on a terminal shows none in a pipe, on neither stream."""
+    command = [sys.executable, "-m", "stream_app", *replaying(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert CONTROL not in done.stdout + done.stderr
+    assert "2000" in done.stdout
+
+
+def shown_of(shown: Terminal, wanted: str) -> str:
+    """Return everything that a program showed until it ended well."""
+    shown.until(wanted)
+    assert shown.end() == 0
+    return shown.text
+
+
+def test_no_colour_where_it_is_not_wanted(tmp_path: Path) -> None:
+    """A bar and a table with an alarm have colours on a terminal, and none under NO_COLOR."""
+    words = replaying(tmp_path)
+    with serving(busy()) as (url,):
+        for environment, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+            with terminal(*words, **environment) as shown:
+                assert bool(COLOUR.search(shown_of(shown, "replay"))) is coloured
+            with terminal("top", "--once", "--interval", "0", "--url", url, **environment) as shown:
+                assert bool(COLOUR.search(shown_of(shown, "partitions stopped"))) is coloured
