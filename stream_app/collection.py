@@ -154,6 +154,10 @@ class Collection:
             self._floor = min((first.offset for first in firsts if first is not None), default=None)
         return self._floor
 
+    def __len__(self) -> int:
+        """Return how many steps are open, of all series."""
+        return sum([len(known.steps) for known in self._series.values()])
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Collection) and self._series == other._series
 

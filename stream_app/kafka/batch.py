@@ -40,6 +40,8 @@ class Batch:
     recall_offset: int
     """Where the counts of the steps still open behind it are to be read again from; without any, its end."""
     last_append_ms: int
+    open_steps: int = 0
+    """Steps that take contributions behind it."""
     rest: Portion | None = None
     """What of the portion was left for the next batch, since this one's outputs are many."""
     bound: bool = False
@@ -84,6 +86,7 @@ async def decide(
     batch.rest = rest
     floor = collection.floor()
     batch.recall_offset = batch.end if floor is None else floor
+    batch.open_steps = len(collection)
     if tail is not None:
         tail.overdue(batch.end)
         batch.bound = len(tail) > 0

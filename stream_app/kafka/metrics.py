@@ -59,6 +59,13 @@ TABLE: dict[str, Meaning] = {
         "gauge", ("partition",), "From the append of a batch's last event until its commit."
     ),
     "landmark_event_lag_records": Meaning("gauge", ("partition",), "Input records that are not decided yet."),
+    "landmark_open_steps": Meaning("gauge", ("partition",), "Steps of collected series that take contributions."),
+    "landmark_kept_records": Meaning(
+        "gauge", ("partition",), "Decided input that a restart would read again, for what open steps count."
+    ),
+    "landmark_recalled_records": Meaning(
+        "counter", ("partition",), "Input records read again after an assignment, for what open steps count."
+    ),
     "landmark_recovery_remaining": Meaning("gauge", (), "Changelog offsets still to be read back."),
     "landmark_recovered_rows": Meaning("gauge", (), "Changelog rows read back since the start."),
     "landmark_state_bytes": Meaning("gauge", (), "Size of the local state's files."),

@@ -153,7 +153,10 @@ class Partition:
     async def _work(self) -> None:
         """Decide and commit until it is closed; raises what went wrong."""
         if self._collection is None:
-            self._collection = await self._restorer.recall(self._known_row(), self._rows.find)
+            row = self._known_row()
+            self._collection = await self._restorer.recall(row, self._rows.find)
+            again = row.next_offset - row.recall_offset
+            self._shell.metrics.count("landmark_recalled_records", again, str(self.number))
         while not self._ending.is_set():
             portion = await self._next()
             if portion is None:

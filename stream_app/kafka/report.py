@@ -27,6 +27,8 @@ def report_batch(metrics: Metrics, partition: int, batch: Batch, barrier_seconds
     metrics.observe("landmark_barrier_seconds", barrier_seconds)
     metrics.set("landmark_event_lag_seconds", max(0.0, time.time() - batch.last_append_ms / 1000.0), name)
     metrics.set("landmark_event_lag_records", waiting, name)
+    metrics.set("landmark_open_steps", batch.open_steps, name)
+    metrics.set("landmark_kept_records", batch.end - batch.recall_offset, name)
     for row in islice(batch.changed.values(), _SAMPLED):
         guard = row.state.guard
         if guard.budget_nano:
