@@ -8,43 +8,8 @@ import pytest
 
 from stream_app.collection import Collection, LostCountersError
 from stream_app.outcome import Advanced, Counted, Decided, Outcome, Rejected
+from tests.collected import PAN_PRIVATE, STEP, collected, contribution, intrusion, watermark
 from tests.run import Record, Run, default, limited, policy
-
-STEP = 10
-SEED = "5e" * 32
-REPLACE: dict[str, object] = {"neighbours": "replace", "open_steps": 2}
-PAN_PRIVATE = REPLACE | {"intrusion_nano": 10**9}
-
-
-def collected(version: int = 1, collect: object = REPLACE, **members: object) -> dict[str, object]:
-    """Return a policy for collected data, at such a budget that its noise is 0 almost surely."""
-    plain: dict[str, object] = {
-        "epsilon": 1e5,
-        "protection": {"level": "event", "step": STEP},
-        "value": {"kind": "counts", "keys": ["walk", "ride"]},
-    }
-    return policy("ward-3", version, **(plain | {"collect": collect} | members))
-
-
-def contribution(timestamp_ms: int, member: str, value: object) -> dict[str, object]:
-    """Return a contribution record."""
-    return {
-        "type": "contribution",
-        "series": "ward-3",
-        "timestamp": timestamp_ms,
-        "member": member,
-        "value": value,
-    }
-
-
-def watermark(timestamp_ms: int, seed: str = SEED) -> dict[str, object]:
-    """Return a watermark record."""
-    return {"type": "watermark", "series": "ward-3", "timestamp": timestamp_ms, "seed": seed}
-
-
-def intrusion(seed: str = "a1" * 32) -> dict[str, object]:
-    """Return an announced intrusion."""
-    return {"type": "intrusion", "series": "ward-3", "seed": seed}
 
 
 def reason(outcome: Outcome) -> str:

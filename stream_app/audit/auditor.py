@@ -112,6 +112,9 @@ class Auditor:
             tally.keys[series.chain.key] += 1
             if series.guarantee.total_nano >= largest:
                 largest, name = series.guarantee.total_nano, series.name
+            if series.exposure is not None:
+                cost_nano, steps = series.exposure.cost(series.books)
+                tally.intrude(series.exposure.announced, series.guarantee.total_nano + cost_nano, series.name, steps)
         if pairing is not None:
             for finding in pairing.finish(judged):
                 tally.add(finding)
@@ -132,6 +135,7 @@ class Auditor:
             needy=self._rules.needy,
             releases=None if pairing is None else pairing.compared,
             heads=heads,
+            intruded=tally.intruded,
         )
 
     def _in_full(self, data: bytes) -> None:

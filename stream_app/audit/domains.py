@@ -4,13 +4,14 @@ A second reading of the format, which shares nothing with the worker's: a policy
 something else than it says. Numbers are read as the decimals they are written as.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from sys import float_info
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from stream_app.audit.entry import MAX_SEQUENCE, MAX_TIMESTAMP
 from stream_app.audit.lattice import box_fault, decimal_of, grid_fault
+from stream_app.audit.member import Member, is_number, listed, needed, number, one_of, or_null, positive, whole
 
 Members = Mapping[str, Any]
 """An object as JSON holds it."""
@@ -20,66 +21,14 @@ LEVELS: Final = ("landmark", "event", "user", "w-event")
 
 MOST_WINDOW: Final = 10_000
 """Steps of a window."""
-
-
-class Member(NamedTuple):
-    """What one member may be."""
-
-    fits: Callable[[Any], bool]
-    says: str
-    needed: bool = False
-
-
-def needed(member: Member) -> Member:
-    """Return the same domain for a member that may not be left out."""
-    return member._replace(needed=True)
-
-
-def whole(least: int, most: int) -> Member:
-    """Return the domain of whole numbers, without booleans."""
-    return Member(lambda found: type(found) is int and least <= found <= most, f"a whole number of {least} to {most}")
-
-
-def number(least: float, most: float) -> Member:
-    """Return the domain of numbers, whole ones too."""
-    return Member(lambda found: _is_number(found) and least <= found <= most, f"a number of {least} to {most}")
-
-
-def positive(most: float) -> Member:
-    """Return the domain of numbers above 0."""
-    return Member(lambda found: _is_number(found) and 0 < found <= most, f"a number above 0, at most {most}")
-
-
-def one_of(*texts: str) -> Member:
-    """Return the domain of some texts."""
-    return Member(lambda found: isinstance(found, str) and found in texts, f"one of {', '.join(texts)}")
-
-
-def listed(fits: Callable[[Any], bool], least: int, says: str) -> Member:
-    """Return the domain of lists of different items, `least` to 4096 of them."""
-    return Member(
-        lambda found: (
-            isinstance(found, list) and least <= len(found) <= 4096 and all(map(fits, found)) and _different(found)
-        ),
-        f"a list of {least} to 4096 different {says}",
-    )
-
-
-def or_null(member: Member) -> Member:
-    """Return the domain with null in it."""
-    return Member(lambda found: found is None or member.fits(found), f"{member.says}, or null")
-
-
-def _is_number(found: object) -> bool:
-    return type(found) in (int, float)
+MOST_OPEN: Final = 1_000
+"""Steps that take contributions at a time."""
+MOST_NANO: Final = 10**15
+"""The largest epsilon in nano-epsilon."""
 
 
 def _is_text(found: object) -> bool:
     return isinstance(found, str) and 1 <= len(found) <= 200
-
-
-def _different(found: list[Any]) -> bool:
-    return len(set(found)) == len(found)
 
 
 def _is_landmark(found: object) -> bool:
@@ -101,7 +50,7 @@ _ANY: Final = Member(lambda _: True, "")
 
 PARAMETERS: Final = {
     "epsilon": Member(
-        lambda found: _is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
+        lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
         "a number of 1e-9 to 1e6",
         needed=True,
     ),
@@ -110,6 +59,7 @@ PARAMETERS: Final = {
     "filter": or_null(one_of("none", "level")),
     "value": _OBJECT,
     "correlation": or_null(_TEXT),
+    "collect": or_null(Member(lambda found: isinstance(found, dict), "an object")),
 }
 """The members of a policy's parameters."""
 PROTECTION: Final = {
@@ -169,6 +119,12 @@ KINDS: Final[dict[str, dict[str, Member]]] = {
     },
 }
 """The value kinds with their members."""
+COLLECT: Final = {
+    "neighbours": needed(one_of("replace", "add-remove")),
+    "open_steps": needed(whole(1, MOST_OPEN)),
+    "intrusion_nano": or_null(whole(1, MOST_NANO)),
+}
+"""The members of `collect`."""
 BOUNDS: Final = {
     "south": needed(number(-85, 85)),
     "west": needed(number(-180, 180)),
@@ -186,7 +142,36 @@ def fault_of(parameters: Members) -> str:
         or _scheme(parameters["scheme"], parameters["protection"]["level"])
         or _value(parameters["value"])
         or _private(parameters)
+        or _collect(parameters)
     )
+
+
+def sensitivity_of(parameters: Members) -> int:
+    """Return by how much, in sum, neighbouring counts differ: one item moves, or one is there or not."""
+    collect = parameters.get("collect")
+    if collect is None:
+        return int(parameters["value"].get("sensitivity", 1))
+    return 2 if collect["neighbours"] == "replace" else 1
+
+
+def _collect(parameters: Members) -> str:
+    collect, value = parameters.get("collect"), parameters["value"]
+    if collect is None:
+        return ""
+    fault = _members("collect", collect, COLLECT)
+    if fault:
+        return fault
+    if value["kind"] != "counts":
+        return f"what is collected are counts, not {value['kind']}"
+    if value.get("sensitivity", sensitivity_of(parameters)) != sensitivity_of(parameters):
+        return f"value.sensitivity is not that of neighbours {collect['neighbours']}"
+    if value.get("invalid", "reject") != "reject":
+        return "what is collected has no substitute"
+    if collect["neighbours"] == "add-remove" and collect.get("intrusion_nano") is not None:
+        return "collect.intrusion_nano protects nothing from neighbours add-remove"
+    if parameters["scheme"].get("dissimilarity") == "private":
+        return "what is collected is not compared in private"
+    return ""
 
 
 def _members(where: str, found: Members, table: Mapping[str, Member]) -> str:

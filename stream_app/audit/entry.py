@@ -73,6 +73,20 @@ class LandmarksEntry(NamedTuple):
     hash: str
 
 
+class IntrusionEntry(NamedTuple):
+    """Somebody saw the counters of open steps; `exposed` holds their [start, end) pairs in ms."""
+
+    series: str
+    sequence: int
+    policy: int
+    intrusion_nano: int
+    exposed: list[list[int]]
+    key: str
+    epoch: int
+    previous: str
+    hash: str
+
+
 class CloseEntry(NamedTuple):
     """The series ended."""
 
@@ -97,7 +111,7 @@ class OpaqueEntry(NamedTuple):
     finding: Finding
 
 
-Entry = ReleaseEntry | PolicyEntry | LandmarksEntry | CloseEntry | OpaqueEntry
+Entry = ReleaseEntry | PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry | OpaqueEntry
 
 
 class ReleaseRecord(NamedTuple):

@@ -30,6 +30,7 @@ Code = Literal[
     "refused-landmark",
     "step-order",
     "step-alignment",
+    "intrusion",
     "theorem",
     "lifetime",
     "malformed-release",
@@ -84,6 +85,7 @@ CODES: Final[dict[Code, str]] = {
     "refused-landmark": "a registration that had to be refused",
     "step-order": "a release for a step that is not after the last decided one",
     "step-alignment": "a time that is not the start of a step",
+    "intrusion": "an announced intrusion that cannot be: of bare counters, at another price, or of steps not open",
     # The guarantee.
     "theorem": "the spends on the landmarks and one other step exceed epsilon",
     "lifetime": "the total over policy versions exceeds the lifetime bound",

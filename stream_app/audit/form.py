@@ -12,6 +12,7 @@ from stream_app.audit.entry import (
     WITHHELD,
     CloseEntry,
     Entry,
+    IntrusionEntry,
     LandmarksEntry,
     PolicyEntry,
     ReleaseEntry,
@@ -70,14 +71,28 @@ def _policy(values: Values) -> Entry | str:
 def _landmarks(values: Values) -> Entry | str:
     del values[2]
     entry = LandmarksEntry._make(values)
-    if not entry.add:
-        return "`add` is empty"
-    last = -1
-    for pair in entry.add:
-        if type(pair) is not list or list(map(type, pair)) != [int, int] or not last < pair[0] < pair[1]:
-            return "`add` is not a list of disjoint [start, end) pairs, ascending"
-        last = pair[1]
+    if not _are_intervals(entry.add):
+        return "`add` is not a list of disjoint [start, end) pairs, ascending, one at least"
     return _linked(entry)
+
+
+def _intrusion(values: Values) -> Entry | str:
+    del values[2]
+    entry = IntrusionEntry._make(values)
+    if not _are_intervals(entry.exposed):
+        return "`exposed` is not a list of disjoint [start, end) pairs, ascending, one at least"
+    if not 1 <= entry.intrusion_nano <= MAX_SEQUENCE:
+        return "`intrusion_nano` is out of range"
+    return _linked(entry)
+
+
+def _are_intervals(found: list[Any]) -> bool:
+    last = -1
+    for pair in found:
+        if type(pair) is not list or list(map(type, pair)) != [int, int] or not last < pair[0] < pair[1]:
+            return False
+        last = pair[1]
+    return bool(found)
 
 
 def _close(values: Values) -> Entry | str:
@@ -85,7 +100,7 @@ def _close(values: Values) -> Entry | str:
     return _linked(CloseEntry._make(values))
 
 
-def _linked(entry: ReleaseEntry | PolicyEntry | LandmarksEntry | CloseEntry) -> Entry | str:
+def _linked(entry: ReleaseEntry | PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry) -> Entry | str:
     if not 1 <= entry.sequence <= MAX_SEQUENCE or entry.epoch < 0:
         return "`sequence` or `epoch` is out of range"
     if not entry.series or entry.policy < 1:
@@ -104,6 +119,7 @@ _FIGURES: Final[dict[str, type]] = {"landmark_spent_nano": int, "landmarks_left"
 _COVER: Final[dict[str, type]] = {"release": str}
 _POLICY: Final[dict[str, type]] = {"policy": int, "budget_nano": int, "charged_nano": int, "parameters": dict}
 _ADD: Final[dict[str, type]] = {"policy": int, "add": list, "charged_nano": int, "budget_nano": int}
+_SEEN: Final[dict[str, type]] = {"policy": int, "intrusion_nano": int, "exposed": list}
 _LINK: Final[dict[str, type]] = {"key": str, "epoch": int, "previous": str, "hash": str}
 
 
@@ -112,6 +128,7 @@ _KINDS: Final[tuple[tuple[str, Callable[[Values], Entry | str], dict[str, type]]
     ("release", _unperturbed, _HEAD | _STEP | _FIGURES | _COVER | _LINK),
     ("policy", _policy, _HEAD | _POLICY | _LINK),
     ("landmarks", _landmarks, _HEAD | _ADD | _FIGURES | _LINK),
+    ("intrusion", _intrusion, _HEAD | _SEEN | _LINK),
     ("close", _close, _HEAD | {"policy": int} | _LINK),
 )
 

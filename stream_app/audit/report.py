@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.entry import APPROXIMATED, PERTURBED, WITHHELD
+from stream_app.audit.exposure import Intruded
 from stream_app.audit.finding import CODES, Finding
 from stream_app.audit.heads import HeadsRead
 
@@ -33,6 +34,7 @@ class Report(NamedTuple):
     needy: str  # the series that needs it
     releases: int | None  # releases compared; None when none were given
     heads: HeadsRead | None  # None when none were given
+    intruded: Intruded | None = None  # None when no intrusion was announced
 
     @property
     def holds(self) -> bool:
@@ -49,6 +51,8 @@ class Report(NamedTuple):
         }
         if self.heads is not None:
             document["heads"] = self.heads.document(self.entries)
+        if self.intruded is not None:
+            document["intrusions"] = self.intruded._asdict()
         return document
 
     @property
@@ -72,6 +76,8 @@ class Report(NamedTuple):
         if self.series:
             lines.append(f"largest loss of a series {epsilon(self.largest_nano)} ({quoted(self.largest_series)})")
             lines.append(self._lifetime())
+        if self.intruded is not None:
+            lines.append(_intrusions(self.intruded))
         if self.releases is None:
             lines.append("releases not compared")
         else:
@@ -103,6 +109,7 @@ class Tally:
     decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
     spent_nano: int = 0
     keys: Counter[str] = field(default_factory=Counter)
+    intruded: Intruded | None = None
 
     def add(self, finding: Finding) -> None:
         """Take in a finding; beyond `LISTED` it is only counted."""
@@ -117,6 +124,14 @@ class Tally:
         """Take in a release entry's decision and spend."""
         self.decisions[decision] += 1
         self.spent_nano += epsilon_nano
+
+    def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
+        """Take in the announced intrusions of one series and its loss to who saw its memory."""
+        before = self.intruded or Intruded(0, 0, 0, "", 0)
+        largest = (largest_nano, series, steps)
+        if before.series and before.largest_nano >= largest_nano:
+            largest = (before.largest_nano, before.largest_series, before.steps)
+        self.intruded = Intruded(before.announced + announced, before.series + 1, *largest)
 
     def listed(self) -> tuple[Finding, ...]:
         """Return the findings in the order found, with a last one that says how many are not listed."""
@@ -147,6 +162,11 @@ def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
     if not heads.witnessed:
         lines.append("without a witness, the last heads can be cut off together with what they cover")
     return lines
+
+
+def _intrusions(found: Intruded) -> str:
+    told = f"{epsilon(found.largest_nano)} ({quoted(found.largest_series)}, {found.steps} exposed steps)"
+    return f"intrusions announced {found.announced} in {found.series} series: to who saw the memory, at most {told}"
 
 
 def quoted(series: str) -> str:

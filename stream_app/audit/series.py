@@ -9,11 +9,13 @@ from stream_app.audit.entry import (
     MAX_SEQUENCE,
     CloseEntry,
     Entry,
+    IntrusionEntry,
     LandmarksEntry,
     OpaqueEntry,
     PolicyEntry,
     ReleaseEntry,
 )
+from stream_app.audit.exposure import Exposure, intrusion_faults
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.guarantee import Guarantee
 from stream_app.audit.reader import spelt
@@ -70,6 +72,7 @@ class Series:
     left: Left = field(
         default_factory=Left
     )  # what earlier versions leave to windows, as far as a version at level w-event asked
+    exposure: Exposure | None = None  # None: no intrusion was announced
     ready: Books | None = None  # the books, where the next entry may take the short way
 
     def settle(self) -> None:
@@ -98,6 +101,8 @@ class Series:
                 self._policy(entry, rules, findings)
             case LandmarksEntry():
                 self._landmarks(entry, findings)
+            case IntrusionEntry():
+                self._intrusion(entry, findings)
             case CloseEntry():
                 self._in_force(entry, findings)
                 self.closed = True
@@ -128,9 +133,7 @@ class Series:
         if entry.policy <= self.version:
             _add(findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise")
         self.version = entry.policy
-        before, self.books = self.books, None
-        if before is not None:
-            self.end_ms = before.end_ms
+        before = self._ended()
         try:
             terms = rules.terms(entry)
         except TermsError as error:
@@ -152,6 +155,15 @@ class Series:
         if terms.frame is not None:
             self.books.window = Window(terms.frame, terms.frame.opens_ms(self.left))
 
+    def _ended(self) -> Books | None:
+        """End the period of the version before; return its books."""
+        before, self.books = self.books, None
+        if before is not None:
+            self.end_ms = before.end_ms
+            if self.exposure is not None:
+                self.exposure.end(before)
+        return before
+
     def _landmarks(self, entry: LandmarksEntry, findings: Findings) -> None:
         books = self._in_force(entry, findings)
         if books is None:
@@ -164,7 +176,21 @@ class Series:
         findings += more
         _theorem(findings, entry, self.guarantee.register(passed))
 
-    def _in_force(self, entry: ReleaseEntry | LandmarksEntry | CloseEntry, findings: Findings) -> Books | None:
+    def _intrusion(self, entry: IntrusionEntry, findings: Findings) -> None:
+        books = self._in_force(entry, findings)
+        if books is None:
+            return
+        for fault in intrusion_faults(books, entry):
+            _add(findings, "intrusion", entry, fault)
+        step_ms = books.terms.step_ms
+        if self.exposure is None:
+            self.exposure = Exposure()
+        seen = [(start // step_ms, -(-end // step_ms)) for start, end in entry.exposed]
+        self.exposure.see(max(entry.intrusion_nano, books.terms.intrusion_nano), seen)
+
+    def _in_force(
+        self, entry: ReleaseEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
+    ) -> Books | None:
         """Return the books of the policy that the entry names, or None with a finding unless one told of it before."""
         if entry.policy == self.version:
             return self.books

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any, Final, Literal
 
-from stream_app.audit.domains import fault_of
+from stream_app.audit.domains import fault_of, sensitivity_of
 from stream_app.audit.landmarks import LandmarkSet
 from stream_app.audit.lattice import decimal_of, grid_of
 from stream_app.audit.share import MILLION, Share, share_of, user
@@ -44,6 +44,8 @@ class Terms:
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon
     value: Mapping[str, Any]  # the `value` parameters, for the releases
     filtered: bool  # whether estimates are more than clamped measurements
+    open_steps: int  # that take contributions at a time; 0: nothing is collected
+    intrusion_nano: int  # what a look at the counters may tell; 0: they are bare
     correlation: str | None  # the name of what is assumed to be known of its steps' correlation
 
 
@@ -53,6 +55,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
     if fault:
         raise TermsError(fault)
     protection, scheme, value = parameters["protection"], parameters["scheme"], parameters["value"]
+    collect = parameters.get("collect") or {}
     level: Level = protection["level"]
     step = protection.get("step", 1)
     name = scheme["name"]
@@ -72,9 +75,11 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         tosses=name in ("adaptive", "bd", "ba") and (_is_private(scheme) or _falls(scheme)),
         compares=_is_private(scheme),
         spelling=f'"policy":{version},"budget_nano":{budget}',
-        scale_nano=_scale(value) * NANO,
+        scale_nano=_scale(parameters) * NANO,
         value=value,
         filtered=(parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none",
+        open_steps=collect.get("open_steps", 0),
+        intrusion_nano=collect.get("intrusion_nano") or 0,
         correlation=parameters.get("correlation"),
     )
 
@@ -102,8 +107,9 @@ def _falls(adaptive: Mapping[str, Any]) -> bool:
     return floor(decrease * NANO) > 0 and floor(minimum * NANO) < NANO
 
 
-def _scale(value: Mapping[str, Any]) -> Fraction:
+def _scale(parameters: Mapping[str, Any]) -> Fraction:
     """Return the noise scale at one epsilon: D*res for numbers, the radius, the sensitivity, 1 for categories."""
+    value = parameters["value"]
     match value["kind"]:
         case "number":
             resolution = decimal_of(value["resolution"])
@@ -113,7 +119,7 @@ def _scale(value: Mapping[str, Any]) -> Fraction:
                 cells = min(cells, ceil(decimal_of(value["sensitivity"]) / resolution))
             return cells * resolution
         case "counts":
-            return Fraction(value.get("sensitivity", 1))
+            return Fraction(sensitivity_of(parameters))
         case "location":
             return decimal_of(value["radius"])
         case _:

@@ -54,6 +54,12 @@ def _long_series(given: Sent) -> bool:
     return len(given.document["series"].encode("utf-8", "surrogatepass")) > LARGEST_SERIES_BYTES
 
 
+def _long_member(given: Sent) -> bool:
+    if given.record != "contribution":
+        return False
+    return len(given.document["member"].encode("utf-8", "surrogatepass")) > LARGEST_SERIES_BYTES
+
+
 def _long_record(given: Sent) -> bool:
     return len(given.value) > LARGEST_RECORD_BYTES
 
@@ -205,6 +211,15 @@ RULES = (
         "lengths of a schema count characters",
         _long_series,
         _observation(series="é" * 101),
+    ),
+    Rule(
+        "a member has at most 200 bytes in UTF-8",
+        "lengths of a schema count characters",
+        _long_member,
+        sent(
+            "contribution",
+            {"type": "contribution", "series": "ward-3", "timestamp": 5, "member": "é" * 101, "value": "walk"},
+        ),
     ),
     Rule(
         "a record has at most 262144 bytes",

@@ -12,7 +12,8 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 FOLDER = Path(__file__).parents[2] / "schemas"
-INPUTS = ("observation", "policy", "landmarks", "close")
+COLLECTED = ("contribution", "watermark", "intrusion")
+INPUTS = ("observation", "policy", "landmarks", "close", *COLLECTED)
 HEADS = ("leaves", "head")
 OUTPUTS = ("release", "ledger-entry", "reject", *HEADS)
 RECORDS = INPUTS + OUTPUTS

@@ -16,11 +16,12 @@ ANYTHING: tuple[Any, ...] = (
 )
 """What a member or an item is replaced with, whatever it was."""
 NAMES = {
-    "type": ("observation", "policy", "landmarks", "close", "contribution"),
+    "type": ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion"),
     "level": ("landmark", "event", "user", "w-event"),
     "name": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
     "kind": ("number", "counts", "location", "category"),
     "filter": ("none", "level"),
+    "neighbours": ("replace", "add-remove"),
 }
 """Words that mean something, under the member where they do."""
 ADDED: dict[str, tuple[Any, ...]] = {
@@ -37,7 +38,8 @@ ADDED: dict[str, tuple[Any, ...]] = {
     "invalid": (0, True, {"a": 1}, "contact"),
     "filter": (None,),
     "dummies": ({},),
-    "collect": ({},),
+    "collect": ({}, None, {"neighbours": "replace", "open_steps": 2}, {"neighbours": "add-remove", "open_steps": 1}),
+    "intrusion_nano": (1, None),
     "timestamp": (7,),
 }
 """Members that an object may gain, each with values that may suit it."""

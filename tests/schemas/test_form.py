@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from stream_app.privacy import parameters
 from stream_app.privacy.reason import Reason
-from tests.schemas.catalogue import DOCUMENTS, OUTPUTS, Example, examples, fits, label, schema, schemas
+from tests.schemas.catalogue import COLLECTED, DOCUMENTS, OUTPUTS, Example, examples, fits, label, schema, schemas
 from tests.schemas.changes import Path, added, at, places
 
 FORMS: dict[str, type[parameters.Form]] = {
@@ -147,7 +147,7 @@ def test_examples_of_every_sort() -> None:
     assert found["policy.name"] == {"uniform", "adaptive", "skip", "balanced", "bd", "ba"}
     assert found["policy.kind"] == {"number", "counts", "location", "category"}
     assert found["release.decision"] == found["ledger-entry.decision"] == {"perturbed", "approximated", "withheld"}
-    assert found["ledger-entry.entry"] == {"policy", "landmarks", "release", "close"}
+    assert found["ledger-entry.entry"] == {"policy", "landmarks", "release", "intrusion", "close"}
 
 
 def _are_counts(path: Path, found: dict[str, Any]) -> bool:
@@ -161,7 +161,7 @@ def test_unknown_members(example: Example) -> None:
     for path in places(example.document):
         found = at(example.document, path)
         if isinstance(found, dict) and not _are_counts(path, found):
-            is_open = example.record in {"observation", "landmarks", "close", "correlation"}
+            is_open = example.record in {"observation", "landmarks", "close", *COLLECTED, "correlation"}
             assert fits(example.record, added(example.document, path, "unheard-of", {})) == is_open, path
 
 

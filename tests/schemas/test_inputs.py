@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_app import wire
+from stream_app.privacy.contribution import Contribution, Intrusion, Watermark
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.policy import PolicyError, policy_of
 from tests.schemas.beyond import RULES, Rule, Sent, broken_rules, sent
@@ -20,6 +21,9 @@ CLASSES = {
     "policy": wire.PolicyRecord,
     "landmarks": wire.LandmarksRecord,
     "close": wire.CloseRecord,
+    "contribution": Contribution,
+    "watermark": Watermark,
+    "intrusion": Intrusion,
 }
 VALID = [example for example in examples("valid") if example.record in INPUTS]
 INVALID = [example for example in examples("invalid") if example.record in INPUTS]

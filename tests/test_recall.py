@@ -1,0 +1,129 @@
+"""Crashes: a worker that lost its memory, and read the input again from the floor, is the one that never crashed."""
+
+from typing import Any
+
+import orjson
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stream_app import rows
+from stream_app.collection import Collection
+from stream_app.context import Context, Limits
+from stream_app.decider import Decider, Headers, Outlets
+from stream_app.decision import recall
+from stream_app.outcome import InputRecord
+from stream_app.rows import SeriesRow
+from tests.collected import schedules
+from tests.run import KEYS
+
+CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**15))
+KEY = bytes(32)
+
+
+def inputs(log: list[dict[str, Any]]) -> list[InputRecord]:
+    """Return a log as it lies on its partition."""
+    return [InputRecord("events", 0, nth, 0, None, orjson.dumps(record)) for nth, record in enumerate(log)]
+
+
+class Worker:
+    """A worker as it restarts: a table, topics, and memory that a crash takes; a batch is committed whole."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.table: dict[bytes, bytes] = {}
+        self.topics: tuple[list[tuple[bytes, Headers]], ...] = ([], [], [])
+        self.next_offset = 0
+        self.acknowledged = 0
+        self.collection = Collection(KEY)
+
+    def find(self, series: str) -> SeriesRow | None:
+        """Return a row as it is stored."""
+        return rows.load(self.table.get, series, {})
+
+    def batch(self, records: list[InputRecord], *, committed: bool = True) -> None:
+        """Decide records; what they came to is kept only when the batch is committed."""
+        topics: tuple[list[tuple[bytes, Headers]], ...] = ([], [], [])
+
+        def outlet(nth: int) -> Any:
+            return lambda _key, value, _at, headers: topics[nth].append((value, headers))
+
+        decider = Decider(CONTEXT, self.find, Outlets(outlet(0), outlet(1), outlet(2), None), self.collection)
+        decider.decide(records)
+        if committed:
+            self.table.update(decider.stored())
+            self.next_offset = records[-1].offset + 1
+            for topic, added in zip(self.topics, topics, strict=True):
+                topic.extend(added)
+            floor = self.collection.floor()
+            self.acknowledged = self.next_offset if floor is None else floor
+
+    def restart(self, log: list[InputRecord]) -> None:
+        """Lose the memory, and read the input again from where it was acknowledged."""
+        self.collection = Collection(KEY)
+        for record in log[self.acknowledged : self.next_offset]:
+            recall(CONTEXT, self.find, self.collection, record)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(schedules(), st.data())
+def test_recalled_memory_is_the_one_that_was_lost(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
+    """Value for value, after every record; and whatever follows comes out the same, to the byte."""
+    log = inputs(drawn)
+    steady, crashing = Worker(), Worker()
+    for record in log:
+        steady.batch([record])
+    at = 0
+    while at < len(log):
+        size = data.draw(st.integers(1, len(log) - at))
+        if data.draw(st.booleans()):
+            crashing.batch(log[at : at + size], committed=False)
+            crashing.restart(log)
+            continue
+        crashing.batch(log[at : at + size])
+        at += size
+        lived = crashing.collection
+        crashing.restart(log)
+        assert crashing.collection == lived
+        assert crashing.collection.floor() == lived.floor()
+    assert crashing.topics == steady.topics
+    assert crashing.table == steady.table
+    assert crashing.collection == steady.collection
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(schedules())
+def test_recall_after_every_record(drawn: list[dict[str, Any]]) -> None:
+    """At every place of a log; reading further back than needed changes nothing."""
+    log = inputs(drawn)
+    worker = Worker()
+    for record in log:
+        worker.batch([record])
+        for start in (worker.acknowledged, 0):
+            again = Collection(KEY)
+            for earlier in log[start : worker.next_offset]:
+                recall(CONTEXT, worker.find, again, earlier)
+            assert again == worker.collection
+
+
+def test_a_floor_that_is_too_high_loses_items() -> None:
+    """The control: acknowledged further than the floor, the counters of open steps cannot be had again."""
+    seed = "5e" * 32
+    policy = {
+        "epsilon": 1.0,
+        "protection": {"level": "event", "step": 10},
+        "scheme": {"name": "uniform"},
+        "value": {"kind": "counts", "keys": ["walk"]},
+        "collect": {"neighbours": "replace", "open_steps": 1},
+    }
+    log = inputs([
+        {"type": "policy", "series": "a", "version": 1, **policy},
+        {"type": "watermark", "series": "a", "timestamp": 0, "seed": seed},
+        {"type": "contribution", "series": "a", "timestamp": 1, "member": "m", "value": "walk"},
+    ])  # fmt: skip
+    worker = Worker()
+    worker.batch(log)
+    lived = worker.collection
+    assert worker.acknowledged == 1
+    worker.acknowledged = 2
+    worker.restart(log)
+    assert worker.collection != lived
