@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     for table in tables(document["experiments"]):
         console.print(table)
     console.print(
-        f"{evaluation.seeds} seeds; ± is half of the 95 % confidence interval of the mean over them", highlight=False
+        f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them", highlight=False
     )
     console.print(f"written: {', '.join(map(str, (out / DOCUMENT, *drawn)))}", soft_wrap=True, highlight=False)
     return 0

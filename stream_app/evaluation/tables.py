@@ -34,7 +34,7 @@ def _ratios(rows: Sequence[Row]) -> list[Table]:
         title=lambda row: f"Error of {row['first']} over that of {row['second']}: {row['data']}",
         line=lambda row: f"epsilon {row['epsilon']:g}",
         column=_share,
-        cell=lambda row: "-" if row["ratio"] is None else _number(row["ratio"]) + _half(row["ratio"], row["high"]),
+        cell=_ratio,
     )
 
 
@@ -80,6 +80,14 @@ def _pivots(rows: Sequence[Row], *, title: Cell, line: Cell, column: Cell, cell:
             table.add_row(label, *(shown.get(heading, "") for heading in columns))
         made.append(table)
     return made
+
+
+def _ratio(row: Row) -> str:
+    """Return the ratio and its bounds, which do not lie alike about it."""
+    if row["ratio"] is None:
+        return "-"
+    bounds = "" if row["low"] is None else f" {_number(row['low'])}..{_number(row['high'])}"
+    return f"{_number(row['ratio'])}{bounds}"
 
 
 def _share(row: Row) -> str:

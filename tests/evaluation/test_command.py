@@ -15,7 +15,7 @@ from stream_app.cli import main
 from stream_app.evaluation import store
 from stream_app.evaluation.evaluation import EXPERIMENTS
 
-QUICK = ["--steps", "40", "--seeds", "2", "--jobs", "1", "--no-plots"]
+QUICK = ["--steps", "20", "--seeds", "2", "--jobs", "1", "--no-plots"]
 POLICY = {
     "series": "home-*",
     "epsilon": 4.0,
@@ -58,9 +58,22 @@ def test_every_experiment_answers(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Killed while its processes work: what was found stays, the rest is added, and all is as of one quiet run."""
-    whole = evaluated(capsys, tmp_path / "whole", "--only", "compare", "--data", "glucose")
+    whole = evaluated(capsys, tmp_path / "whole", "--only", "compare", "--epsilon", "1", "--data", "glucose")
     out = tmp_path / "killed"
-    words = ["evaluate", *QUICK, "--jobs", "2", "--only", "compare", "--data", "glucose", "--out", str(out)]
+    words = [
+        "evaluate",
+        *QUICK,
+        "--jobs",
+        "2",
+        "--only",
+        "compare",
+        "--epsilon",
+        "1",
+        "--data",
+        "glucose",
+        "--out",
+        str(out),
+    ]
     with subprocess.Popen([sys.executable, "-m", "stream_app", *words], start_new_session=True) as running:
         trials, waited = out / "trials.jsonl", time.monotonic()
         while not trials.exists() or trials.read_bytes().count(b"\n") < 5:
@@ -71,7 +84,7 @@ def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, capsys: pyt
     kept = trials.read_bytes()
     kept = kept[: kept.rindex(b"\n") + 1]
     trials.write_bytes(kept + b'{"trial":"torn')
-    assert evaluated(capsys, out, "--only", "compare", "--data", "glucose", "--jobs", "2") == whole
+    assert evaluated(capsys, out, "--only", "compare", "--epsilon", "1", "--data", "glucose", "--jobs", "2") == whole
     assert trials.read_bytes().startswith(kept)
     lines = sorted(trials.read_bytes().splitlines())
     assert lines == sorted((tmp_path / "whole" / "trials.jsonl").read_bytes().splitlines())
@@ -84,13 +97,13 @@ def test_what_changed_runs_anew(
     """Nothing runs twice; more seeds run the new ones; other steps, epsilons or code reuse nothing."""
 
     def trials(*words: str) -> int:
-        evaluated(capsys, tmp_path, "--only", "compare", "--data", "glucose", *words)
+        evaluated(capsys, tmp_path, "--only", "compare", "--epsilon", "1", "--data", "glucose", *words)
         return (tmp_path / "trials.jsonl").read_bytes().count(b"\n")
 
-    settings = 2 * 7 * 2 + 1  # methods, shares, epsilons, and the guess
+    settings = 2 * 7 + 1  # methods, shares, and the guess
     assert trials() == trials() == 2 * settings
     assert trials("--seeds", "3") == 3 * settings
-    assert trials("--steps", "39") == 5 * settings
+    assert trials("--steps", "19") == 5 * settings
     monkeypatch.setattr(store, "code_digest", lambda: "other code")
     assert trials() == 7 * settings
 
@@ -103,19 +116,8 @@ def test_a_file_with_a_mapping(tmp_path: Path, capsys: pytest.CaptureFixture[str
     csv.write_text("at,who,kwh\n" + "\n".join(rows) + "\n")
     policies.write_text(json.dumps(POLICY))
     mapping = ["--series-column", "who", "--timestamp-column", "at", "--value-columns", "kwh"]
-    found = evaluated(
-        capsys,
-        tmp_path / "out",
-        csv,
-        *mapping,
-        "--policies",
-        policies,
-        "--only",
-        "share",
-        "--compare",
-        "uniform",
-        "skip",
-    )
+    words = [*mapping, "--policies", str(policies), "--only", "share", "--steps", "40"]
+    found = evaluated(capsys, tmp_path / "out", csv, *words)
     (data,) = found["data"]
     assert (data["name"], data["series"], data["readings"], data["epsilon"]) == ("home-*", 2, 80, 4.0)
     rows_found = found["experiments"]["share"]
