@@ -4,6 +4,7 @@ import argparse
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from stream_app.cli.eventfile import add_mapping
 from stream_app.cli.progress import progress
 from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
+from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.store import Store
@@ -26,6 +28,9 @@ DOCUMENT = "evaluation.json"
 STEPS = 1_000
 SEEDS = 30
 TABLE_WIDTH = 120
+WHOLE = 100
+
+Word = TypeVar("Word")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--epsilon", nargs="+", type=_epsilon, default=[1.0, 10.0], help="compare: budgets (default: 1 10)"
     )
+    shares = " ".join(map(str, COMPARED_SHARES))
+    parser.add_argument(
+        "--shares",
+        nargs="+",
+        type=_share,
+        default=COMPARED_SHARES,
+        help=f"compare: %% of landmarks (default: {shares})",
+    )
     parser.add_argument("--no-plots", action="store_true", help="draw nothing")
     parser.add_argument("--json", action="store_true", help=f"print OUT/{DOCUMENT} instead of tables")
 
@@ -76,9 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
             prepare()
         except PlotError as error:
             raise UsageError(f"{error}, or give --no-plots") from None
-    evaluation = Evaluation.of(
-        _data(arguments), arguments.only, arguments.seeds, arguments.epsilon, tuple(arguments.compare)
-    )
+    data = _data(arguments)
+    first, second = arguments.compare
+    comparison = Comparison(data, first, second, _distinct(arguments.epsilon), _distinct(arguments.shares))
+    evaluation = Evaluation.of(data, arguments.only, arguments.seeds, comparison)
     out: Path = arguments.out
     try:
         with Store(out, evaluation.data) as store:
@@ -122,8 +136,8 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
         ) from None
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
+def _distinct(words: Iterable[Word]) -> list[Word]:
+    return list(dict.fromkeys(words))
 
 
 def _unseen(_: int, __: int) -> None:
@@ -146,6 +160,12 @@ def _epsilon(text: str) -> float:
     if not 1e-9 <= found <= LARGEST_EPSILON:
         raise argparse.ArgumentTypeError(f"{text!r} is no budget; use a number from 1e-9 to {LARGEST_EPSILON:g}")
     return found
+
+
+def _share(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > WHOLE:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; use a whole number from 0 to {WHOLE} (per cent)")
+    return int(text)
 
 
 def _positive(text: str) -> int:

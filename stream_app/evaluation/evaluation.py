@@ -39,12 +39,16 @@ class Evaluation:
 
     @classmethod
     def of(
-        cls, data: Sequence[DataSet], only: Sequence[str], seeds: int, epsilons: Sequence[float], pair: tuple[str, str]
+        cls,
+        data: Sequence[DataSet],
+        only: Sequence[str],
+        seeds: int,
+        comparison: Comparison,
     ) -> "Evaluation":
-        """Return the experiments named, on at least one data set; ``pair`` and ``epsilons`` are those of `compare`."""
+        """Return the experiments named, on at least one data set; ``comparison`` is that of the name `compare`."""
         made: dict[str, Experiment] = {
             "share": ErrorByShare(data, METHODS),
-            "compare": Comparison(data, *pair, epsilons),
+            "compare": comparison,
             "correlation": LossByCorrelation(data[0]),
             "time": TimeByMethod(data, METHODS),
         }

@@ -77,6 +77,7 @@ class Comparison:
     first: str
     second: str
     epsilons: Sequence[float]
+    shares: Sequence[int] = COMPARED_SHARES
 
     def settings(self) -> list[ErrorOf]:
         """Return the settings whose trials it needs."""
@@ -107,7 +108,7 @@ class Comparison:
         return rows
 
     def _pairs(self) -> Iterator[tuple[DataSet, tuple[ErrorOf, ErrorOf]]]:
-        for data, epsilon, share in product(self.data, self.epsilons, COMPARED_SHARES):
+        for data, epsilon, share in product(self.data, self.epsilons, self.shares):
             places = Placement(share)
             first, second = (ErrorOf(data.name, method, epsilon, places) for method in (self.first, self.second))
             yield data, (first, second)

@@ -156,6 +156,7 @@ def test_unusable_input(
     [
         (["--compare", "adaptive", "levels"], "no method 'levels'"),
         (["--epsilon", "0"], "'0' is no budget"),
+        (["--shares", "5", "101"], "'101' is no share"),
         (["--seeds", "0"], "not a whole number above 0"),
         (["--only", "nothing"], "invalid choice"),
     ],
