@@ -17,7 +17,7 @@ from stream_app.cli.progress import progress
 from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
 from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
-from stream_app.evaluation.method import Method
+from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
 from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.store import Store
 from stream_app.evaluation.tables import tables
@@ -146,7 +146,7 @@ def _unseen(_: int, __: int) -> None:
 
 def _method(text: str) -> str:
     try:
-        Method.named(text)
+        Method.named(text, LANDMARK_SCHEMES)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text

@@ -9,6 +9,7 @@ from stream_app.evaluation.experiment import (
     METHODS,
     Comparison,
     ErrorByShare,
+    ErrorByWindow,
     Experiment,
     LossByCorrelation,
     Row,
@@ -22,6 +23,7 @@ from stream_app.evaluation.trial import Measures, Setting, TimeOf
 EXPERIMENTS: Mapping[str, str] = {
     "share": "mean error by the share of landmarks, for all schemes",
     "compare": "error of one method over that of another, at equal epsilon",
+    "window": "mean error at level w-event by the length of the window",
     "correlation": "temporal loss by where landmarks lie and how strong values are correlated",
     "time": "processor time of a decision",
 }
@@ -49,6 +51,7 @@ class Evaluation:
         made: dict[str, Experiment] = {
             "share": ErrorByShare(data, METHODS),
             "compare": comparison,
+            "window": ErrorByWindow(data),
             "correlation": LossByCorrelation(data[0]),
             "time": TimeByMethod(data, METHODS),
         }

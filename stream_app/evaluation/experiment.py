@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.placement import DISTRIBUTIONS, Placement
 from stream_app.evaluation.spread import Mean, Ratio
-from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, Measures, Setting, TimeOf
+from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, Measures, Setting, TimeOf, WindowOf
 
 SHARES = (0, 20, 40, 60, 80, 100)
 """Per cent of the steps that are landmarks, as in the source papers."""
@@ -17,6 +17,12 @@ TIMED_SHARE = 20
 SMOOTHINGS: Mapping[str, float] = {"weak": 1.0, "moderate": 0.1, "strong": 0.01}
 """The thesis' degrees of correlation: Laplacian smoothing of the identity matrix (Cao et al. 2017, equation 25)."""
 METHODS = ("uniform", "adaptive", "skip", "balanced", "balanced+level")
+WINDOWS = (1, 5, 10, 20, 40, 80)
+"""Steps of a window."""
+PRIVATE = "private"
+WINDOW_METHODS = ("uniform", "uniform+level", "bd", "ba", f"bd-{PRIVATE}", f"ba-{PRIVATE}")
+ORDERED = ("number", "counts")
+"""Kinds whose private dissimilarity is defined."""
 LOSS_METHODS = ("uniform", "adaptive", "balanced")
 
 Row = Mapping[str, Any]
@@ -112,6 +118,41 @@ class Comparison:
             places = Placement(share)
             first, second = (ErrorOf(data.name, method, epsilon, places) for method in (self.first, self.second))
             yield data, (first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorByWindow:
+    """Mean error at level w-event by the length of the window, for its schemes on all data."""
+
+    data: Sequence[DataSet]
+
+    def settings(self) -> list[WindowOf]:
+        """Return the settings whose trials it needs."""
+        return [
+            WindowOf(data.name, method, data.epsilon, window)
+            for data, method, window in product(self.data, WINDOW_METHODS, WINDOWS)
+            if data.value["kind"] in ORDERED or not method.endswith(PRIVATE)
+        ]
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return a row a data set, method and window."""
+        units = {data.name: data.unit for data in self.data}
+        rows: list[Row] = []
+        for setting in self.settings():
+            measures = found(setting)
+            rows.append(
+                {
+                    "data": setting.data,
+                    "unit": units[setting.data],
+                    "method": setting.method,
+                    "epsilon": setting.epsilon,
+                    "window": setting.window,
+                    **_spread("error", measures),
+                    "perturbed": _mean("perturbed", measures),
+                    "withheld": _mean("withheld", measures),
+                }
+            )
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What is compared: a scheme with its filter, by a name such as ``balanced+level``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,13 @@ SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "adaptive": {"name": "adaptive"},
     "skip": {"name": "skip", "accept_risk": True},
     "balanced": {"name": "balanced"},
+    "bd": {"name": "bd"},
+    "ba": {"name": "ba"},
+    "bd-private": {"name": "bd", "dissimilarity": "private"},
+    "ba-private": {"name": "ba", "dissimilarity": "private"},
 }
+LANDMARK_SCHEMES = ("uniform", "adaptive", "skip", "balanced")
+"""Those that spread budget over landmarks; uniform and the rest are for windows."""
 FILTERS = ("none", "level")
 
 
@@ -24,19 +30,19 @@ class Method:
     filter: str
 
     @classmethod
-    def named(cls, name: str) -> "Method":
+    def named(cls, name: str, schemes: Iterable[str] = SCHEMES) -> "Method":
         """Return the method of a name, SCHEME or SCHEME+FILTER; raises `ValueError` that lists what there is."""
         scheme, _, found = name.partition("+")
-        if scheme not in SCHEMES or (found or "none") not in FILTERS:
-            known = f"{', '.join(SCHEMES)}, each alone or with +{' or +'.join(FILTERS[1:])}"
+        if scheme not in schemes or (found or "none") not in FILTERS:
+            known = f"{', '.join(schemes)}, each alone or with +{' or +'.join(FILTERS[1:])}"
             raise ValueError(f"no method {name!r}; there are {known}")
         return cls(scheme, found or "none")
 
-    def policy(self, data: DataSet, epsilon: float, landmarks_ms: Sequence[int]) -> Policy:
-        """Return the landmark policy of a series of ``data``; raises `PolicyError` when they make none."""
+    def policy(self, data: DataSet, epsilon: float, protection: Mapping[str, Any]) -> Policy:
+        """Return the policy of a series of ``data``; raises `PolicyError` when they make none."""
         parameters = {
             "epsilon": epsilon,
-            "protection": {"level": "landmark", "landmarks": tuple(landmarks_ms), "step": data.step_ms},
+            "protection": {**protection, "step": data.step_ms},
             "scheme": SCHEMES[self.scheme],
             "filter": self.filter,
             "value": data.value,

@@ -37,13 +37,17 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
 )
 """Colour, marker and line of the first, second.. curve: told apart without colours too."""
 
+SHARE: Final = ("share", "landmarks (% of steps)")
+WINDOW: Final = ("window", "window (steps)")
+"""What curves are drawn over: its member in a row, and its name."""
+
 Groups = Mapping[str, Sequence[Row]]
 Panel = Callable[["Axes", Sequence[Row]], None]
 
 
 def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
     """Write a PNG an experiment into ``folder`` and return their paths; raises `OSError`."""
-    drawers = {"share": _errors, "compare": _ratios, "correlation": _losses, "time": _times}
+    drawers = {"share": _errors, "compare": _ratios, "window": _windows, "correlation": _losses, "time": _times}
     paths = []
     for name, rows in experiments.items():
         paths.append(folder / f"{name}.png")
@@ -70,6 +74,14 @@ def _ratios(path: Path, rows: Sequence[Row]) -> None:
         axes.set_ylabel(f"error of {found[0]['first']} / {found[0]['second']}")
 
     _picture(path, _grouped(rows, lambda row: row["data"]), panel)
+
+
+def _windows(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        _curves(axes, _grouped(found, lambda row: row["method"]), "error", over=WINDOW)
+        axes.set_ylabel(f"mean error ({found[0]['unit']})")
+
+    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
 
 
 def _losses(path: Path, rows: Sequence[Row]) -> None:
@@ -99,15 +111,16 @@ def _times(path: Path, rows: Sequence[Row]) -> None:
     _picture(path, {"": rows}, panel, width=2 * PANEL_WIDTH)
 
 
-def _curves(axes: "Axes", lines: Groups, member: str) -> None:
-    """Draw a line each over the share of landmarks, with its confidence interval."""
+def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SHARE) -> None:
+    """Draw a line each over the share of landmarks, or what else it is over, with its confidence interval."""
+    abscissa, label = over
     for (name, rows), (colour, marker, style) in zip(lines.items(), cycle(LOOKS), strict=False):
-        shares = [row["share"] for row in rows]
+        places = [row[abscissa] for row in rows]
         look: dict[str, Any] = {"color": colour, "marker": marker, "ls": style, "ms": 4.5, "lw": 1.4}
-        axes.plot(shares, [row[member] for row in rows], label=name, **look)
+        axes.plot(places, [row[member] for row in rows], label=name, **look)
         low, high = ([row[member] if row[end] is None else row[end] for row in rows] for end in ("low", "high"))
-        axes.fill_between(shares, low, high, color=colour, alpha=0.18, lw=0)
-    axes.set_xlabel("landmarks (% of steps)")
+        axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
+    axes.set_xlabel(label)
     axes.set_xticks(range(0, 101, 20))
     heights = [row[member] for rows in lines.values() for row in rows]
     if heights and 0 < min(heights) * SPAN_OF_LOG < max(heights):

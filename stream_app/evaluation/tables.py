@@ -12,7 +12,7 @@ Cell = Callable[[Row], str]
 
 def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Table]:
     """Return the tables of all experiments, a few a piece."""
-    made = {"share": _errors, "compare": _ratios, "correlation": _losses, "time": _times}
+    made = {"share": _errors, "compare": _ratios, "window": _windows, "correlation": _losses, "time": _times}
     return [table for name, rows in experiments.items() for table in made[name](rows)]
 
 
@@ -35,6 +35,16 @@ def _ratios(rows: Sequence[Row]) -> list[Table]:
         line=lambda row: f"epsilon {row['epsilon']:g}",
         column=_share,
         cell=_ratio,
+    )
+
+
+def _windows(rows: Sequence[Row]) -> list[Table]:
+    return _pivots(
+        rows,
+        title=lambda row: f"Mean error ({row['unit']}) by steps of a window: {row['data']}, epsilon {row['epsilon']:g}",
+        line=lambda row: row["method"],
+        column=lambda row: str(row["window"]),
+        cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
     )
 
 

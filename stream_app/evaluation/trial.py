@@ -4,7 +4,7 @@ The seed makes the noise key and draws the landmarks; what is measured went thro
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import fsum
 from typing import Literal, NamedTuple, assert_never
@@ -44,6 +44,16 @@ class ErrorOf(NamedTuple):
     measure: Literal["error"] = "error"
 
 
+class WindowOf(NamedTuple):
+    """How far releases are from raw values at level w-event; ``window`` is in steps."""
+
+    data: str
+    method: str
+    epsilon: float
+    window: int
+    measure: Literal["window"] = "window"
+
+
 class LossOf(NamedTuple):
     """What who knows a correlation learns of the first steps of each series."""
 
@@ -65,7 +75,7 @@ class TimeOf(NamedTuple):
     measure: Literal["time"] = "time"
 
 
-Setting = ErrorOf | LossOf | TimeOf
+Setting = ErrorOf | WindowOf | LossOf | TimeOf
 
 
 def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
@@ -73,6 +83,10 @@ def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
     match setting:
         case ErrorOf():
             return _errors(setting, data, seed)
+        case WindowOf():
+            protection = {"level": "w-event", "window": setting.window}
+            policy = Method.named(setting.method).policy(data, setting.epsilon, protection)
+            return _walked(data, seed, lambda _: policy)
         case LossOf():
             return _losses(setting, data.first(LOSS_STEPS), seed)
         case TimeOf():
@@ -112,22 +126,28 @@ def published(policy: Policy, outcome: Stepped) -> object:
             assert_never(outcome.release)
 
 
-def _policy(setting: Setting, data: DataSet, name: str, seed: int) -> tuple[Policy, list[int]]:
+def _policy(setting: ErrorOf | LossOf | TimeOf, data: DataSet, name: str, seed: int) -> tuple[Policy, list[int]]:
     """Return the policy of a series, and the places of its landmarks among its readings."""
     readings = data.series[name]
     places = setting.placement.of(name, len(readings), seed)
     landmarks_ms = [readings[place].timestamp_ms for place in places]
-    return Method.named(setting.method).policy(data, setting.epsilon, landmarks_ms), places
+    protection = {"level": "landmark", "landmarks": tuple(landmarks_ms)}
+    return Method.named(setting.method).policy(data, setting.epsilon, protection), places
 
 
 def _errors(setting: ErrorOf, data: DataSet, seed: int) -> Measures:
-    keys, errors, perturbed, withheld = key_of(seed), [], 0, 0
     if setting.method == NOTHING:
-        guessed = guess(Method.named("uniform").policy(data, setting.epsilon, ()).kind)
+        guessed = guess(Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind)
         errors = [error(reading.value, guessed) for readings in data.series.values() for reading in readings]
         return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0}
+    return _walked(data, seed, lambda name: _policy(setting, data, name, seed)[0])
+
+
+def _walked(data: DataSet, seed: int, policy_of: Callable[[str], Policy]) -> Measures:
+    """Return the mean error over all steps of all series, and what was decided."""
+    keys, errors, perturbed, withheld = key_of(seed), [], 0, 0
     for name, readings in data.series.items():
-        policy, _ = _policy(setting, data, name, seed)
+        policy = policy_of(name)
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
             errors.append(error(reading.value, published(policy, outcome)))
             perturbed += isinstance(outcome.release, Perturbed)

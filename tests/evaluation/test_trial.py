@@ -1,6 +1,7 @@
 """Trials against the literal way: what `replay` decides, read back from the files of releases and ledger."""
 
 import json
+from collections.abc import Mapping
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.experiment import METHODS
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
-from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, key_of, measured
+from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, WindowOf, key_of, measured
 from stream_app.keyfile import write_private
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.loss.correlation import Correlation
@@ -21,6 +22,7 @@ from stream_app.privacy.loss.landmark import landmark_losses
 from stream_app.privacy.raw import Raw
 
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01}
+NO_EXTRA: Mapping[str, Any] = {}
 EMPTY = DataSet("walks", "m", 2.0, 1_000, VALUE, {})
 
 
@@ -38,7 +40,7 @@ def data(series: int = 2, steps: int = 60) -> DataSet:
 
 
 def literal(
-    folder: Path, found: DataSet, method: str, placement: Placement, seed: int
+    folder: Path, found: DataSet, method: str, placement: Placement, seed: int, extra: Mapping[str, Any] = NO_EXTRA
 ) -> tuple[list[float], list[dict[str, Any]]]:
     """Return every error and the ledger's release entries, by what `replay` writes under the seed's key."""
     policies, events = [], []
@@ -53,6 +55,7 @@ def literal(
                 "scheme": {"name": named.scheme, **({"accept_risk": True} if named.scheme == "skip" else {})},
                 "filter": named.filter,
                 "value": found.value,
+                **extra,
             }
         )
         events += [{"series": name, "timestamp": each.timestamp_ms, "value": each.value} for each in readings]
@@ -95,6 +98,17 @@ def test_nothing_is_the_middle() -> None:
     distances = [abs(reading.value - 5.0) for readings in found.series.values() for reading in readings]  # type: ignore[operator]
     measures = measured(ErrorOf("walks", NOTHING, 2.0, Placement(0)), found, 0)
     assert measures["error"] == pytest.approx(fsum(distances) / len(distances))
+
+
+@pytest.mark.parametrize(("method", "scheme"), [("ba", {"name": "ba"}), ("uniform+level", {"name": "uniform"})])
+def test_windows_are_those_of_the_policy(tmp_path: Path, method: str, scheme: dict[str, str]) -> None:
+    """Errors at level w-event, literally again."""
+    found = data(1)
+    protection = {"level": "w-event", "window": 8, "step": found.step_ms}
+    extra = {"protection": protection, "scheme": scheme}
+    errors, _ = literal(tmp_path, found, method, Placement(0), 2, extra)
+    measures = measured(WindowOf("walks", method, 2.0, 8), found, 2)
+    assert measures["error"] == fsum(errors) / len(errors)
 
 
 def test_losses_are_of_the_ledgers_spends(tmp_path: Path) -> None:
