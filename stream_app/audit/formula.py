@@ -2,7 +2,9 @@
 
 E is the budget, S what was spent on landmarks, M the largest spend on another step, R the landmarks at or after the
 step with the unused spare, G the share of Balanced for regular steps (design 3); at user level R is what is left of the
-length. All whole numbers of nano-epsilon but R; `//` rounds down.
+length. At level w-event w is the steps of a window, e1 what a private dissimilarity costs, P what windows may spend, H
+what the other steps of the window that ends here spent; BA counts steps: f the first decided, l the one published last,
+for s, and i this one. Amounts are whole numbers of nano-epsilon; `//` rounds down.
 """
 
 import re
@@ -10,8 +12,9 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from stream_app.audit.terms import Terms
+from stream_app.audit.window import Window
 
-_SYMBOL: Final = re.compile(r"\b[A-Za-z]\b")
+_SYMBOL: Final = re.compile(r"\b[A-Za-z]1?\b")
 
 
 class Figures(NamedTuple):
@@ -63,6 +66,47 @@ def shares_of(terms: Terms, figures: Figures, regular_nano: int) -> Shares:
     formulas.append(_formula("a", _landmark_rule(terms.scheme, left), figures, symbols, landmark))
     formulas.append(_formula("g", "E - S - R*a" if left else "E - S", figures, {"a": landmark}, regular))
     return Shares(landmark, regular, tuple(formulas))
+
+
+class Reach(NamedTuple):
+    """What a window may spend at its last step, in nano-epsilon."""
+
+    steps: int  # w
+    spendable_nano: int  # P
+    charge_nano: int  # e1
+    held_nano: int  # H
+    opens_ms: int  # before it the version waits, as windows hold steps that an earlier version spent on
+
+    @property
+    def limit_nano(self) -> int:
+        """What the guard allows for the step."""
+        return self.spendable_nano - self.held_nano
+
+
+def reach_of(window: Window, step: int) -> Reach:
+    """Return the window that ends with `step`, before it is decided."""
+    frame = window.frame
+    return Reach(frame.steps, frame.spendable_nano, frame.charge_nano, window.held(step), window.opens_ms)
+
+
+def window_shares_of(terms: Terms, window: Window, first: int, step: int) -> Shares:
+    """Return what `step` would get at level w-event, where `first` was the first decided one."""
+    steps, step_ms, spendable, charge = window.frame
+    value = window.due(terms.scheme, first, step)
+    figures = Figures(terms.budget_nano, 0, 0, 0)
+    symbols = {"w": steps, "e1": charge, "P": spendable, "H": window.held(step), "i": step, "f": first}
+    formulas = [_formula("P", "E - w*e1", figures, symbols, spendable)]
+    rule = {"bd": "(P - H) // 2", "ba": "u * min(w, i - f + 1)"}.get(terms.scheme, "P // w")
+    if terms.scheme == "ba":
+        symbols["u"] = unit = spendable // steps
+        formulas.append(_formula("u", "P // w", figures, symbols, unit))
+        if window.last is not None and unit:
+            symbols["l"], symbols["s"] = window.last
+            rule = "u * max(0, min(w, i - l - (s // u - 1)))"
+    if step * step_ms < window.opens_ms:
+        rule = "0"
+    formulas.append(_formula("x", rule, figures, symbols, value))
+    return Shares(value, value, tuple(formulas))
 
 
 def _landmark_rule(scheme: str, left: int) -> str:

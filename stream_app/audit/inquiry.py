@@ -9,7 +9,7 @@ from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of, follow
 from stream_app.audit.entry import PERTURBED, Entry, PolicyEntry, ReleaseEntry
 from stream_app.audit.explanation import Explanation
 from stream_app.audit.finding import Finding
-from stream_app.audit.formula import Figures, shares_of
+from stream_app.audit.formula import Figures, Shares, reach_of, shares_of, window_shares_of
 from stream_app.audit.lattice import decimal_of
 from stream_app.audit.rate import Rate, RateError
 from stream_app.audit.reader import read_entry, read_release, spelt
@@ -62,7 +62,7 @@ class Inquiry:
     @property
     def tosses(self) -> bool:
         """Whether a coin decided the step, so that the releases before it can tell the rate."""
-        return self._found is not None and self._found.tosses and self._found.share_nano > 0
+        return self._found is not None and self._found.is_tossed
 
     def entries(self, lines: Sequence[bytes]) -> None:
         """Take in lines of the ledger."""
@@ -140,26 +140,41 @@ class Inquiry:
 
     def _explain(self, entry: ReleaseEntry, books: Books, policy: PolicyEntry) -> None:
         terms, tosses, source = books.terms, books.tosses, books.source_ms
-        landmark, left = books.standing(entry.timestamp // terms.step_ms)
+        step, window = entry.timestamp // terms.step_ms, books.window
+        landmark, left = books.standing(step)
         before = Figures(terms.budget_nano, books.spent_nano, books.peak_nano, left)
+        first = step if books.first_step is None else books.first_step
+        reach = None if window is None else reach_of(window, step)
+        shares = self._shares(books, policy, before, first, step)
         self._account(entry)
-        after = Figures(terms.budget_nano, entry.landmark_spent_nano, entry.regular_peak_nano, max(0, left - landmark))
-        share = decimal_of(policy.parameters["scheme"].get("regular_share", 0.5))
-        regular = terms.budget_nano * int(share * MILLION) // MILLION
+        after = before._replace(
+            landmark_spent_nano=entry.landmark_spent_nano,
+            landmarks_left=max(0, left - landmark),
+            regular_peak_nano=entry.regular_peak_nano,
+        )
         self._found = Explanation(
             entry=entry,
             policy=policy,
             terms=terms,
             landmark=landmark,
             before=before,
-            shares=shares_of(terms, before, regular),
+            reach=reach,
+            shares=shares,
             tosses=tosses,
             after=after,
-            next=shares_of(terms, after, regular),
+            next=self._shares(books, policy, after, first, step + 1),
             source_ms=source,
             earlier_nano=self._series.guarantee.closed_nano,
             findings=tuple(self._findings),
         )
+
+    @staticmethod
+    def _shares(books: Books, policy: PolicyEntry, figures: Figures, first: int, step: int) -> Shares:
+        terms = books.terms
+        if books.window is not None:
+            return window_shares_of(terms, books.window, first, step)
+        share = decimal_of(policy.parameters["scheme"].get("regular_share", 0.5))
+        return shares_of(terms, figures, terms.budget_nano * int(share * MILLION) // MILLION)
 
     def _instead(self) -> str:
         if not self._known:
@@ -177,7 +192,7 @@ class Inquiry:
         return f"the step is not decided: the last decided one is at {self._earlier[0]}{end}"
 
     def _rate(self, found: Explanation) -> int | None:
-        if not self.tosses:
+        if not self.tosses or found.terms.compares:
             return None
         rate = Rate(found.terms, found.policy.parameters["scheme"])
         try:

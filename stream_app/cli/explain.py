@@ -8,6 +8,7 @@ from stream_app.audit.explanation import Explanation
 from stream_app.audit.files import read_lines
 from stream_app.audit.inquiry import Inquiry, UndecidedError
 from stream_app.audit.reader import dump
+from stream_app.audit.walkthrough import text_of
 from stream_app.cli import UsageError
 from stream_app.cli.moment import milliseconds_of
 from stream_app.cli.progress import progress
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = _from_files(arguments, inquiry) if arguments.ledger is not None else _from_topics(arguments, inquiry)
     except UndecidedError as error:
         raise UsageError(f"{error.series} at {error.timestamp}: {error}") from error
-    print(dump(found.document()) if arguments.json else found.text())
+    print(dump(found.document()) if arguments.json else text_of(found))
     return 1 if found.findings else 0
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from stream_app.audit.explanation import Explanation
 from stream_app.audit.inquiry import Inquiry, UndecidedError
+from stream_app.audit.walkthrough import text_of
+from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write
 from tests.run import KINDS, Run, observation, policy
 
@@ -123,7 +125,7 @@ def test_a_ledger_that_does_not_hold_says_so() -> None:
     assert explained(lines, 3000).findings == ()
     found = explained(lines, 4000)
     assert [finding.code for finding in found.findings] == ["share", "regular-peak"]
-    assert "DOES NOT HOLD" in found.text()
+    assert "DOES NOT HOLD" in text_of(found)
 
 
 def test_a_step_under_no_policy_is_not_explained() -> None:
@@ -164,6 +166,29 @@ def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
         if found.entry.decision == "perturbed":
             assert found.share_nano == found.entry.epsilon_nano
     assert len(rates) >= 2 or scheme == "balanced"
+
+
+def test_every_step_of_real_ledgers() -> None:
+    """At every level, under every scheme: the formulas compute, and the share is what a perturbed step spent."""
+    levels = set()
+    for history in draw(25):
+        for series, written in by_series(history).items():
+            lines, releases = written.lines(), written.release_lines()
+            for _, entry in releases_in(written):
+                found = explained(lines, entry["timestamp"], releases, series)
+                assert found.findings == ()
+                for formula in found.shares.formulas:
+                    assert eval(formula.numbers) == formula.value  # noqa: S307 - as above
+                assert found.share_nano == found.shares.formulas[0 if found.landmark else -1].value
+                spent = entry.get("epsilon_nano")
+                assert found.share_nano == spent if spent else found.is_tossed or found.share_nano == 0
+                assert found.entry.epsilon_nano <= found.limit_nano
+                if found.is_tossed and not found.terms.compares:
+                    assert found.rate_nano is not None
+                assert entry["decision"] in text_of(found)
+                levels.add((found.terms.level, found.terms.scheme))
+    assert {level for level, _ in levels} == {"landmark", "event", "user", "w-event"}
+    assert {scheme for level, scheme in levels if level == "w-event"} == {"uniform", "bd", "ba"}
 
 
 def _run(kind: str, scheme: dict[str, Any]) -> Run:
