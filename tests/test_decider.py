@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from stream_app import rows
 from stream_app.collection import Collection
 from stream_app.context import Context
-from stream_app.decider import INPUT_HEADER, Decider, Headers, Outlets
+from stream_app.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers, Outlets
 from stream_app.decision import decide
 from stream_app.outcome import Decided, InputRecord, LedgerMessage, Rejected
 from stream_app.rows import SeriesRow
-from tests.run import KEYS, Record, default, observation
+from tests.run import KEYS, Record, default, observation, policy
 
 CONTEXT = Context(KEYS, (default("home-*"),))
 
@@ -148,3 +148,22 @@ def test_slices_change_nothing(sent: list[tuple[str, int]], data: st.DataObject)
     assert whole.ledger.records == cut.ledger.records
     assert whole.releases.records == cut.releases.records
     assert whole.decider.stored() == cut.decider.stored()
+
+
+def test_watermarks_fill_a_batch() -> None:
+    """Watermarks close thousands of steps: a batch ends behind the one that fills it, and the rest is left whole."""
+    wards = [f"ward-{nth}" for nth in range(4)]
+    plain: dict[str, object] = {"kind": "counts", "keys": ["walk"]}
+    collect = {"neighbours": "replace", "open_steps": 1}
+    events: list[Record] = [policy(ward, value=plain, collect=collect) for ward in wards]
+    for end in (0, 10_000):
+        events += [{"type": "watermark", "series": ward, "timestamp": end, "seed": "5e" * 32} for ward in wards]
+    desk = Desk()
+    left = iter(records(*events))
+    assert not desk.decider.decide(left)
+    waiting = list(left)
+    assert 0 < len(waiting) < len(wards)
+    size = sum(map(len, desk.ledger.values() + desk.releases.values()))
+    assert MOST_CLOSED_BYTES <= size < MOST_CLOSED_BYTES + 10_000_000
+    assert len(desk.releases.records) == 10_000 * (len(wards) - len(waiting))
+    assert Desk().decider.decide(records(*EVENTS)), "an ordinary batch is never full"

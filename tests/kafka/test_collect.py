@@ -103,7 +103,7 @@ def test_watermarks_over_many_steps(installation: Installation) -> None:
     """Watermarks that close thousands of steps each fit their transactions, and are released whole."""
     series = [f"ward-{nth}" for nth in range(3)]
     events = [ward_policy(name) for name in series]
-    for turn in range(3):
+    for turn in range(2):
         events += [watermark(name, 10_000 * turn, f"{turn:064x}") for name in series]
         events += [contribution(name, 10_000 * turn, "m-1", "walk") for name in series]
     with installation.worker(log_level="debug") as worker:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.kafka.consumer import Fetched
-from stream_app.kafka.inbox import Inbox
+from stream_app.kafka.inbox import Inbox, Portion
 from stream_app.outcome import InputRecord
 
 
@@ -80,3 +80,21 @@ def test_offsets_without_records_are_passed(skip: frozenset[int]) -> None:
 def test_records_do_not_show_themselves() -> None:
     """A fetch in a log says its place only."""
     assert "x" not in repr(fetched(1, 3)).replace("offsets", "")
+
+
+def test_what_was_not_decided_comes_first_again() -> None:
+    """The end of a portion is given back whole, before what waits behind it."""
+    inbox = Inbox(4, 1_000)
+    inbox.restart(0)
+    assert inbox.put("a", fetched(0, 4))
+    assert inbox.put("b", fetched(4, 7))
+    portion = inbox.take()
+    assert portion is not None
+    rest = Portion(2, portion.end, portion.records[2:], portion.messages)
+    inbox.give_back(rest)
+    assert len(inbox) == 5
+    assert inbox.take() == rest
+    following = inbox.take()
+    assert following is not None
+    assert (following.start, following.end, following.messages) == (4, 7, ["b"])
+    assert len(inbox) == 0
