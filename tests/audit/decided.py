@@ -48,6 +48,7 @@ def features(history: History) -> set[object]:
             if entry["entry"] == "policy":
                 terms = entry["parameters"]
                 found.add((terms["protection"]["level"], terms["scheme"]["name"], terms["value"]["kind"]))
+                found.add((terms["protection"]["level"], terms["scheme"].get("dissimilarity"), before is None))
             found.add((before, entry["entry"]))
             found.add(("charged", entry.get("charged_nano", 0) > 0, entry["epoch"] > 0))
             before = entry["entry"]

@@ -1,4 +1,4 @@
-"""Frauds of thirty-two sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
+"""Frauds of thirty-five sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
 
 What only signed heads can show is in test_head_frauds.py: a cut tail, a chain rewritten whole or forked, false heads.
 """
@@ -63,7 +63,9 @@ def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
     assert pairs == {(level, name) for level in ("landmark", "event") for name in schemes} | {
         ("user", "uniform"),
         ("user", "adaptive"),
+        *(("w-event", name) for name in ("uniform", "bd", "ba")),
     }
+    assert {terms["scheme"].get("dissimilarity") for terms in promised} == {None, "private"}
     assert {terms["value"]["kind"] for terms in promised} == {"number", "counts", "location", "category"}
     assert {entry["entry"] for entry in entries} == {"release", "policy", "landmarks", "close"}
     assert any(entry.get("charged_nano") for entry in entries)

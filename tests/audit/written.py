@@ -86,6 +86,34 @@ policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}, "level": "user", "leng
 close
 """
 
+DISTRIBUTED = """
+policy 1 {"epsilon": 1e-7, "scheme": {"name": "bd"}, "level": "w-event", "window": 3}
+ 0 perturbed    . 50 |  0 0 50      P=100: 100//2
+ 1 perturbed    . 25 |  0 0 75      (100-50)//2
+ 2 perturbed    . 12 |  0 0 87      (100-75)//2
+ 3 approximated .  - |  0 0 87
+ 5 perturbed    . 50 |  0 0 87      the window 3 4 5 has spent nothing: 4 was absent
+policy 2 {"epsilon": 1.3e-8, "scheme": {"name": "uniform"}, "level": "w-event", "window": 2}
+ 6 withheld     .  - |  0 0 0       87 of 100 are gone; until 8 the windows of version 1 hold step 5
+ 7 withheld     .  - |  0 0 0
+ 8 perturbed    .  6 |  0 0 6       13//2
+ 9 perturbed    .  6 |  0 0 12
+10 perturbed    .  6 |  0 0 12
+"""
+
+ABSORBED = """
+policy 1 {"epsilon": 1.2e-7, "scheme": {"name": "ba", "dissimilarity": "private"}, "level": "w-event", "window": 3}
+ 1 perturbed    . 20 |  0 0 80      e1=120//6=20, P=120-60=60, u=20; 20+60 in the window
+ 2 approximated .  - |  0 0 80      u=20, not dissimilar
+ 3 perturbed    . 40 |  0 0 120     2 and 3: 2*u; 20+40+60
+ 4 approximated .  - |  0 0 120     pays back
+ 5 perturbed    . 20 |  0 0 120
+ 9 perturbed    . 60 |  0 0 120     6 to 9 are four, of which a window has three
+10 approximated .  - |  0 0 120     pays back, as 11 does
+12 perturbed    . 20 |  0 0 120
+close
+"""
+
 LEDGERS = {
     "uniform": UNIFORM,
     "adaptive": ADAPTIVE,
@@ -93,6 +121,8 @@ LEDGERS = {
     "balanced": BALANCED,
     "event": EVENT,
     "user": USER,
+    "distributed": DISTRIBUTED,
+    "absorbed": ABSORBED,
 }
 
 
@@ -158,7 +188,7 @@ def write(text: str, series: str = "home-7") -> Written:
 def parameters_of(words: Record) -> Record:
     """Return whole policy parameters from the short ones of a text."""
     protection = {"level": words.get("level", "landmark"), "step": words.get("step", SECOND)}
-    protection |= {name: words[name] for name in ("landmarks", "spare", "length") if name in words}
+    protection |= {name: words[name] for name in ("landmarks", "spare", "length", "window") if name in words}
     return {"epsilon": words["epsilon"], "protection": protection, "scheme": words["scheme"], "value": VALUE}
 
 

@@ -71,7 +71,7 @@ def version_reaches_back(true: Written) -> Iterator[Forged]:
         del written.entries[index + 1 :]
         protection = {"level": "landmark", "step": SECOND, "landmarks": [entry["timestamp"]]}
         policy = dict(written.entries[0], policy=entry["policy"] + 1, epoch=entry["epoch"])
-        policy["parameters"] = dict(policy["parameters"], protection=protection)
+        policy["parameters"] = dict(policy["parameters"], protection=protection, scheme={"name": "uniform"})
         written.entries.append(policy)
         yield forged(renumber(written), "policy-landmarks")
 
