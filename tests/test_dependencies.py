@@ -1,0 +1,49 @@
+"""Every dependency has its reason in one table, is pinned, and none is named that is not there."""
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from tests.deploy import ROOT
+
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    """Return the project's table."""
+    content: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return content
+
+
+def plain(name: str) -> str:
+    """Return a package's name as registries compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def names(requirements: list[str]) -> list[str]:
+    """Return the names of requirements."""
+    found = [NAME.match(requirement) for requirement in requirements]
+    return [plain(match[0]) for match in found if match is not None]
+
+
+def test_the_table_is_complete(project: dict[str, Any]) -> None:
+    """One row a dependency, under what it is for, with a reason."""
+    text = (ROOT / "docs" / "dependencies.md").read_text()
+    _, running, demo, test = text.split("\n## ")
+    extras = project["optional-dependencies"]
+    for section, requirements in ((running, project["dependencies"]), (demo, extras["demo"]), (test, extras["test"])):
+        rows = re.findall(r"^\| `([^`]+)` \| (.+?) \|", section, re.MULTILINE)
+        assert sorted(plain(name) for name, _ in rows) == sorted(names(requirements))
+        assert all(reason.strip() for _, reason in rows)
+
+
+def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
+    """One version for all who install under the constraints; setuptools belongs to the build."""
+    lines = (ROOT / "constraints.txt").read_text().split()
+    pins = {plain(line.partition("==")[0]): line.partition("==")[2] for line in lines}
+    assert all(pins.values())
+    wanted = {*names(project["dependencies"])}.union(*map(names, project["optional-dependencies"].values()))
+    assert wanted - {"setuptools"} <= set(pins)
