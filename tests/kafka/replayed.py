@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 
 from stream_app.cli import main
 from tests.kafka.installation import Installation
@@ -10,17 +11,23 @@ from tests.kafka.installation import Installation
 Chains = dict[str, list[bytes]]
 
 
-def assert_topics_hold_what_replay_computes(installation: Installation) -> None:
-    """Releases and ledger are the same bytes, series by series; rejects name the same records."""
+def replay(installation: Installation) -> Path:
+    """Decide all input that the topic holds without Kafka; return the folder of the outputs."""
     folder, names = installation.folder, installation.names
     (folder / "events.jsonl").write_bytes(b"".join(record.value + b"\n" for record in installation.read(names.events)))
     (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
     command = ["replay", str(folder / "events.jsonl"), "--out", str(folder / "replay"), "--key", str(folder / "key")]
     assert main([*command, "--policies", str(folder / "policies.jsonl")]) == 0
+    return folder / "replay"
+
+
+def assert_topics_hold_what_replay_computes(installation: Installation) -> None:
+    """Releases and ledger are the same bytes, series by series; rejects name the same records."""
+    folder, names = replay(installation), installation.names
     for topic, file in ((names.releases, "releases"), (names.ledger, "ledger")):
-        replayed = _by_series((folder / "replay" / f"{file}.jsonl").read_bytes().splitlines())
+        replayed = _by_series((folder / f"{file}.jsonl").read_bytes().splitlines())
         assert _by_series(record.value for record in installation.read(topic)) == replayed
-    rejected = (folder / "replay" / "rejects.jsonl").read_bytes().splitlines()
+    rejected = (folder / "rejects.jsonl").read_bytes().splitlines()
     assert _reasons(record.value for record in installation.read(names.rejects)) == _reasons(rejected)
 
 

@@ -1,5 +1,6 @@
 """Collected data in real workers: counts outlive restarts though nothing of them is ever written."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -8,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.routing import router
+from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, input_of, readings
-from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+from tests.kafka.replayed import assert_topics_hold_what_replay_computes, replay
 from tests.kafka.wards import (
     Wards,
     assert_nothing_open_is_passed,
@@ -30,13 +33,19 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
 
 
 def test_open_steps_outlive_their_workers(installation: Installation) -> None:
-    """Stopped, killed, without its local state, or joined by another: each time in the middle of open steps."""
+    """Stopped, killed, without its local state, or joined by another: each time in the middle of open steps.
+
+    One of them died between ledger entries and commit: the counts that another takes up again give the same bytes.
+    """
     wards = Wards(5)
     with installation.worker() as worker:
         send_and_await(installation, worker, [*readings(30), *wards.begin(), *wards.hours(2, 30), *wards.half(20)])
         assert worker.stop() == 0
+    installation.send([*wards.half(10), *wards.looks(), *wards.hours(1, 10)])
+    binding = _abort_what_follows(installation)
+    assert binding > len(wards.names)
     with installation.worker() as worker:
-        send_and_await(installation, worker, [*wards.half(10), *wards.looks(), *wards.hours(1, 10)])
+        send_and_await(installation, worker, wards.half(5))
         worker.process.kill()
     shutil.rmtree(installation.settings().data_folder)
     with installation.worker("a") as worker, installation.worker("b") as other:
@@ -46,8 +55,30 @@ def test_open_steps_outlive_their_workers(installation: Installation) -> None:
         assert other.stop() == 0
     assert_topics_hold_what_replay_computes(installation)
     assert assert_nothing_open_is_passed(installation) > 0
+    seen: dict[tuple[str, int], list[bytes]] = {}
+    for record in installation.read(installation.names.ledger, "read_uncommitted"):
+        entry = json.loads(record.value)
+        seen.setdefault((entry["series"], entry["sequence"]), []).append(record.value)
+    assert all(len(set(copies)) == 1 for copies in seen.values())
+    assert sum(len(copies) > 1 for copies in seen.values()) >= binding
     counted = [json.loads(record.value) for record in installation.read(installation.names.releases)]
     assert sum(release["series"].startswith("ward") for release in counted) == 7 * len(wards.names)
+
+
+def _abort_what_follows(installation: Installation) -> int:
+    """Write the wards' entries of undecided input, and abort them; return their number."""
+    committed = [json.loads(record.value) for record in installation.read(installation.names.ledger)]
+    last = {entry["series"]: entry["sequence"] for entry in committed}
+    ends = {record.partition: record.offset for record in installation.read(installation.names.events)}
+    partition_of = router(installation.partitions)
+    following: dict[int, list[dict[str, object]]] = {}
+    for line in (replay(installation) / "ledger.jsonl").read_bytes().splitlines():
+        entry = json.loads(line)
+        if entry["sequence"] > last[entry["series"]] and entry["series"].startswith("ward"):
+            following.setdefault(partition_of(entry["series"].encode()), []).append(entry)
+    for partition, entries in following.items():
+        asyncio.run(abort_entries(installation, partition, ends[partition], entries))
+    return sum(map(len, following.values()))
 
 
 def test_lost_changelog_loses_no_count(installation: Installation) -> None:

@@ -13,6 +13,7 @@ from stream_app.cli import main
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.routing import router
+from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
 
 
@@ -30,27 +31,6 @@ def ledger_of(installation: Installation, events: list[dict[str, Any]], *options
     command = ["replay", str(folder / "tail.jsonl"), "--out", str(folder / "tail"), "--key", str(folder / "key")]
     assert main([*command, "--policies", str(folder / "policies.jsonl"), *options]) == 0
     return [json.loads(line) for line in (folder / "tail" / "ledger.jsonl").read_bytes().splitlines()]
-
-
-async def abort_entries(
-    installation: Installation, partition: int, offset: int, entries: list[dict[str, Any]], *releases: bytes
-) -> None:
-    """Leave ledger entries and releases behind as a worker does that dies before its commit."""
-    producer = await PartitionProducer.open(installation.settings(), partition)
-    pages = producer.pages()
-    for entry in entries:
-        value = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode()
-        pages.append(entry["series"].encode(), value, START_MS, [("input", b"%d" % offset)])
-    await producer.begin()
-    await producer.send(installation.names.ledger, pages)
-    if releases:
-        pages = producer.pages()
-        for release in releases:
-            series = json.loads(release)["series"].encode()
-            pages.append(series, release, START_MS, [("input", b"%d" % offset)])
-        await producer.send(installation.names.releases, pages)
-    await producer.abort()
-    await producer.stop()
 
 
 def test_aborted_entries_bind(installation: Installation) -> None:

@@ -18,8 +18,9 @@ from stream_app.privacy.key import KeyRing
 from stream_app.privacy.noise import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.raw import Raw
+from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import POLICY, START_MS, Installation
-from tests.kafka.test_faults import abort_entries, ledger_of
+from tests.kafka.test_faults import ledger_of
 
 DAY_MS = 86_400_000
 FIRST = START_MS // DAY_MS
