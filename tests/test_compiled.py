@@ -28,6 +28,7 @@ KINDS: dict[str, tuple[dict[str, object], object]] = {
     ),
 }
 SCHEMES: tuple[dict[str, object], ...] = ({"name": "uniform"}, {"name": "adaptive"}, {"name": "balanced"})
+WINDOW_SCHEMES: tuple[dict[str, object], ...] = ({"name": "bd"}, {"name": "ba", "dissimilarity": "private"})
 
 
 @pytest.mark.timeout(900)
@@ -48,7 +49,7 @@ def test_compiled_and_interpreted_runs_write_the_same_bytes(tmp_path: Path) -> N
     compiled = _replay(tree, events, tmp_path)
     assert compiled == interpreted
     assert interpreted["releases"].count(b"perturbed") > EVENTS
-    assert _audit(tree, tmp_path / "out") == (0, {"holds": True, "series": 24, "entries": 24 * (EVENTS + 2)})
+    assert _audit(tree, tmp_path / "out") == (0, {"holds": True, "series": 28, "entries": 28 * (EVENTS + 1) + 24})
     ledger = tmp_path / "out" / "ledger.jsonl"
     ledger.write_bytes(ledger.read_bytes().replace(b'"landmark":true', b'"landmark":false', 1))
     code, report = _audit(tree, tmp_path / "out")
@@ -75,6 +76,13 @@ def _events() -> list[bytes]:
                 lines.append(policy)
                 lines += [{"series": series, "timestamp": 10 * step, "value": raw} for step in range(EVENTS)]
                 lines.append({"type": "landmarks", "series": series, "add": [10 * EVENTS + 50]})
+    for kind in ("number", "counts"):
+        for scheme in WINDOW_SCHEMES:
+            value, raw = KINDS[kind]
+            series = f"{kind}-{scheme['name']}"
+            members = {"protection": {"level": "w-event", "window": 9}, "scheme": scheme, "value": value}
+            lines.append({"type": "policy", "series": series, "version": 1, "epsilon": 2.5, **members})
+            lines += [{"series": series, "timestamp": step, "value": raw} for step in range(EVENTS)]
     return [wire.dump(line) + b"\n" for line in lines]
 
 

@@ -68,6 +68,8 @@ VALUES: dict[str, tuple[dict[str, object], Values, object, Measured]] = {
 }
 INVALID: list[object] = ["", None, [], {"latitude": 1}, {"swim": 2}, {}, -1, [1.5], {"walk": -3}, 10**200]
 SCHEMES = [UNIFORM, ADAPTIVE, ADAPTIVE, SKIP, BALANCED]
+WINDOW_SCHEMES: list[dict[str, object]] = [UNIFORM, {"name": "bd"}, {"name": "ba"}]
+"""Those that see released values alone; a private dissimilarity is a mechanism (test_dissimilarity.py)."""
 
 
 @dataclass
@@ -98,6 +100,9 @@ def _log(of: np.random.Generator, kind: str) -> Log:
                 protection = {"level": "event", "step": HOUR}
             elif of.random() < 0.2 and scheme in (UNIFORM, ADAPTIVE):
                 protection = {"level": "user", "step": HOUR, "length": 30}
+            elif of.random() < 0.3:
+                protection = {"level": "w-event", "step": HOUR, "window": int(of.integers(1, 6))}
+                scheme = WINDOW_SCHEMES[of.integers(0, len(WINDOW_SCHEMES))]
             epsilon = 2.0 if version == 1 else 0.5
             filtered = "level" if of.random() < 0.5 else "none"
             parts = {"protection": protection, "scheme": scheme, "value": value, "filter": filtered}
