@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -216,6 +217,9 @@ def test_forward_secrecy(installation: Installation, broker: LocalBroker, capsys
     with installation.worker() as worker:
         worker.await_committed(total)
         memory = memory_of(worker.process.pid)
+        (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())[-1:]
+        with urlopen(f"{address}/metrics") as answer:  # noqa: S310 (our own server)
+            assert f"landmark_first_key_epoch {float(KEPT)}" in answer.read().decode()
         worker.stop()
     newest = whole.secret_of(FIRST + DAYS)
     assert newest is not None

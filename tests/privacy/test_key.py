@@ -33,6 +33,19 @@ def test_a_later_ring_agrees_and_cannot_go_back() -> None:
     assert [later.secret_of(epoch) for epoch in range(5)] == [None] * 5
 
 
+def test_an_erased_ring_has_no_way_back() -> None:
+    """It agrees from its first epoch on, gives none before, and holds nothing of the ring that it came of."""
+    erased = RING.erased_before(5)
+    assert erased is not None
+    assert [erased.secret_of(epoch) for epoch in range(5, 45)] == [RING.secret_of(epoch) for epoch in range(5, 45)]
+    assert [erased.secret_of(epoch) for epoch in range(5)] == [None] * 5
+    assert (erased.fingerprint, erased.first_epoch, erased.epoch_ms) == (RING.fingerprint, 5, DAY)
+    assert [erased.erased_before(epoch) for epoch in range(5)] == [None] * 5
+    assert erased.erased_before(5) == erased
+    held = [getattr(erased, name) for name in KeyRing.__slots__]
+    assert not [secret for secret in map(RING.secret_of, range(5)) if secret in held]
+
+
 def test_secrets_are_not_shown() -> None:
     """The repr of a ring, as in a traceback, holds no secret."""
     with pytest.raises(AttributeError):
