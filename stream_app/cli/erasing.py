@@ -17,8 +17,8 @@ from stream_app.configuration import context_of
 from stream_app.context import Context
 from stream_app.kafka.rehearsal import Rehearsed, rehearse
 from stream_app.kafka.routing import router
-from stream_app.keyfile import ClaimedKey, claimed
-from stream_app.privacy.key import MINIMUM_EPOCH_MS
+from stream_app.keyfile import claimed
+from stream_app.privacy.key import MINIMUM_EPOCH_MS, KeyRing
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.settings import InvalidSettingsError, Settings
 
@@ -46,7 +46,9 @@ def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_config(parser)
     parser.add_argument(
-        "--accept-rejects", action="store_true", help="erase although events wait that will be rejected (key-erased)"
+        "--accept-rejects",
+        action="store_true",
+        help="erase although what waits, or is open, will be rejected or passed over",
     )
     parser.add_argument("--dry-run", action="store_true", help="look and tell, erase nothing")
     parser.add_argument(
@@ -69,8 +71,8 @@ def erase(arguments: argparse.Namespace) -> int:
         found: list[Rehearsed] = []
         refusals: list[str] = []
         if settings is not None:
-            context = _context(settings, key, before)
-            found = _rehearsed(settings, context)
+            context = _context(settings, key.without(before))
+            found = _rehearsed(settings, _context(settings, key.ring), context)
             refusals += [*_strangers(context, found), *_refusals(before, found, accepts=arguments.accept_rejects)]
         erased = not refusals and not arguments.dry_run
         ring = key.erase_before(before) if erased else key.ring
@@ -116,22 +118,22 @@ def _epoch(text: str, epoch_ms: int) -> int:
     return epoch
 
 
-def _context(settings: Settings, key: ClaimedKey, before: int) -> Context:
-    """Return the context of a worker that starts after the erasure."""
+def _context(settings: Settings, keys: KeyRing) -> Context:
+    """Return the context of a worker that starts with these keys."""
     try:
-        return context_of(settings, key.without(before), router(settings.partitions))
+        return context_of(settings, keys, router(settings.partitions))
     except InvalidSettingsError as error:
         raise UsageError(f"configuration:\n{error}") from None
 
 
-def _rehearsed(settings: Settings, context: Context) -> list[Rehearsed]:
+def _rehearsed(settings: Settings, whole: Context, later: Context) -> list[Rehearsed]:
     """Return what each partition's restart would come to."""
 
     async def run() -> list[Rehearsed]:
         found = []
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
             bar = bars.add_task("rehearses partitions", total=settings.partitions)
-            async for one in rehearse(settings, context):
+            async for one in rehearse(settings, whole, later):
                 found.append(one)
                 bars.advance(bar)
         return found
@@ -161,10 +163,11 @@ def _refusals(before: int, found: Sequence[Rehearsed], *, accepts: bool) -> Iter
     """Say what stands against erasing."""
     for one in found:
         place = f"partition {one.partition}: asked to go on without the epochs before {before}"
-        if one.erased and not accepts:
+        if (one.erased or one.lost) and not accepts:
             yield (
-                f"{place}; {one.erased} of the events that wait are of these epochs and would be rejected as "
-                "key-erased. Let the workers decide them first, or accept it (--accept-rejects)"
+                f"{place}; {one.erased} of the {one.waiting} records that wait would be rejected as key-erased, and "
+                f"{one.lost} releases would never come, those of collected steps that are open included. Let the "
+                "workers decide them and the steps close first, or accept it (--accept-rejects)"
             )
         if one.stopped is not None:
             yield f"{place}; it would stop ({one.stopped.reason}): found {one.stopped.found}. {one.stopped.remedy}"
@@ -172,14 +175,19 @@ def _refusals(before: int, found: Sequence[Rehearsed], *, accepts: bool) -> Iter
 
 def _fields(one: Rehearsed) -> dict[str, object]:
     fields: dict[str, object] = {"partition": one.partition, "waiting": one.waiting, "binding": one.binding}
-    return {**fields, "key_erased": one.erased, "stopped": one.stopped.reason if one.stopped else None}
+    return {
+        **fields,
+        "key_erased": one.erased,
+        "lost": one.lost,
+        "stopped": one.stopped.reason if one.stopped else None,
+    }
 
 
 def _print(before: int, found: Sequence[Rehearsed], refusals: Sequence[str]) -> None:
     for one in found:
         print(
-            f"partition {one.partition}: {one.waiting} events wait, {one.erased} of them of epochs before {before}; "
-            f"{one.binding} ledger entries bind"
+            f"partition {one.partition}: {one.waiting} records wait, of which {one.erased} need a key before epoch "
+            f"{before}; {one.lost} releases would be lost; {one.binding} ledger entries bind"
         )
     for refusal in refusals:
         print(f"refused: {refusal}")

@@ -10,24 +10,31 @@ Crash schedules that need an old key, and what shows them here:
   not computed again, and the partition stops for good: `Tail` says so here before it does there.
 * An event waits, whether its worker died or never began: it would be rejected as ``key-erased``.
 * A step is rejected that way, and entries of later steps bind: their chain differs, which `Tail` says as well.
+* A step of collected data is open: it would be passed over when it closes, and what it counts never be released. Under
+  both keys the same is decided: what fewer releases come, and what stays open, is told.
 * Rows are missing or behind, or input is lost: what waits cannot be told, and the restorer stops.
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_app import rows
+from stream_app.collection import Collection, LostCountersError
 from stream_app.context import Context
 from stream_app.decider import Decider, Headers, Outlets
+from stream_app.decision import Lookup
 from stream_app.kafka import group
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.restore import Restorer
 from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.rowcopy import RowCopy
 from stream_app.kafka.shell import Shell
 from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts, describe
 from stream_app.kafka.topics import TopicNames
+from stream_app.kafka.trouble import stopping
 from stream_app.outcome import InputRecord
 from stream_app.privacy.policy import Policy
 from stream_app.rows import SeriesRow
@@ -46,13 +53,15 @@ class Rehearsed:
     binding: int = 0
     """Ledger entries that a worker must compute again."""
     erased: int = 0
-    """Of the records that wait, those whose key would be gone."""
+    """Of the records that wait, those that would be rejected as ``key-erased``."""
+    lost: int = 0
+    """Releases that would never come: of such records, and of collected steps, which are passed over."""
     stopped: PartitionStoppedError | None = None
     """Why it would not go on."""
 
 
-async def rehearse(settings: Settings, context: Context) -> AsyncIterator[Rehearsed]:
-    """Yield what the restart of each partition would come to under ``context``.
+async def rehearse(settings: Settings, whole: Context, later: Context) -> AsyncIterator[Rehearsed]:
+    """Yield what the restart of each partition would come to under ``later``, whose keys are not ``whole`` any more.
 
     Raises:
         LookupError: if a topic is missing.
@@ -64,7 +73,7 @@ async def rehearse(settings: Settings, context: Context) -> AsyncIterator[Rehear
         raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
     committed = await group.committed(settings, names.events)
     for partition in range(facts[names.events].partitions):
-        rehearsal = _Rehearsal(settings, context, names, facts, partition)
+        rehearsal = _Rehearsal(settings, (whole, later), names, facts, partition)
         yield await rehearsal.run(committed.get(partition))
 
 
@@ -72,39 +81,55 @@ class _Rehearsal:
     """One partition's."""
 
     def __init__(
-        self, settings: Settings, context: Context, names: TopicNames, facts: Mapping[str, TopicFacts], partition: int
+        self,
+        settings: Settings,
+        contexts: tuple[Context, Context],
+        names: TopicNames,
+        facts: Mapping[str, TopicFacts],
+        partition: int,
     ) -> None:
-        """Take what the worker would know."""
-        self._settings, self._context, self._names, self._partition = settings, context, names, partition
-        self._rows = _Rows()
+        """Take what the worker would know, with the whole key and after the erasure."""
+        self._settings, self._names, self._partition = settings, names, partition
+        self._whole, self._later = contexts
+        self._rows = RowCopy()
         self._defaults: dict[str, Policy] = {}
-        shell = Shell(settings, context, None, names, Metrics(), self._rows, None)
+        shell = Shell(settings, self._later, None, names, Metrics(), self._rows, None)
         self._restorer = Restorer(shell, facts, partition)
 
     async def run(self, committed: int | None) -> Rehearsed:
         """Read back and decide what waits; ``committed`` is the group's offset."""
+        row: PartitionRow | None = None
         try:
             restored = await self._restorer.restore(committed)
+            row, tail = restored.row, restored.tail
+            binding = 0 if tail is None else len(tail)
+            later = _Run(self._later, self._find, await self._restorer.recall(row, self._find), tail)
+            whole = _Run(self._whole, self._find, await self._restorer.recall(row, self._find), None)
         except PartitionStoppedError as stopped:
-            return Rehearsed(self._partition, stopped=stopped)
-        row, tail = restored.row, restored.tail
-        binding = 0 if tail is None else len(tail)
-        outlets = Outlets(_drop, _drop, _drop, None if tail is None else tail.settle)
-        waiting, erased, stopped_by = 0, 0, None
+            return Rehearsed(self._partition, row, stopped=stopped)
+        waiting, stopped_by = 0, None
         try:
-            collection = await self._restorer.recall(row, self._find)
-            decider = Decider(self._context, self._find, outlets, collection)
             async for records in self._waiting(row.next_offset):
                 waiting += len(records)
-                left = iter(records)
-                while not decider.decide(left):
-                    pass  # nothing is sent: batches need no end
-                if tail is not None:
-                    tail.overdue(records[-1].offset + 1)
-                erased = decider.rejected.get("key-erased", 0)
-        except PartitionStoppedError as stopped:
-            stopped_by = stopped
-        return Rehearsed(self._partition, row, waiting, binding, erased, stopped_by)
+                whole.decide(records)
+                later.decide(records)
+        except (PartitionStoppedError, LookupError, LostCountersError) as error:
+            stopped_by = stopping(self._partition, error)
+        erased = later.decider.rejected.get("key-erased", 0)
+        lost = whole.releases - later.releases + self._never_closed(row, whole.decider.changed)
+        return Rehearsed(self._partition, row, waiting, binding, erased, lost, stopped_by)
+
+    def _never_closed(self, row: PartitionRow, changed: Mapping[str, SeriesRow]) -> int:
+        """Return how many collected steps stay open whose key will be gone when they close."""
+        keys = self._later.keys
+        unchanged = (name for name in self._rows.series() if name not in changed)
+        stored = map(self._find, unchanged if row.recall_offset < row.next_offset else ())
+        return sum(
+            keys.secret_of(keys.epoch_of(step * found.policy.step_ms)) is None
+            for found in (*stored, *changed.values())
+            if found is not None and found.open_steps is not None
+            for step in range(found.open_steps.first, found.open_steps.first + len(found.open_steps.offsets))
+        )
 
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
         async with LogReader.opened(self._settings, "read_committed") as reader:
@@ -120,39 +145,27 @@ class _Rehearsal:
         return rows.load(lambda key: self._rows.read(self._partition, key), series, self._defaults)
 
 
-class _Rows:
-    """One partition's rows in memory, in the place of a worker's database."""
+class _Run:
+    """What waits, decided under one context; nothing is put out, releases are counted."""
 
-    def __init__(self) -> None:
-        """Hold nothing yet."""
-        self._found: dict[bytes, bytes] = {}
-        self._offset: int | None = None
+    def __init__(self, context: Context, find: Lookup, collection: Collection, tail: Tail | None) -> None:
+        """Take what a worker would have read back; entries must be those of ``tail``."""
+        self.releases = 0
+        self._tail = tail
+        self.decider = Decider(
+            context, find, Outlets(_drop, self._release, _drop, None if tail is None else tail.settle), collection
+        )
 
-    def read(self, partition: int, key: bytes) -> bytes | None:  # noqa: ARG002 (there is one)
-        """Return the value at ``key``."""
-        return self._found.get(key)
+    def decide(self, records: Sequence[InputRecord]) -> None:
+        """Decide ``records`` in order; raises what stops a partition."""
+        left = iter(records)
+        while not self.decider.decide(left):
+            pass  # nothing is sent: batches need no end
+        if self._tail is not None:
+            self._tail.overdue(records[-1].offset + 1)
 
-    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:  # noqa: ARG002
-        """Yield all values whose keys begin with ``prefix``."""
-        yield from (value for key, value in self._found.items() if key.startswith(prefix))
-
-    def offset(self, partition: int) -> int | None:  # noqa: ARG002
-        """Return the changelog offset up to which, itself included, the changelog is held."""
-        return self._offset
-
-    def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:  # noqa: ARG002
-        """Take rows and changelog offset; a value of None deletes."""
-        for key, value in rows:
-            if value is None:
-                self._found.pop(key, None)
-            else:
-                self._found[key] = value
-        self._offset = offset
-
-    def discard(self, partition: int) -> None:  # noqa: ARG002
-        """Hold nothing any more."""
-        self._found.clear()
-        self._offset = None
+    def _release(self, key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:  # noqa: ARG002
+        self.releases += 1
 
 
 def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:

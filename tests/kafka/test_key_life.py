@@ -20,8 +20,9 @@ from stream_app.privacy.noise import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.raw import Raw
 from tests.kafka.aborted import abort_entries
-from tests.kafka.installation import POLICY, START_MS, Installation
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
 from tests.kafka.test_faults import ledger_of
+from tests.kafka.wards import contribution, send_and_await, ward_policy, watermark
 
 DAY_MS = 86_400_000
 FIRST = START_MS // DAY_MS
@@ -160,6 +161,35 @@ def test_a_strange_configuration_is_refused(installation: Installation, capsys: 
     assert code == 1
     assert "asked with configuration" in report["refusals"][0]
     assert (code := week("--dry-run", before=KEPT)[0]) == 2, f"{code}: in weeks that lies ahead"
+
+
+def test_open_steps_keep_their_key(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """A collected step that is open would be passed over when it closes, now or by a watermark that waits."""
+    installation.policy = {**DAILY, "protection": {"level": "event", "step": HOUR_MS}}
+    morning = 17  # hours from the first event to midnight
+    ward, erase = "ward-1", Erasing(installation, capsys)
+    events = [ward_policy(ward), watermark(ward, morning - 1, "00" * 32)]
+    events += [contribution(ward, hour, "m-1", "walk") for hour in (morning - 1, morning)]
+    with installation.worker() as worker:
+        send_and_await(installation, worker, events)
+        assert worker.stop() == 0
+
+    def told() -> tuple[int, int, int]:
+        """Return exit code, records that wait, and releases that would be lost."""
+        code, report = erase("--dry-run", before=FIRST + 1)
+        found = report["partitions"]
+        return code, sum(one["waiting"] for one in found), sum(one["lost"] for one in found)
+
+    assert told() == (1, 0, 1), "the step before midnight; the one after it stays"
+    assert erase("--dry-run", before=FIRST)[0] == 0
+    installation.send([watermark(ward, morning, "11" * 32)])
+    assert told() == (1, 1, 1), "it closes when a worker comes"
+    assert erase("--dry-run", "--accept-rejects", before=FIRST + 1)[0] == 0
+    with installation.worker() as worker:
+        send_and_await(installation, worker, [])
+        assert worker.stop() == 0
+    code, _, lost = told()
+    assert (code, lost) == (0, 0)
 
 
 def stripped(ring: KeyRing, policy: Policy, release: dict[str, Any]) -> list[int]:
