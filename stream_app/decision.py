@@ -24,6 +24,7 @@ from stream_app.outcome import (
 )
 from stream_app.privacy import fold
 from stream_app.privacy.contribution import Contribution, Intrusion, Watermark
+from stream_app.privacy.dummies.draw import drawn_policy
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.rows import SeriesRow
@@ -160,10 +161,21 @@ def _adopt(
     if most is not None and policy.epsilon_nano > most:
         return Refused("budget-cap")
     before, state = (row.policy, row.state) if row else (None, None)
-    adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano)
+    ruling = drawn_policy(context.keys, series, policy, state)
+    if isinstance(ruling, Refused):
+        return ruling
+    adopted = fold.adopt(ruling, before, state, context.limits.lifetime_nano)
     if isinstance(adopted, Refused):
         return adopted
     sequence, previous = (row.sequence, row.previous) if row else (0, wire.NO_HASH)
     loss = row.backward_loss if row else None
-    base = SeriesRow(series, series.encode(), sequence, previous, policy, default, adopted.state, loss)
-    return changed(context, base, (), adopted.state, adopted.entry, record)
+    if policy.dummies is not None:
+        default = ""  # every series draws its own landmarks
+    base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss)
+    begun = changed(context, base, (), adopted.state, adopted.entry, record)
+    if policy.dummies is None:
+        return begun
+    disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
+    if isinstance(disguised, Refused):
+        return disguised
+    return changed(context, begun.row, begun.entries, disguised.state, disguised.entry, record)

@@ -4,7 +4,7 @@ from typing import Final, final
 
 from stream_app import wire
 from stream_app.context import Context
-from stream_app.privacy.entry import CloseEntry, IntrusionEntry, LandmarksEntry, PolicyEntry
+from stream_app.privacy.entry import CloseEntry, DummiesEntry, IntrusionEntry, LandmarksEntry, PolicyEntry
 from stream_app.privacy.fold import Stepped
 from stream_app.privacy.place import charge_nano
 from stream_app.privacy.reason import Reason
@@ -144,7 +144,7 @@ def changed(
     row: SeriesRow,
     earlier: tuple[LedgerMessage, ...],
     state: State,
-    entry: PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry,
+    entry: PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry,
     record: InputRecord,
 ) -> Decided:
     """Return the outcome of a record without a release: one more entry, and the state after it."""

@@ -86,6 +86,8 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
             state = _decided(row, found, releases)
             loss = context.backward_loss(row, found["timestamp"], found.get("epsilon_nano", 0))
             return SeriesRow(series, row.key, sequence, row.previous, policy, row.default, state, loss)
+        case "dummies":
+            return _disguised(row, found)
         case "landmarks":
             outcome = fold.register(policy, row.state, [(start, end) for start, end in found["add"]])
         case "intrusion":
@@ -98,6 +100,15 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
         raise RebuildError(series, sequence, f"was refused ({outcome.reason})")
     default = row.default if outcome.state.landmarks is policy.landmarks else ""
     return row.replaced(state=outcome.state, default=default)
+
+
+def _disguised(row: SeriesRow, found: Mapping[str, Any]) -> SeriesRow:
+    policy = row.policy.with_fixed_landmarks()
+    outcome = fold.disguise(policy, row.state, found["method"], found["charged_nano"])
+    if isinstance(outcome, Refused):
+        raise RebuildError(row.series, found["sequence"], f"was refused ({outcome.reason})")
+    # The policy entry before it may have matched a default policy: what was drawn is the series' own.
+    return row.replaced(policy=policy, default="", state=outcome.state)
 
 
 def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> State:

@@ -98,8 +98,13 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
                 shared.add(row.default)
                 pairs.append((b"d" + row.default.encode(), policy_bytes(row.policy)))
         else:
-            policy = {"policy": _policy_document(row.policy), "landmarks": row.state.landmarks.intervals}
-            pairs.append((b"p" + row.key, wire.dump(policy)))
+            own: dict[str, object] = {
+                "policy": _policy_document(row.policy),
+                "landmarks": row.state.landmarks.intervals,
+            }
+            if row.policy.fixed:
+                own["fixed"] = True
+            pairs.append((b"p" + row.key, wire.dump(own)))
     return pairs
 
 
@@ -170,6 +175,8 @@ def _default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults:
 def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
     document: Any = wire.load(stored)
     policy = policy_of(document["policy"]["parameters"], document["policy"]["version"])
+    if document.get("fixed"):
+        policy = policy.with_fixed_landmarks()
     return policy, LandmarkSet(tuple((first, end) for first, end in document["landmarks"]))
 
 

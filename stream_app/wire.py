@@ -6,14 +6,21 @@ are canonical: member order is fixed, so the same release or entry has the same 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, assert_never, final
 
 import orjson
 
 from stream_app.privacy.contribution import Collected, Contribution, Intrusion, Watermark
-from stream_app.privacy.entry import CloseEntry, IntrusionEntry, LandmarksEntry, PolicyEntry, ReleaseEntry
+from stream_app.privacy.entry import (
+    CloseEntry,
+    DummiesEntry,
+    IntrusionEntry,
+    LandmarksEntry,
+    PolicyEntry,
+    ReleaseEntry,
+)
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.landmarks import Interval
@@ -38,7 +45,7 @@ class PolicyRecord:
 
     series: str
     version: int
-    parameters: Mapping[str, object]
+    parameters: Mapping[str, object] = field(repr=False)  # the landmarks among them may be a secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +236,9 @@ def encode_release_entry(link: Link, entry: ReleaseEntry, release_hash: str) -> 
     )
 
 
-def encode_entry(link: Link, entry: PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry) -> Sealed:
+def encode_entry(
+    link: Link, entry: PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry
+) -> Sealed:
     """Return the bytes of any other entry and its hash."""
     record: dict[str, object] = {"series": link.series, "sequence": link.sequence}
     match entry:
@@ -239,6 +248,11 @@ def encode_entry(link: Link, entry: PolicyEntry | LandmarksEntry | IntrusionEntr
             record["budget_nano"] = entry.budget_nano
             record["charged_nano"] = entry.charged_nano
             record["parameters"] = entry.parameters
+        case DummiesEntry():
+            record["entry"] = "dummies"
+            record["policy"] = entry.version
+            record["method"] = entry.method
+            record["charged_nano"] = entry.charged_nano
         case LandmarksEntry():
             record["entry"] = "landmarks"
             record["policy"] = entry.version

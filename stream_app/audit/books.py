@@ -5,14 +5,25 @@ there on; the guarantee itself is checked from the spends alone (guarantee.py) a
 """
 
 from dataclasses import dataclass
+from typing import Final
 
-from stream_app.audit.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, WITHHELD, LandmarksEntry, ReleaseEntry
+from stream_app.audit.entry import (
+    APPROXIMATED,
+    MAX_TIMESTAMP,
+    PERTURBED,
+    WITHHELD,
+    DummiesEntry,
+    LandmarksEntry,
+    ReleaseEntry,
+)
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.landmarks import FOREVER, MOST_INTERVALS, NOWHERE, ORDINARY, Interval, LandmarkSet, Stretch
 from stream_app.audit.terms import Terms
 from stream_app.audit.window import Window
 
 Findings = list[Finding]
+PADDING: Final = "padding"
+"""The method of dummies that costs nothing."""
 
 
 @dataclass(slots=True)
@@ -31,6 +42,7 @@ class Books:
     source_ms: int | None = None  # the step perturbed last
     tosses: bool = False  # whether the scheme may approximate though it has a share: never before its second release
     sure: bool = True  # False after missing or unknown entries, until the figures fit again
+    fixed: bool = False  # dummies are among the landmarks: none may be added, it would be known as a true one
     stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
     window: Window | None = None  # w-event level only
 
@@ -122,6 +134,8 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
     if terms.level != "landmark":
         _add(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
         return 0, findings
+    if books.fixed:
+        _add(findings, "refused-landmark", entry, "registers landmarks, though dummies hide those of this policy")
     if books.landmarks.count_joined(added) > MOST_INTERVALS:
         _add(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
         books.sure = False
@@ -153,6 +167,26 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
     return passed, findings
 
 
+def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
+    """Check what says that the landmarks of its policy were drawn, and move the books past it.
+
+    What the draw costs is a part of epsilon that the ledger does not tell; the figures after it must hold what it says.
+    """
+    terms = books.terms
+    findings: Findings = []
+    if terms.level != "landmark" or terms.spare:
+        _add(findings, "dummies", entry, "hides landmarks at another level, or beside spare ones")
+    if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
+        _add(findings, "dummies", entry, "does not come right after its policy")
+    if entry.method == PADDING and entry.charged_nano:
+        _add(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
+    if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:
+        _add(findings, "charge", entry, f"charges {entry.charged_nano}, none of 1 to {terms.budget_nano}")
+    books.fixed = True
+    books.spent_nano += entry.charged_nano
+    return findings
+
+
 def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -> None:
     if entry.decision == PERTURBED:
         if entry.epsilon_nano != due:
@@ -177,5 +211,5 @@ def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: in
         _add(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, due is {left}")
 
 
-def _add(findings: Findings, code: Code, entry: ReleaseEntry | LandmarksEntry, message: str) -> None:
+def _add(findings: Findings, code: Code, entry: ReleaseEntry | LandmarksEntry | DummiesEntry, message: str) -> None:
     findings.append(Finding(code, entry.series, entry.sequence, message))

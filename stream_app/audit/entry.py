@@ -55,6 +55,20 @@ class PolicyEntry(NamedTuple):
     hash: str
 
 
+class DummiesEntry(NamedTuple):
+    """The landmarks of the policy before it are drawn ones: some true, some dummies, and no more may come."""
+
+    series: str
+    sequence: int
+    policy: int
+    method: str
+    charged_nano: int
+    key: str
+    epoch: int
+    previous: str
+    hash: str
+
+
 class LandmarksEntry(NamedTuple):
     """Steps became landmarks; `add` holds [start, end) pairs in ms."""
 
@@ -111,7 +125,7 @@ class OpaqueEntry(NamedTuple):
     finding: Finding
 
 
-Entry = ReleaseEntry | PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry | OpaqueEntry
+Entry = ReleaseEntry | PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry | OpaqueEntry
 
 
 class ReleaseRecord(NamedTuple):

@@ -21,6 +21,7 @@ Code = Literal[
     "after-close",
     "budget",
     "charge",
+    "dummies",
     "share",
     "decision",
     "landmark-flag",
@@ -75,7 +76,8 @@ CODES: Final[dict[Code, str]] = {
     "after-close": "an entry after the series was closed",
     "budget": "`budget_nano` is not the epsilon of the policy in force",
     # The arithmetic.
-    "charge": "`charged_nano` is not what the registration costs",
+    "charge": "`charged_nano` is not what the registration costs, or nothing that dummy landmarks can cost",
+    "dummies": "dummy landmarks where none can be: not right after their policy, beside spare ones, at another level",
     "share": "a perturbed release spends another amount than its scheme proposes",
     "decision": "perturbed, approximated or withheld where the scheme decides otherwise",
     "landmark-flag": "`landmark` differs from the landmark set",

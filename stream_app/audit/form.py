@@ -11,6 +11,7 @@ from stream_app.audit.entry import (
     PERTURBED,
     WITHHELD,
     CloseEntry,
+    DummiesEntry,
     Entry,
     IntrusionEntry,
     LandmarksEntry,
@@ -23,6 +24,8 @@ Values = list[Any]
 """The members' values in order; their types were compared with the form's."""
 
 HASH_DIGITS: Final = 64
+DUMMY_METHODS: Final = ("optimal", "heuristic", "partitioned", "padding")
+"""How dummy landmarks are drawn."""
 _KEY: Final = re.compile("[0-9a-f]{16}")
 
 
@@ -68,6 +71,14 @@ def _policy(values: Values) -> Entry | str:
     return _linked(PolicyEntry._make(values))
 
 
+def _dummies(values: Values) -> Entry | str:
+    del values[2]
+    entry = DummiesEntry._make(values)
+    if entry.method not in DUMMY_METHODS or entry.charged_nano < 0:
+        return "`method` is not known, or `charged_nano` is below 0"
+    return _linked(entry)
+
+
 def _landmarks(values: Values) -> Entry | str:
     del values[2]
     entry = LandmarksEntry._make(values)
@@ -100,7 +111,9 @@ def _close(values: Values) -> Entry | str:
     return _linked(CloseEntry._make(values))
 
 
-def _linked(entry: ReleaseEntry | PolicyEntry | LandmarksEntry | IntrusionEntry | CloseEntry) -> Entry | str:
+def _linked(
+    entry: ReleaseEntry | PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry,
+) -> Entry | str:
     if not 1 <= entry.sequence <= MAX_SEQUENCE or entry.epoch < 0:
         return "`sequence` or `epoch` is out of range"
     if not entry.series or entry.policy < 1:
@@ -118,6 +131,7 @@ _SPENT: Final[dict[str, type]] = {"epsilon_nano": int}
 _FIGURES: Final[dict[str, type]] = {"landmark_spent_nano": int, "landmarks_left": int, "regular_peak_nano": int}
 _COVER: Final[dict[str, type]] = {"release": str}
 _POLICY: Final[dict[str, type]] = {"policy": int, "budget_nano": int, "charged_nano": int, "parameters": dict}
+_DUMMIES: Final[dict[str, type]] = {"policy": int, "method": str, "charged_nano": int}
 _ADD: Final[dict[str, type]] = {"policy": int, "add": list, "charged_nano": int, "budget_nano": int}
 _SEEN: Final[dict[str, type]] = {"policy": int, "intrusion_nano": int, "exposed": list}
 _LINK: Final[dict[str, type]] = {"key": str, "epoch": int, "previous": str, "hash": str}
@@ -127,6 +141,7 @@ _KINDS: Final[tuple[tuple[str, Callable[[Values], Entry | str], dict[str, type]]
     ("release", _perturbed, _HEAD | _STEP | _SPENT | _FIGURES | _COVER | _LINK),
     ("release", _unperturbed, _HEAD | _STEP | _FIGURES | _COVER | _LINK),
     ("policy", _policy, _HEAD | _POLICY | _LINK),
+    ("dummies", _dummies, _HEAD | _DUMMIES | _LINK),
     ("landmarks", _landmarks, _HEAD | _ADD | _FIGURES | _LINK),
     ("intrusion", _intrusion, _HEAD | _SEEN | _LINK),
     ("close", _close, _HEAD | {"policy": int} | _LINK),

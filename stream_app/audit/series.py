@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from stream_app.audit.books import Books, account_landmarks, account_release
+from stream_app.audit.books import Books, account_dummies, account_landmarks, account_release
 from stream_app.audit.chain import Chain
 from stream_app.audit.entry import (
     MAX_SEQUENCE,
     CloseEntry,
+    DummiesEntry,
     Entry,
     IntrusionEntry,
     LandmarksEntry,
@@ -99,6 +100,8 @@ class Series:
                 self._release(entry, findings)
             case PolicyEntry():
                 self._policy(entry, rules, findings)
+            case DummiesEntry():
+                self._dummies(entry, findings)
             case LandmarksEntry():
                 self._landmarks(entry, findings)
             case IntrusionEntry():
@@ -142,7 +145,7 @@ class Series:
         if entry.budget_nano != terms.budget_nano:
             _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
         if entry.charged_nano != 0:
-            _add(findings, "charge", entry, f"charges {entry.charged_nano}; a policy without dummies charges nothing")
+            _add(findings, "charge", entry, f"charges {entry.charged_nano}; a policy charges nothing itself")
         if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < self.end_ms:
             _add(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
@@ -163,6 +166,13 @@ class Series:
             if self.exposure is not None:
                 self.exposure.end(before)
         return before
+
+    def _dummies(self, entry: DummiesEntry, findings: Findings) -> None:
+        books = self._in_force(entry, findings)
+        if books is None:
+            return
+        findings += account_dummies(books, entry)
+        _theorem(findings, entry, self.guarantee.spend(entry.charged_nano, landmark=True))
 
     def _landmarks(self, entry: LandmarksEntry, findings: Findings) -> None:
         books = self._in_force(entry, findings)
@@ -189,7 +199,7 @@ class Series:
         self.exposure.see(max(entry.intrusion_nano, books.terms.intrusion_nano), seen)
 
     def _in_force(
-        self, entry: ReleaseEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
+        self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
     ) -> Books | None:
         """Return the books of the policy that the entry names, or None with a finding unless one told of it before."""
         if entry.policy == self.version:

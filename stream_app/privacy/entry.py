@@ -6,6 +6,7 @@ The figures of an entry are those after it. The meaning of an entry never change
 from collections.abc import Mapping
 from typing import Final, NamedTuple, final
 
+from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.release import Decision
 
@@ -35,6 +36,14 @@ class LandmarksEntry(NamedTuple):
     add_ms: tuple[Interval, ...]  # [start, end) in milliseconds
     charged_nano: int
     figures: Figures
+
+
+class DummiesEntry(NamedTuple):
+    """The landmarks of the policy entry before it are drawn ones, which cost ``charged_nano``."""
+
+    version: int
+    method: MethodName
+    charged_nano: int
 
 
 @final

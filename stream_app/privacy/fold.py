@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, final
 
 from stream_app.privacy.dissimilarity import differs
-from stream_app.privacy.entry import CloseEntry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
+from stream_app.privacy.dummies.request import MethodName
+from stream_app.privacy.entry import CloseEntry, DummiesEntry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
@@ -62,6 +63,13 @@ class Adopted(NamedTuple):
 
     state: State
     entry: PolicyEntry
+
+
+class Disguised(NamedTuple):
+    """A policy's landmarks, just adopted, are drawn ones."""
+
+    state: State
+    entry: DummiesEntry
 
 
 class Registered(NamedTuple):
@@ -242,6 +250,19 @@ def adopt(policy: Policy, before: Policy | None, state: State | None, lifetime_n
     return Adopted(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters))
 
 
+def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Disguised | Refused:
+    """Charge what the draw of the landmarks costs to a period that has just begun.
+
+    Guarantee: as if a landmark had spent it, so it counts in the period's sum and in the lifetime.
+    """
+    if not policy.fixed:
+        return Refused("refused-landmark")
+    guard = state.guard.spend(landmark=True, spend_nano=charge_nano)
+    if guard is None:
+        return Refused("budget-cap")
+    return Disguised(state.replaced(guard=guard), DummiesEntry(policy.version, method, charge_nano))
+
+
 def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Registered | Refused:
     """Register landmarks late, all or none.
 
@@ -251,7 +272,7 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
     if state.closed:
         return Refused("closed")
     add = aligned(spans_ms, policy.step_ms)
-    if not isinstance(policy.protection, LandmarkLevel):
+    if not isinstance(policy.protection, LandmarkLevel) or policy.protection.fixed:
         return Refused("refused-landmark")
     if add.count_before(-(-state.period_start_ms // policy.step_ms)):
         return Refused("refused-landmark")

@@ -203,3 +203,4 @@ class ParametersForm(Form):
     filter: Literal["none", "level"] | None = None
     collect: CollectForm | None = None
     correlation: Text | None = None
+    dummies: DummiesForm | None = None

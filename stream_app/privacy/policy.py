@@ -12,6 +12,8 @@ from typing import Literal, assert_never
 from pydantic import ValidationError
 
 from stream_app.privacy.collect import SENSITIVITY, Collect, collect_faults, collect_of
+from stream_app.privacy.dummies.request import Dummies, dummies_of
+from stream_app.privacy.dummies.written import drawn, undrawn
 from stream_app.privacy.kind_form import KindFault, kind_of
 from stream_app.privacy.kinds import Counts, Kind, Number
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet, aligned
@@ -40,17 +42,17 @@ from stream_app.privacy.scheme import (
 )
 from stream_app.privacy.window import WindowLevel
 
-LATER = {
-    "dummies": "dummy landmarks are not offered by this version",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class LandmarkLevel:
-    """Landmarks together with any one other step; ``spare`` landmarks may be added without new shares."""
+    """Landmarks together with any one other step; ``spare`` landmarks may be added without new shares.
+
+    ``fixed`` when dummies are among them: none may be added, it would be known as a true one.
+    """
 
     landmarks: LandmarkSet
     spare: int
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class Policy:
     collect: Collect | None
     parameters: Mapping[str, object] = field(compare=False, repr=False)
     identity: bytes = field(repr=False)  # digest of every parameter of the mechanism and the version
+    dummies: Dummies | None = None  # to be drawn before the policy may rule; it alone holds the landmarks until then
 
     @property
     def landmarks(self) -> LandmarkSet:
@@ -119,12 +122,26 @@ class Policy:
         """Return how many landmarks may be added without new shares."""
         return self.protection.spare if isinstance(self.protection, LandmarkLevel) else 0
 
+    @property
+    def fixed(self) -> bool:
+        """Return whether no landmark may be added because there are dummies among them."""
+        return isinstance(self.protection, LandmarkLevel) and self.protection.fixed
+
+    def ruling(self, landmarks: LandmarkSet) -> "Policy":
+        """Return the policy with the landmarks that were drawn for it, as rows and ledger hold it."""
+        parameters = drawn(self.parameters, landmarks, self.step_ms)
+        protection = LandmarkLevel(landmarks, 0, fixed=True)
+        return replace(self, protection=protection, parameters=parameters, dummies=None)
+
+    def with_fixed_landmarks(self) -> "Policy":
+        """Return a policy of row or ledger whose landmarks were drawn; at another level as it is."""
+        if not isinstance(self.protection, LandmarkLevel):
+            return self
+        return replace(self, protection=LandmarkLevel(self.landmarks, 0, fixed=True))
+
 
 def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
     """Return the policy of a record's parameters; raises `PolicyError` with every fault."""
-    later = [Fault(member, LATER[member]) for member in ("dummies",) if member in parameters]
-    if later:
-        raise PolicyError(tuple(later))
     try:
         form = ParametersForm.model_validate(parameters)
     except ValidationError as error:
@@ -139,20 +156,26 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
     epsilon_nano = nano(form.epsilon)
     if epsilon_nano < 1:
         faults.append(Fault("epsilon", f"found {form.epsilon}, less than one nano-epsilon; use at least 1e-9"))
-    if faults or isinstance(kind, KindFault):
+    dummies = None if form.dummies is None else dummies_of(form.dummies, form.protection, epsilon_nano)
+    if isinstance(dummies, tuple):
+        faults += [Fault(*fault) for fault in dummies]
+    if faults or isinstance(kind, KindFault) or isinstance(dummies, tuple):
         raise PolicyError(tuple(faults))
     return Policy(
         version=version,
         epsilon_nano=epsilon_nano,
         step_ms=form.protection.step,
-        protection=_protection(form, epsilon_nano, kind),
+        protection=(
+            _protection(form, epsilon_nano, kind) if dummies is None else LandmarkLevel(NO_LANDMARKS, 0, fixed=True)
+        ),
         scheme=_scheme(form),
         filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
         kind=kind,
         correlation=form.correlation,
         collect=collect_of(form.collect),
-        parameters=parameters,
+        parameters=undrawn(parameters),
         identity=_identity((str(version), str(form.protection.step), *kind.identity)),
+        dummies=dummies,
     )
 
 

@@ -22,6 +22,8 @@ NAMES = {
     "kind": ("number", "counts", "location", "category"),
     "filter": ("none", "level"),
     "neighbours": ("replace", "add-remove"),
+    "method": ("optimal", "heuristic", "partitioned", "padding"),
+    "utility": ("proximity", "count"),
 }
 """Words that mean something, under the member where they do."""
 ADDED: dict[str, tuple[Any, ...]] = {
@@ -37,7 +39,7 @@ ADDED: dict[str, tuple[Any, ...]] = {
     "clamp": (False,),
     "invalid": (0, True, {"a": 1}, "contact"),
     "filter": (None,),
-    "dummies": ({},),
+    "dummies": ({}, None, {"method": "padding", "probability": 0.5, "start": 0, "end": 9}),
     "collect": ({}, None, {"neighbours": "replace", "open_steps": 2}, {"neighbours": "add-remove", "open_steps": 1}),
     "intrusion_nano": (1, None),
     "timestamp": (7,),

@@ -1,0 +1,61 @@
+"""The exponential mechanism over scored options, exactly: option i with probability in proportion to exp(e * u_i / 2).
+
+Scores are rationals of sensitivity 1. One lazily extended uniform is compared with the cumulated weights, which
+`decimal` gives to as many digits as that takes. Source: McSherry and Talwar, Mechanism design via differential
+privacy, FOCS 2007 (theorem 6: loss at most e).
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import accumulate
+
+from stream_app.privacy.randomness import DIGITS_PER_BIT, MORE_BITS, BitStream
+from stream_app.privacy.rational import NANO
+
+GUARD_DIGITS = 20
+"""Beyond those of the uniform: for up to 16,384 roundings, and so that hardly any second round is needed."""
+SPARE_DIGITS = 30
+"""Of the arithmetic: exponents are below 1e11, so a weight is right to far beyond its last digit, then cut off."""
+SHOWN_DIGITS = 40
+
+
+def chosen(stream: BitStream, scores: Sequence[Fraction], epsilon_nano: int) -> int:
+    """Return the index of an option, drawn at ``epsilon_nano`` nano-epsilon; there is at least one."""
+    if len(scores) == 1:
+        return 0
+    top, bits = stream.take(MORE_BITS), MORE_BITS
+    while True:
+        sums = [0, *accumulate(weights(scores, epsilon_nano, int(bits * DIGITS_PER_BIT) + GUARD_DIGITS))]
+        found = min(bisect_right(sums, top * sums[-1] >> bits), len(scores)) - 1
+        if _certain(sums, found, top, bits):
+            return found
+        top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
+
+
+def _certain(sums: Sequence[int], found: int, top: int, bits: int) -> bool:
+    """Return whether every uniform that begins with ``top`` chooses ``found``, whatever the weights' last digit is."""
+    doubt = len(sums)  # of a sum, either way: one for each weight, and more
+    after = found == 0 or (sums[found] + doubt) << bits <= top * (sums[-1] - doubt)
+    before = found == len(sums) - 2 or (top + 1) * (sums[-1] + doubt) <= (sums[found + 1] - doubt) << bits
+    return after and before
+
+
+def weights(scores: Sequence[Fraction], epsilon_nano: int, digits: int) -> list[int]:
+    """Return ``exp(e * (u - max u) / 2)`` of each score in units of ``10**-digits``, less than 1.1 off."""
+    context = Context(prec=digits + SPARE_DIGITS)
+    best = max(scores)
+    found = []
+    for score in scores:
+        fall = (score - best) * Fraction(epsilon_nano, 2 * NANO)
+        exponent = context.divide(Decimal(fall.numerator), Decimal(fall.denominator))
+        found.append(int(context.scaleb(context.exp(exponent), digits)))
+    return found
+
+
+def probabilities(scores: Sequence[Fraction], epsilon_nano: int) -> list[float]:
+    """Return the probability of each option, rounded to a double."""
+    found = weights(scores, epsilon_nano, SHOWN_DIGITS)
+    total = sum(found)
+    return [weight / total for weight in found]

@@ -1,0 +1,97 @@
+"""From true landmarks to those that rule: drawn by key, series, landmarks and parameters.
+
+The policy version is in no message: versions with the same landmarks and parameters draw the same, else their
+intersection would tell the true ones. A padding coin depends on series, step and the step's length alone, so that
+versions agree wherever their ranges meet, and the dummies of a smaller probability are among those of a larger one.
+
+Epochs: a coin comes of its own step's, everything else of the epoch of the range's start. Whoever holds that key can
+check a guess of the landmarks against L'; once it is erased, nobody can.
+"""
+
+from collections.abc import Iterable
+from struct import pack
+from typing import assert_never
+
+from stream_app.privacy.dummies.choice import chosen
+from stream_app.privacy.dummies.options import Histograms, Sets, options_of, scores_of
+from stream_app.privacy.dummies.partitioned import sampled
+from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
+from stream_app.privacy.key import KeyRing
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.randomness import BitStream, happens_rational
+from stream_app.privacy.reason import Refused
+from stream_app.privacy.state import State
+
+OPTION = b"landmark-dummy-1"
+PADDING = b"landmark-pad-001"
+
+
+def drawn_policy(keys: KeyRing, series: str, policy: Policy, state: State | None) -> Policy | Refused:
+    """Return the policy that may rule: with L' for the true landmarks where it asks for dummies, else as it is.
+
+    Refused when the range holds steps that are decided already, which no version may make landmarks, and when the key
+    of its start is erased.
+    """
+    if policy.dummies is None:
+        return policy
+    if state is not None and policy.dummies.first * policy.step_ms < state.decided_end_ms:
+        return Refused("invalid-policy")
+    landmarks = drawn_landmarks(keys, series, policy.step_ms, policy.dummies)
+    return Refused("key-erased") if landmarks is None else policy.ruling(landmarks)
+
+
+def drawn_landmarks(keys: KeyRing, series: str, step_ms: int, dummies: Dummies) -> LandmarkSet | None:
+    """Return L', which holds every true landmark, by step index; None when the key of the range's start is erased."""
+    match dummies:
+        case Drawn():
+            joined = _drawn(keys, series, step_ms, dummies)
+        case Padded():
+            joined = _padded(keys, series, step_ms, dummies)
+        case _:
+            assert_never(dummies)
+    if joined is None:
+        return None
+    # PRIVACY: L' shows every true landmark among its steps; the docs say what hides them there and what does not.
+    return dummies.landmarks.union(LandmarkSet.of((step, step + 1) for step in joined))
+
+
+def _drawn(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Iterable[int] | None:
+    epoch = keys.epoch_of(dummies.first * step_ms)
+    secret = keys.secret_of(epoch)
+    if secret is None:
+        return None
+    first = dummies.first
+    landmarks = tuple(step - first for start, end in dummies.landmarks.intervals for step in range(start, end))
+    options = options_of(dummies.method, dummies.end - first, landmarks)
+    name = series.encode()
+    words = f"{dummies.method} {dummies.utility} ".encode()
+    numbers = pack(">QQQQQ", epoch, step_ms, first, dummies.end, dummies.charge_nano)
+    # PRIVACY: the true landmarks enter a keyed hash whose bits cannot be told from uniform ones without the key. The
+    # same bits for other landmarks would tie the draws together, beyond what is charged.
+    place = pack(f">H{len(name)}s{len(landmarks)}I", len(name), name, *landmarks)
+    stream = BitStream(secret, OPTION, words + numbers + place)
+    number = chosen(stream, scores_of(options, dummies.utility), dummies.charge_nano) + 1 if options.order else 0
+    match options:
+        case Sets():
+            joined: Iterable[int] = options.order[:number]
+        case Histograms():
+            joined = sampled(stream, options.own.grown(options.order[:number]), landmarks, number)
+        case _:
+            assert_never(options)
+    return [first + step for step in joined]
+
+
+def _padded(keys: KeyRing, series: str, step_ms: int, dummies: Padded) -> Iterable[int] | None:
+    name = series.encode()
+    joined = []
+    for step in range(dummies.first, dummies.end):
+        epoch = keys.epoch_of(step * step_ms)
+        secret = keys.secret_of(epoch)
+        if secret is None:
+            return None
+        # A coin for landmarks too: that they need none shows in nothing, not in the time either.
+        stream = BitStream(secret, PADDING, pack(">QQQH", epoch, step_ms, step, len(name)) + name)
+        if happens_rational(stream, dummies.numerator, dummies.denominator):
+            joined.append(step)
+    return joined

@@ -1,0 +1,103 @@
+"""What a policy's `dummies` asks for, checked: the one place that holds the true landmarks."""
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Literal, NamedTuple, assert_never
+
+from stream_app.privacy.landmarks import LandmarkSet, aligned
+from stream_app.privacy.parameters import DrawnForm, PaddingForm, ProtectionForm
+from stream_app.privacy.rational import exact
+
+Method = Literal["optimal", "heuristic", "partitioned"]
+MethodName = Literal["optimal", "heuristic", "partitioned", "padding"]
+Utility = Literal["proximity", "count"]
+
+MOST_STEPS = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, "padding": 65_536}
+"""Steps of a range, by method: 2^16 sets for Optimal, some seconds for the others.
+
+No range makes more than half as many intervals as it has steps, so none makes a row or an entry that no topic takes.
+The bound is on the range, which is public, and not on what is enumerated: a refusal tells nothing of the landmarks.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One option of many, drawn by the exponential mechanism at ``charge_nano`` nano-epsilon."""
+
+    method: Method
+    utility: Utility
+    charge_nano: int
+    first: int  # steps [first, end) by index
+    end: int
+    landmarks: LandmarkSet = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """A coin a step, with the public probability ``numerator / denominator``.
+
+    It charges nothing: its loss, ln(denominator / numerator) for each landmark, is on one side only and not in epsilon.
+    """
+
+    numerator: int
+    denominator: int
+    first: int  # steps [first, end) by index
+    end: int
+    landmarks: LandmarkSet = field(repr=False)
+    method: Literal["padding"] = "padding"
+    charge_nano: Literal[0] = 0
+
+
+Dummies = Drawn | Padded
+
+
+class DummiesFault(NamedTuple):
+    """One thing wrong: the member and the sentence; it tells nothing of the landmarks but that some lie outside."""
+
+    member: str
+    message: str
+
+
+def dummies_of(
+    form: DrawnForm | PaddingForm, protection: ProtectionForm, epsilon_nano: int
+) -> Dummies | tuple[DummiesFault, ...]:
+    """Return what the form asks for under its policy's protection, or every fault."""
+    step_ms = protection.step
+    first, end = form.start // step_ms, -(-form.end // step_ms)
+    landmarks = aligned(protection.landmarks, step_ms)
+    faults = []
+    if protection.level != "landmark":
+        faults.append(DummiesFault("dummies", f"level {protection.level} has no landmarks to hide; remove dummies"))
+    if protection.spare:
+        message = "with dummies no landmark may come later, it would be known as a true one; remove spare"
+        faults.append(DummiesFault("protection.spare", message))
+    if form.start >= form.end:
+        message = f"a range [start, end) needs start < end, found {form.start} and {form.end}"
+        faults.append(DummiesFault("dummies.end", message))
+    # PRIVACY: where landmarks lie is not said; that some lie outside cannot be hidden, as they would stand alone there.
+    elif landmarks.count_before(first) or landmarks.count_from(end):
+        message = "some lie outside dummies.start .. dummies.end, where no dummy would hide them; widen that range"
+        faults.append(DummiesFault("protection.landmarks", message))
+    too_long = steps_fault(form.method, end - first)
+    if too_long:
+        faults.append(DummiesFault("dummies.method", too_long))
+    if faults:
+        return tuple(faults)
+    match form:
+        case DrawnForm():
+            charge_nano = ceil(epsilon_nano * exact(form.fraction))
+            return Drawn(form.method, form.utility, charge_nano, first, end, landmarks)
+        case PaddingForm():
+            chance = exact(form.probability)
+            return Padded(chance.numerator, chance.denominator, first, end, landmarks)
+        case _:
+            assert_never(form)
+
+
+def steps_fault(method: MethodName, steps: int) -> str:
+    """Return the sentence that says why a method cannot serve a range of so many steps, or ""."""
+    if steps <= MOST_STEPS[method]:
+        return ""
+    able = [f"{name} (at most {most})" for name, most in MOST_STEPS.items() if steps <= most]
+    remedy = f"choose {' or '.join(able)}" if able else "choose a shorter range or longer steps"
+    return f"{method} takes a range of at most {MOST_STEPS[method]} steps, found {steps}; {remedy}"
