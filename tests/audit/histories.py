@@ -46,6 +46,13 @@ values = st.one_of(
         }
     ),
 )
+dummies = st.one_of(
+    st.fixed_dictionaries(
+        {"method": st.sampled_from(("heuristic", "partitioned")), "utility": st.sampled_from(("proximity", "count"))},
+        optional={"fraction": st.sampled_from((1e-9, 0.1, 0.999))},
+    ),
+    st.fixed_dictionaries({"method": st.just("padding"), "probability": st.sampled_from((0.05, 0.5, 1))}),
+)
 DATA: dict[str, Any] = {
     "number": 3.25,
     "counts": {"x": 3, "y": 0},
@@ -76,7 +83,7 @@ def spans(draw: st.DrawFn, step: int) -> list[int | list[int]]:
 
 @st.composite
 def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
-    """Return a policy record at level landmark, event, user or w-event."""
+    """Return a policy record at level landmark, with or without dummies, event, user or w-event."""
     step = draw(st.sampled_from((1, 7, 1000, DAY_MS)))
     level = draw(st.sampled_from(("landmark",) * 4 + ("event", "user", "w-event", "w-event")))
     protection: dict[str, Any] = {"level": level, "step": step}
@@ -92,6 +99,9 @@ def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
     if level != "user":
         share = draw(st.sampled_from((0, 0.123456789, 0.5, 1)))
         schemes += [{"name": "skip", "accept_risk": True}, {"name": "balanced", "regular_share": share}]
+    if level == "landmark" and draw(st.integers(0, 3)) == 0:
+        protection["spare"] = 0
+        record["dummies"] = draw(dummies) | {"start": 0, "end": (HORIZON + 6) * step}
     return record | {"protection": protection, "scheme": draw(st.sampled_from(schemes))}
 
 

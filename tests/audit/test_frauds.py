@@ -1,4 +1,4 @@
-"""Frauds of thirty-five sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
+"""Frauds of thirty-seven sorts, in ledgers written by hand and by the fold: each one is found, and by its name.
 
 What only signed heads can show is in test_head_frauds.py: a cut tail, a chain rewritten whole or forked, false heads.
 """
@@ -67,7 +67,7 @@ def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
     }
     assert {terms["scheme"].get("dissimilarity") for terms in promised} == {None, "private"}
     assert {terms["value"]["kind"] for terms in promised} == {"number", "counts", "location", "category"}
-    assert {entry["entry"] for entry in entries} == {"release", "policy", "landmarks", "close"}
+    assert {entry["entry"] for entry in entries} == {"release", "policy", "dummies", "landmarks", "close"}
     assert any(entry.get("charged_nano") for entry in entries)
     assert any(entry["epoch"] > 0 for entry in entries)
     assert any(true.entries[0]["policy"] < true.entries[-1]["policy"] for true in decided)

@@ -2,7 +2,8 @@
 
 A line is a step in seconds, a decision, `L` for a landmark or `.`, the spend or `-`, and after the bar the figures
 after it: spent on landmarks, landmarks left, regular peak. `policy` begins a version, `landmarks` adds steps (with the
-charge before the figures), `close` ends. Sums stand beside the rows; E, R, a, g as in the design, section 3.
+charge before the figures), `dummies` says by which method the landmarks were drawn and what that cost, `close` ends.
+Sums stand beside the rows; E, R, a, g as in the design, section 3.
 """
 
 import copy
@@ -114,6 +115,23 @@ policy 1 {"epsilon": 1.2e-7, "scheme": {"name": "ba", "dissimilarity": "private"
 close
 """
 
+DUMMIES = """
+policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}, "landmarks": [[2000, 4000]]}
+dummies heuristic 1
+ 1 perturbed    . 33 |  1 2 33      S=1 R=2 a=min(99//3, 99//2)=33 g=99-66
+ 2 perturbed    L 33 | 34 1 33      R=2 a=min(99//3, 66//2)
+ 3 perturbed    L 33 | 67 0 33      R=1 a=min(66//2, 33)
+ 4 perturbed    . 33 | 67 0 33      g=33
+"""
+
+PADDING = """
+policy 1 {"epsilon": 1e-7, "scheme": {"name": "balanced", "regular_share": 0.2}, "landmarks": [[1000, 2000]]}
+dummies padding 0
+ 0 perturbed    . 20 |  0 1 20      a=80 g=20
+ 1 perturbed    L 80 | 80 0 20
+close
+"""
+
 LEDGERS = {
     "uniform": UNIFORM,
     "adaptive": ADAPTIVE,
@@ -123,6 +141,8 @@ LEDGERS = {
     "user": USER,
     "distributed": DISTRIBUTED,
     "absorbed": ABSORBED,
+    "dummies": DUMMIES,
+    "padding": PADDING,
 }
 
 
@@ -165,6 +185,8 @@ def write(text: str, series: str = "home-7") -> Written:
             budget = round(parameters["epsilon"] * NANO)
             entry |= {"entry": "policy", "policy": version, "budget_nano": budget, "charged_nano": 0}
             entry |= {"parameters": parameters}
+        elif word == "dummies":
+            entry |= {"entry": "dummies", "policy": version, "method": rest[0], "charged_nano": int(rest[1])}
         elif word == "landmarks":
             added, charge = head.removeprefix("landmarks").rsplit(maxsplit=1)
             entry |= {"entry": "landmarks", "policy": version}

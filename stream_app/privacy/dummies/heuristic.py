@@ -32,7 +32,10 @@ class Growing:
     def evenness(self) -> NDArray[np.int64]:
         """Return the numerator (spread.py) that the set would have with each step; meaningless for those it has."""
         less = 2 * (self.at - self.low) * (self.high - self.at)
-        return 2 * len(self.at) * (self.squares - less * (self.high - self.low - 1)) - (self.total - less) ** 2
+        found: NDArray[np.int64] = (
+            2 * len(self.at) * (self.squares - less * (self.high - self.low - 1)) - (self.total - less) ** 2
+        )
+        return found
 
     def best(self) -> int:
         """Return the free step with which the evenness comes nearest to that of the landmarks; there is one."""

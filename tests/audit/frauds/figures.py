@@ -54,6 +54,9 @@ def overspent(true: Written) -> Iterator[Forged]:
                 for figure in ("epsilon_nano", "landmark_spent_nano", "regular_peak_nano"):
                     if figure in entry:
                         entry[figure] *= last["budget_nano"] // lost + 1
+            for entry in written.entries:
+                if entry["entry"] == "dummies":
+                    entry["charged_nano"] *= last["budget_nano"] // lost + 1
             yield forged(seal(written), "theorem")
 
 

@@ -76,6 +76,40 @@ def version_reaches_back(true: Written) -> Iterator[Forged]:
         yield forged(renumber(written), "policy-landmarks")
 
 
+def landmarks_beside_dummies(true: Written) -> Iterator[Forged]:
+    """A step becomes a landmark though dummies hide the landmarks: it would be known as a true one."""
+    figures = ("budget_nano", "landmark_spent_nano", "landmarks_left", "regular_peak_nano")
+    for index, entry in releases_in(true):
+        if all(other["entry"] != "dummies" or other["policy"] != entry["policy"] for other in true.entries):
+            continue
+        written = true.copy()
+        step = next(
+            other["parameters"]["protection"].get("step", 1)
+            for other in reversed(true.entries[:index])
+            if other["entry"] == "policy"
+        )
+        start = entry["timestamp"] if entry["landmark"] else entry["timestamp"] + 9_999 * step
+        registration = {"series": entry["series"], "sequence": 0, "entry": "landmarks", "policy": entry["policy"]}
+        registration |= {"add": [[start, start + step]], "charged_nano": 0}
+        registration |= {name: entry[name] for name in figures}
+        registration |= {name: entry[name] for name in ("key", "epoch", "previous", "hash")}
+        written.entries.insert(index + 1, registration)
+        yield forged(renumber(written), "refused-landmark")
+
+
+def dummies_misplaced(true: Written) -> Iterator[Forged]:
+    """Landmarks are said to be drawn when they have ruled already, a second time, or where there are none."""
+    for index, entry in enumerate(true.entries):
+        if entry["entry"] not in {"release", "dummies"}:
+            continue
+        written = true.copy()
+        claim = {"series": entry["series"], "sequence": 0, "entry": "dummies", "policy": entry["policy"]}
+        claim |= {"method": "padding", "charged_nano": 0}
+        claim |= {name: entry[name] for name in ("key", "epoch", "previous", "hash")}
+        written.entries.insert(index + 1, claim)
+        yield forged(renumber(written), "dummies")
+
+
 def after_the_end(true: Written) -> Iterator[Forged]:
     """A closed series goes on."""
     for index in range(1, len(true.entries)):
@@ -132,6 +166,8 @@ FRAUDS = (
     hidden_version,
     version_lowered,
     version_reaches_back,
+    landmarks_beside_dummies,
+    dummies_misplaced,
     after_the_end,
     unknown_kind,
     unknown_terms,

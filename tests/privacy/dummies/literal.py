@@ -53,8 +53,9 @@ def optimal(steps: int, landmarks: Sequence[int]) -> list[int]:
     def rounded(marks: Iterable[int]) -> int:
         return isqrt(int(variance(steps, marks) * (2 * steps) ** 2) << 128)
 
-    def cost(chain: Sequence[int]) -> int:
-        sets = [[*landmarks, *chain[: number + 1]] for number in range(len(chain))]
+    def cost(chain: Iterable[int]) -> int:
+        joined = tuple(chain)
+        sets = [[*landmarks, *joined[: number + 1]] for number in range(len(joined))]
         return sum(abs(rounded(marks) - rounded(landmarks)) for marks in sets)
 
     others = [step for step in range(steps) if step not in landmarks]

@@ -36,7 +36,7 @@ def test_scores_of_sets(method: Method, utility: Utility) -> None:
         assert len(options.order) == steps - len(landmarks)
         sets = [{*landmarks, *options.order[:number]} for number in range(1, len(options.order) + 1)]
         literally = [literal_score(steps, landmarks, option, utility) for option in sets]
-        assert scores_of(options, utility) == (literally or [0])
+        assert scores_of(options, utility) == (literally or [Fraction(0)])
 
 
 @pytest.mark.parametrize("utility", UTILITIES)
