@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -127,6 +128,14 @@ def test_an_installed_wheel_tells_its_files(program: Path, tmp_path: Path) -> No
     ):
         assert Path(folders[name]).is_relative_to(program.parents[1])
         assert Path(folders[name], file).read_bytes() == (ROOT / place / file).read_bytes()
+
+
+def test_the_image_builds_without_what_it_leaves_out() -> None:
+    """The image's context has no schemas and no dashboards: patterns may match nothing, names of files must exist."""
+    places = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    for pattern in (pattern for patterns in places.values() for pattern in patterns):
+        assert "*" in pattern
+        assert list(ROOT.glob(pattern))
 
 
 def test_a_checkout_tells_its_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it tells of each retry, as with topics just made
     machine = Machine.this()
     out = Console(stderr=arguments.json)
+    if not out.is_terminal:
+        out.width = 120
     out.print(str(machine), highlight=False)
     given = {size: getattr(arguments, size) for size in _SIZES if getattr(arguments, size) is not None}
     results: list[Result] = []

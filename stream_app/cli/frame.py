@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stream_app.cli import printable
-from stream_app.kafka.sight import AuditSight, NoSight, Sight, WorkerSight
+from stream_app.kafka.sight import AuditSight, NoSight, Sight, WorkerSight, together
 
 NANO = 10**9
 BAD = "bold red"
@@ -50,6 +50,9 @@ def frame(sights: Sequence[Sight]) -> RenderableType:
 
 def _workers(workers: Sequence[WorkerSight]) -> Table:
     table = _table("worker", workers)
+    if len(workers) > 1:
+        table.add_column("all", justify="right")
+        workers = [*workers, together(workers)]
     for name, cell in WORKER_ROWS:
         table.add_row(name, *(cell(seen) for seen in workers))
     _counts(table, "decided", [seen.decisions for seen in workers])

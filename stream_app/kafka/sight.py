@@ -3,7 +3,8 @@
 Every figure comes of metrics, which hold no series and no value (metrics.py).
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,9 +92,44 @@ def sight_of(url: str, before: Scrape | None, scrape: Scrape) -> Sight:
     )
 
 
+def together(workers: Sequence[WorkerSight]) -> WorkerSight:
+    """Return the sums over workers; a lag is that of the one furthest behind, and commits have no sum."""
+    return WorkerSight(
+        url="",
+        events=sum(seen.events for seen in workers),
+        events_per_second=_sum(seen.events_per_second for seen in workers),
+        lag_records=sum(seen.lag_records for seen in workers),
+        lag_seconds=max(seen.lag_seconds for seen in workers),
+        commit_seconds=None,
+        decisions=_merged(seen.decisions for seen in workers),
+        rejects=_merged(seen.rejects for seen in workers),
+        rejects_per_second=_sum(seen.rejects_per_second for seen in workers),
+        spent_nano=sum(seen.spent_nano for seen in workers),
+        spend_nano_per_second=_sum(seen.spend_nano_per_second for seen in workers),
+        cached_series=sum(seen.cached_series for seen in workers),
+        alarmed_series=sum(seen.alarmed_series for seen in workers),
+        partitions_running=sum(seen.partitions_running for seen in workers),
+        partitions_stopped=_merged(seen.partitions_stopped for seen in workers),
+        recovery_remaining=sum(seen.recovery_remaining for seen in workers),
+    )
+
+
 def document(sights: list[Sight]) -> dict[str, Any]:
     """Return the figures of all endpoints for programs."""
     return {"instances": [asdict(sight) for sight in sights]}
+
+
+def _sum(rates: Iterable[float | None]) -> float | None:
+    """Return the sum of the rates that are known; None where none is."""
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known else None
+
+
+def _merged(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    merged: Counter[str] = Counter()
+    for each in counts:
+        merged.update(each)
+    return dict(merged.most_common())
 
 
 def _mean(before: Scrape | None, scrape: Scrape, name: str) -> float | None:

@@ -64,6 +64,15 @@ def test_one_frame(capsys: pytest.CaptureFixture[str]) -> None:
     assert "http://127.0.0.1:9: does not answer: Connection refused" in output
 
 
+def test_workers_are_summed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Several workers have a column each and one for all."""
+    with serving(busy(), busy()) as urls:
+        assert main(["top", "--once", "--interval", "0", "--url", urls[0], "--url", urls[1]]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["events", "100", "100", "200"] in rows
+    assert ["decided:", "perturbed", "80", "80", "160"] in rows
+
+
 def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     """One object with an instance for each URL, in their order."""
     with serving(busy(), audit()) as urls:

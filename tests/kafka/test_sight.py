@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from stream_app.kafka.metrics import AUDIT_TABLE, Metrics
 from stream_app.kafka.scrape import Scrape, ScrapeError, per_second, scrape_of
-from stream_app.kafka.sight import AuditSight, NoSight, WorkerSight, sight_of
+from stream_app.kafka.sight import AuditSight, NoSight, WorkerSight, sight_of, together
 
 
 def busy() -> Metrics:
@@ -63,6 +63,19 @@ def test_a_worker_that_was_restarted() -> None:
     after.count("landmark_events", 8, "0")
     assert per_second(before, scraped(after, 2.0), "landmark_events_total") == 4.0
     assert per_second(before, scraped(after, 0.0), "landmark_events_total") is None
+
+
+def test_workers_together() -> None:
+    """Sums, but for lags, of which the longest counts; a rate that one of them lacks is that of the others."""
+    metrics = busy()
+    first = scraped(metrics, 0.0)
+    metrics.count("landmark_rejects", 9, "late")
+    metrics.set("landmark_event_lag_seconds", 9.5, "0")
+    pair = [sight_of("http://a:1", first, scraped(metrics, 3.0)), sight_of("http://b:1", None, first)]
+    seen = together([sight for sight in pair if isinstance(sight, WorkerSight)])
+    assert (seen.events, seen.lag_records, seen.lag_seconds, seen.partitions_running) == (200, 14, 9.5, 4)
+    assert (seen.rejects, seen.rejects_per_second, seen.partitions_stopped) == ({"late": 19}, 3.0, {"fenced": 2})
+    assert list(seen.decisions.items()) == [("perturbed", 160), ("approximated", 30)]
 
 
 def test_an_audit_that_follows() -> None:
