@@ -4,7 +4,7 @@ Order of checks: envelope and routing, time, then state, the value last; a rejec
 """
 
 from collections.abc import Callable
-from typing import assert_never
+from typing import Final, assert_never
 
 from stream_app import wire
 from stream_app.collecting import collect, recalled
@@ -30,6 +30,9 @@ from stream_app.privacy.reason import Reason, Refused
 from stream_app.rows import SeriesRow
 from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
 
+_TIMED: Final = (fold.Observation, Contribution, Watermark)
+"""Records that carry event time; a tuple, since a union would be made anew for each of them."""
+
 Lookup = Callable[[str], SeriesRow | None]
 """Finds the row of a series; None: it has none yet."""
 
@@ -45,7 +48,7 @@ def decide(context: Context, lookup: Lookup, collection: Collection, record: Inp
     found = wire.decode(record.value)
     if isinstance(found, Malformed):
         return _reject(found.series, found.timestamp_ms, found.reason, record)
-    timestamp_ms = found.timestamp_ms if isinstance(found, fold.Observation | Contribution | Watermark) else None
+    timestamp_ms = found.timestamp_ms if isinstance(found, _TIMED) else None
     row = lookup(found.series)
     refused = _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record)
     outcome = Refused(refused) if refused else _apply(context, row, collection, found, record)
