@@ -69,7 +69,7 @@ def test_a_watermark_too_far_ahead() -> None:
     assert len(run.releases) == 10_000
     wide = collected(value={"kind": "counts", "keys": [str(n) for n in range(4096)]})
     run = Run().feed_all([wide, watermark(0)])
-    assert reason(run.feed(watermark(STEP * 1025))) == "future"
+    assert reason(run.feed(watermark(STEP * 257))) == "future"
 
 
 def test_a_new_version_and_the_end_drop_what_is_open() -> None:

@@ -18,6 +18,7 @@ BENCHES: Mapping[str, tuple[str, str]] = {
     "recovery": ("recovery", "reading the state of a million series back from the changelog"),
     "loss": ("temporal", "temporal loss of a million timestamps, against the published algorithm"),
     "core": ("core", "one decision and its parts, without Kafka"),
+    "collect": ("collect", "contributions/s of one open step, their memory, and a closed cell, without Kafka"),
     "audit": ("audit", "entries/s of an audit over those of parsing and hashing them, and its memory"),
 }
 """Name, module, what it measures. A module offers ``DEFAULT`` sizes and ``run(ground, sizes, show) -> Result``.

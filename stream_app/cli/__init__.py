@@ -20,6 +20,7 @@ COMMANDS = {
     "worker": "run a worker: events in, releases and ledger out",
     "policy": "send policies to the events topic",
     "send": "send events from a file to the events topic",
+    "watermark": "end the steps of collected series, once or at an interval; announce an intrusion",
     "top": "watch running workers and audits, from their metrics",
     "read": "read releases, ledger, rejects or heads",
     "replay": "decide a file of events without Kafka",

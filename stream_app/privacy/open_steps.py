@@ -12,8 +12,8 @@ from stream_app.privacy.state import State
 
 MOST_CLOSED = 10_000
 """Steps that one watermark may close."""
-MOST_CELLS = 2**22
-"""Cells of all steps that one watermark may close: its outputs are made and sent as one."""
+MOST_CELLS = 2**20
+"""Cells of all steps that one watermark may close, some seconds of work: a worker silent for longer counts as gone."""
 
 
 class OpenSteps(NamedTuple):

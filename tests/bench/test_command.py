@@ -51,6 +51,14 @@ def test_audits_a_ledger_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert list(tmp_path.iterdir()) == []
 
 
+def test_counts_contributions(capsys: pytest.CaptureFixture[str]) -> None:
+    """Taken up, recalled, in bytes, and closed."""
+    assert main(["bench", "collect", "--events", "20500", "--repeats", "1", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["figures"].keys() == {"taken", "recalled", "memory", "closed_cell"}
+    assert all(figure["min"] > 0 for figure in result["figures"].values())
+
+
 def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """The error names those that there are."""
     with pytest.raises(SystemExit, match="2"):

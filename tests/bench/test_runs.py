@@ -18,7 +18,7 @@ FIGURES = {
     "latency": {"full_load", "load", "p50", "p99", "most"},
     "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate"},
 }
-WITHOUT_BROKER = {"core", "audit", "loss"}
+WITHOUT_BROKER = {"core", "audit", "loss", "collect"}
 EVENTS = 25_000
 SIZES = {
     "worker": {"events": EVENTS, "series": 50},

@@ -3,13 +3,16 @@
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.context import Context
+from stream_app.context import Context, Limits
+from tests.collected import schedules
 from tests.hostile import hostile
 from tests.run import KINDS, NUMBER, Run, default, observation, policy
 from tests.test_rows import records
@@ -242,6 +245,22 @@ def test_unusable_files_leave_earlier_results(tmp_path: Path, capsys: pytest.Cap
         assert main(["replay", *words]) == 2
         assert "Traceback" not in capsys.readouterr().err
         assert outputs(out) == before
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(log=schedules())
+def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
+    """Contributions, watermarks and intrusions are decided byte for byte as by the worker's decision path."""
+    key, events, config = tmp_path / "key", tmp_path / "events.jsonl", tmp_path / "settings.toml"
+    if not key.exists():
+        keyfile.create(key)
+    events.write_text("".join(json.dumps(record) + "\n" for record in log))
+    config.write_text("lifetime_epsilon = 1000000\n")
+    words = ["--out", str(tmp_path / "out"), "--key", str(key), "--config", str(config)]
+    assert main(["replay", str(events), *words]) == 0
+    context = Context(keyfile.load(key), limits=Limits(lifetime_nano=10**15))
+    run = Run(context).feed_all(log)
+    assert outputs(tmp_path / "out") == [b"".join(line + b"\n" for line in lines) for lines in run.outputs]
 
 
 def test_hostile_lines_are_answered(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ OTHER_KEYS = KeyRing("fedcba9876543210", 0, bytes(range(1, 33)))
 SERIES = "ward-3"
 
 
-WAYS = [Way(*pair) for pair in product((HALF, THIRD), repeat=2)]
+WAYS = [Way(intruding, closing) for intruding, closing in product((HALF, THIRD), repeat=2)]
 """Ours, with less, as much and more noise in memory than at the close."""
 
 
@@ -71,10 +71,10 @@ def test_wrong_ways_are_caught(changes: dict[str, object], looks: int, intruding
 # The code keeps counters as the law above has them.
 
 
-def pan_private(keys: KeyRing = KEYS, **members: object) -> Run:
+def pan_private(keys: KeyRing = KEYS) -> Run:
     """Return a run under a policy with noise in its counters."""
-    policy = {"epsilon": 1.0} | members
-    return Run(Context(keys, limits=Limits(lifetime_nano=10**15))).feed_all([collected(collect=PAN_PRIVATE, **policy)])
+    policy = collected(collect=PAN_PRIVATE, epsilon=1.0)
+    return Run(Context(keys, limits=Limits(lifetime_nano=10**15))).feed_all([policy])
 
 
 def seed(nth: int) -> str:

@@ -1,0 +1,107 @@
+"""Raw counts and members leave memory in no form: not in rows, outputs, headers, representations or errors."""
+
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+import pytest
+
+from stream_app import rows, wire
+from stream_app.collection import Collection, LostCountersError
+from stream_app.context import Context, Limits
+from stream_app.decider import Decider, Outlets
+from stream_app.outcome import InputRecord
+from stream_app.privacy.raw import Raw
+from stream_app.rows import SeriesRow
+from tests.collected import PAN_PRIVATE, REPLACE, collected, contribution, intrusion, watermark
+from tests.run import ADAPTIVE, BALANCED, KEYS
+
+KEY = bytes(range(32))
+SEEDS = [f"{0xC0FFEE00 + nth:064x}" for nth in range(8)]
+MEMBERS = [f"canary-member-{nth}" for nth in range(1237)]
+"""As many as no epsilon, no offset and no time here is."""
+UNCLAMPED = {"kind": "counts", "keys": ["walk", "ride"], "clamp": False}
+
+
+def drop(*_: object) -> None:
+    """Let an output go."""
+
+
+def records(collect: object, scheme: object) -> list[InputRecord]:
+    """Return a log of two steps of many members, one of them closed, with rejects of all sorts between."""
+    log: list[dict[str, Any]] = [
+        collected(collect=collect, scheme=scheme, epsilon=1e-3, value=UNCLAMPED),
+        watermark(0, SEEDS[0]),
+    ]
+    log += [contribution(3, member, "walk") for member in MEMBERS]
+    log += [contribution(13, member, "ride") for member in MEMBERS]
+    log += [
+        contribution(3, MEMBERS[0], "ride"),
+        contribution(99, MEMBERS[1], "walk"),
+        contribution(3, "late-canary", 7),
+    ]
+    log += [intrusion(SEEDS[1]), watermark(10, SEEDS[2]), contribution(3, MEMBERS[2], "walk"), watermark(10, SEEDS[3])]
+    return [InputRecord("events", 0, nth, 0, None, orjson.dumps(record)) for nth, record in enumerate(log)]
+
+
+@pytest.mark.parametrize("collect", [REPLACE, PAN_PRIVATE], ids=["bare", "pan-private"])
+@pytest.mark.parametrize("scheme", [ADAPTIVE, BALANCED], ids=["adaptive", "balanced"])
+def test_nothing_raw_is_written(collect: object, scheme: object) -> None:
+    """Members, digests, seeds and true counts stand in nothing that leaves the decider."""
+    written: list[bytes] = []
+
+    def put(key: bytes | None, value: bytes, _timestamp_ms: int, headers: list[tuple[str, bytes]]) -> None:
+        written.extend((key or b"", value, *(part for _, part in headers)))
+
+    collection = Collection(KEY)
+    log = records(collect, scheme)
+    decider = Decider(
+        Context(KEYS, limits=Limits(lifetime_nano=10**15)), lambda _: None, Outlets(put, put, put, None), collection
+    )
+    decider.decide(log)
+    table = dict(decider.stored())
+    everything = b"\n".join(
+        [*written, *table, *table.values(), repr(decider.rejected).encode(), repr(decider.decisions).encode()]
+    )
+    counters = collection.opened("ward-3")
+    assert len(counters[1].members) == len(MEMBERS), "they are in memory"
+    digests = [digest for kept in counters.values() for digest in kept.members]
+    secrets = [*MEMBERS, "canary", *SEEDS, str(len(MEMBERS)), KEY.hex()]
+    secrets += [form for digest in digests for form in (digest.hex(), repr(digest)[2:-1])]
+    secrets += [str(cell) for kept in counters.values() for cell in kept.cells if abs(cell) > 99]
+    assert [secret for secret in secrets if secret.encode() in everything] == []
+    assert all(digest not in everything for digest in digests)
+    assert b"walk" in everything, "the control: what is public is there"
+
+
+def test_rows_grow_by_a_few_integers() -> None:
+    """Whatever was contributed; and rows of other series, and rows stored before, are as they were."""
+    collection = Collection(KEY)
+    found: list[dict[bytes, bytes]] = []
+    log = records(PAN_PRIVATE, ADAPTIVE)
+    for end in (2, 2 + len(MEMBERS)):
+        decider = Decider(Context(KEYS), lambda _: None, Outlets(drop, drop, drop, None), collection)
+        decider.decide(log[:end])
+        found.append(dict(decider.stored()))
+        collection.drop("ward-3")
+    assert found[0] == found[1]
+    row = rows.load(found[0].get, "ward-3", {})
+    assert row is not None
+    assert row.open_steps == (0, (1, 1))
+    fields: Any = wire.load(found[0][b"sward-3"])
+    assert fields[-2:] == [None, [0, [1, 1]]]
+    closed = SeriesRow(row.series, row.key, row.sequence, row.previous, row.policy, row.default, row.state)
+    assert len(wire.load(dict(rows.dump(closed, None, set()))[b"sward-3"])) == len(fields) - 2  # type: ignore[arg-type]
+
+
+def test_representations_and_errors_show_nothing() -> None:
+    """A traceback with any of these values in it tells neither who nor what, and no seed."""
+    shown = [repr(wire.decode(orjson.dumps(record))) for record in (
+        contribution(3, "canary", "walk"), watermark(3, SEEDS[0]), intrusion(SEEDS[1]))]  # fmt: skip
+    collection = Collection(KEY)
+    with pytest.raises(LostCountersError) as caught:
+        collection.count("ward-3", 0, "canary", Raw("walk"))
+    shown.append(str(caught.value))
+    shown.append(repr(collection))
+    for secret in ("canary", "walk", *SEEDS, KEY.hex(), blake2b(b"canary", key=KEY).hexdigest()):
+        assert not any(secret in text for text in shown)
