@@ -68,7 +68,8 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
     if not isinstance(found, Contribution | Watermark | Intrusion):
         return
     row = lookup(found.series)
-    timestamp_ms = None if isinstance(found, Intrusion) else found.timestamp_ms
+    # A watermark whose offset a row holds was in time, whatever the limit is by now.
+    timestamp_ms = found.timestamp_ms if isinstance(found, Contribution) else None
     if row is None or _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record):
         return
     recalled(row, collection, found, record.offset)

@@ -127,3 +127,27 @@ def test_a_floor_that_is_too_high_loses_items() -> None:
     worker.acknowledged = 2
     worker.restart(log)
     assert worker.collection != lived
+
+
+def test_a_lower_limit_of_the_future_loses_no_step() -> None:
+    """A step that a watermark opened under an earlier configuration is recalled under a stricter one."""
+    policy = {
+        "epsilon": 1.0,
+        "protection": {"level": "event", "step": 10},
+        "scheme": {"name": "uniform"},
+        "value": {"kind": "counts", "keys": ["walk"]},
+        "collect": {"neighbours": "replace", "open_steps": 1},
+    }
+    log = inputs([
+        {"type": "policy", "series": "a", "version": 1, **policy},
+        {"type": "watermark", "series": "a", "timestamp": 1000, "seed": "5e" * 32},
+        {"type": "contribution", "series": "a", "timestamp": 1001, "member": "m", "value": "walk"},
+    ])  # fmt: skip
+    worker = Worker()
+    worker.batch(log)
+    strict = Context(KEYS, limits=Limits(max_future_ms=1000))
+    again = Collection(KEY)
+    for record in log:
+        recall(strict, worker.find, again, record)
+    assert again.floor() == worker.collection.floor() == 1
+    assert list(again.opened("a")) == [100]
