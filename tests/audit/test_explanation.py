@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit.explanation import Explanation
 from stream_app.audit.inquiry import Inquiry, UndecidedError
+from stream_app.audit.rate import Rate
+from stream_app.audit.terms import read_terms
 from stream_app.audit.walkthrough import text_of
 from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write
-from tests.run import KINDS, Run, observation, policy
+from tests.collected import schedules
+from tests.run import KINDS, UNIFORM, Run, limited, observation, policy
 
 HOUR_MS = 3_600_000
 
@@ -169,26 +173,70 @@ def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
 
 
 def test_every_step_of_real_ledgers() -> None:
-    """At every level, under every scheme: the formulas compute, and the share is what a perturbed step spent."""
-    levels = set()
-    for history in draw(25):
+    """At whatever level and under whatever scheme: see `follow_from`."""
+    for history in draw(20):
         for series, written in by_series(history).items():
-            lines, releases = written.lines(), written.release_lines()
             for _, entry in releases_in(written):
-                found = explained(lines, entry["timestamp"], releases, series)
-                assert found.findings == ()
-                for formula in found.shares.formulas:
-                    assert eval(formula.numbers) == formula.value  # noqa: S307 - as above
-                assert found.share_nano == found.shares.formulas[0 if found.landmark else -1].value
-                spent = entry.get("epsilon_nano")
-                assert found.share_nano == spent if spent else found.is_tossed or found.share_nano == 0
-                assert found.entry.epsilon_nano <= found.limit_nano
-                if found.is_tossed and not found.terms.compares:
-                    assert found.rate_nano is not None
-                assert entry["decision"] in text_of(found)
-                levels.add((found.terms.level, found.terms.scheme))
-    assert {level for level, _ in levels} == {"landmark", "event", "user", "w-event"}
-    assert {scheme for level, scheme in levels if level == "w-event"} == {"uniform", "bd", "ba"}
+                follow_from(entry, explained(written.lines(), entry["timestamp"], written.release_lines(), series))
+
+
+PRIVATE = {"dissimilarity": "private"}
+
+
+@pytest.mark.parametrize(
+    "scheme", [UNIFORM, {"name": "bd"}, {"name": "ba"}, {"name": "bd", **PRIVATE}, {"name": "ba", **PRIVATE}]
+)
+def test_every_step_in_windows(scheme: dict[str, Any]) -> None:
+    """At level w-event, a second version that waits for the first one's windows included."""
+    run, draws = Run(), np.random.default_rng(7)
+    for version, hours in ((1, range(15)), (2, range(15, 30))):
+        protection = {"level": "w-event", "window": 4, "step": HOUR_MS}
+        epsilon = 0.5 * version
+        run.context = limited(lifetime_nano=10**10)
+        run.feed(policy("home-7", version, epsilon=epsilon, protection=protection, scheme=scheme))
+        for hour in hours:
+            run.feed(observation("home-7", hour * HOUR_MS, _value("number", draws)))
+    reasons = set()
+    for entry in map(json.loads, run.ledger):
+        if entry["entry"] == "release":
+            found = explained(run.ledger, entry["timestamp"], run.releases)
+            follow_from(entry, found)
+            reasons.add(found.reason.partition(".")[0].rstrip("0123456789 "))
+            assert found.reach is not None
+            assert found.after.regular_peak_nano <= found.before.budget_nano
+    assert any(reason.startswith("Until") for reason in reasons)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schedules())
+def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
+    """Of collected counts, too, the rate is that of the worker's state at the end."""
+    run = Run(limited(lifetime_nano=10**15)).feed_all(records)
+    for series, row in run.rows.items():
+        decided = [entry for entry in map(json.loads, run.ledger) if entry["series"] == series]
+        for entry in [entry for entry in decided if entry["entry"] == "release"][-3:]:
+            follow_from(entry, explained(run.ledger, entry["timestamp"], run.releases, series))
+        policies = [entry for entry in decided if entry["entry"] == "policy"]
+        terms = read_terms(policies[-1]["policy"], policies[-1]["parameters"])
+        rate = Rate(terms, policies[-1]["parameters"]["scheme"])
+        for release in map(json.loads, run.releases):
+            if release["series"] == series and release["policy"] == terms.version and "measurement" in release:
+                rate.publish(release["measurement"], release["epsilon_nano"])
+        assert not terms.tosses or terms.compares or rate.nano == row.state.rate_nano
+
+
+def follow_from(entry: dict[str, Any], found: Explanation) -> None:
+    """Check that the formulas compute, and that the share is what a perturbed step spent."""
+    assert found.findings == ()
+    for formula in found.shares.formulas:
+        assert eval(formula.numbers) == formula.value  # noqa: S307 - as above
+    assert found.share_nano == found.shares.formulas[0 if found.landmark else -1].value
+    spent = entry.get("epsilon_nano")
+    assert found.share_nano == spent if spent else found.is_tossed or found.share_nano == 0
+    assert found.entry.epsilon_nano <= found.limit_nano
+    if found.is_tossed and not found.terms.compares:
+        assert found.rate_nano is not None
+    assert entry["decision"] in text_of(found)
 
 
 def _run(kind: str, scheme: dict[str, Any]) -> Run:
