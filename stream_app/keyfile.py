@@ -95,8 +95,12 @@ class ClaimedKey:
         """
         later, path, old = self.without(epoch), self.path, self._file
         fresh = path.with_name(path.name + ".new")
-        fresh.unlink(missing_ok=True)
-        _write(fresh, _encode(later))
+        try:
+            fresh.unlink(missing_ok=True)
+            _write(fresh, _encode(later))
+        except OSError as error:
+            problem = f"{fresh.name} cannot be written beside it ({error.strerror}), so nothing is erased"
+            raise KeyFileError(path, f"{problem}; make the folder writable for who erases") from None
         fresh.replace(path)  # a crash before here leaves the old key, after here the new one
         _settle(path.parent)
         old.seek(0)
@@ -128,7 +132,8 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
         try:
             file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
         except OSError as error:
-            raise KeyFileError(path, f"cannot be opened ({error.strerror}); make one with `keys new`") from None
+            remedy = "name the file of `keys new`, as a user who may read it, and write it to erase"
+            raise KeyFileError(path, f"cannot be opened ({error.strerror}); {remedy}") from None
         with file:
             try:
                 fcntl.flock(file, operation | fcntl.LOCK_NB)

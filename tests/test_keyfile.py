@@ -99,6 +99,16 @@ def test_erasing_destroys_the_old_file_too(tmp_path: Path) -> None:
     assert not (tmp_path / "key.new").exists()
 
 
+def test_a_folder_that_cannot_be_written_keeps_the_key(tmp_path: Path) -> None:
+    """Nothing is erased by halves, and the error says what to do."""
+    path = tmp_path / "key"
+    before = keyfile.create(path)
+    (tmp_path / "key.new").mkdir()  # in the way of everybody, whatever they may write
+    with pytest.raises(keyfile.KeyFileError, match="folder writable"):
+        erase_before(path, 2)
+    assert keyfile.load(path) == before
+
+
 def test_an_interrupted_erasure_is_taken_up_again(tmp_path: Path) -> None:
     """A file left behind by a crash before the replacement is in nobody's way."""
     path = tmp_path / "key"
