@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from stream_app.audit.entry import APPROXIMATED, PERTURBED, PolicyEntry, ReleaseEntry
+from stream_app.audit.entry import APPROXIMATED, PERTURBED, DummiesEntry, PolicyEntry, ReleaseEntry
 from stream_app.audit.finding import Finding
 from stream_app.audit.formula import Figures, Reach, Shares
 from stream_app.audit.terms import NANO, Terms
@@ -13,6 +13,7 @@ class Explanation(NamedTuple):
 
     entry: ReleaseEntry
     policy: PolicyEntry  # in force
+    dummies: DummiesEntry | None  # how its landmarks were drawn, where they were
     terms: Terms
     landmark: bool  # by the landmark set, whatever the entry says
     before: Figures
@@ -113,6 +114,7 @@ class Explanation(NamedTuple):
                 "step_ms": terms.step_ms,
                 "filtered": terms.filtered,
             },
+            "dummies_nano": None if self.dummies is None else self.dummies.charged_nano,
             "landmark": self.landmark,
             "before": {**self.before._asdict(), "left_nano": self.before.left_nano},
             "window": None if self.reach is None else self.reach._asdict(),

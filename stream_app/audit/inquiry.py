@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from stream_app.audit.books import Books
 from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of, follow
-from stream_app.audit.entry import PERTURBED, Entry, PolicyEntry, ReleaseEntry
+from stream_app.audit.entry import PERTURBED, DummiesEntry, Entry, PolicyEntry, ReleaseEntry
 from stream_app.audit.explanation import Explanation
 from stream_app.audit.finding import Finding
 from stream_app.audit.formula import Figures, Shares, reach_of, shares_of, window_shares_of
@@ -52,6 +52,7 @@ class Inquiry:
         self._rules = Rules(None)
         self._findings: list[Finding] = []
         self._policy: PolicyEntry | None = None
+        self._dummies: DummiesEntry | None = None  # of the period
         self._published: list[_Publication] = []  # of the period
         self._found: Explanation | None = None
         self._earlier: tuple[int, int] | None = None  # the last step [start, end), ms, decided before the one asked for
@@ -109,8 +110,10 @@ class Inquiry:
                 self._release(entry)
                 return
             case PolicyEntry():
-                self._policy = entry
+                self._policy, self._dummies = entry, None
                 self._published = []
+            case DummiesEntry():
+                self._dummies = entry
             case _:
                 pass
         self._account(entry)
@@ -155,6 +158,7 @@ class Inquiry:
         self._found = Explanation(
             entry=entry,
             policy=policy,
+            dummies=self._dummies,
             terms=terms,
             landmark=landmark,
             before=before,

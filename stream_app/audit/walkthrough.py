@@ -42,6 +42,11 @@ def text_of(found: Explanation) -> str:
         "Before the step, in nano-epsilon",
     ]
     lines += _figures(found)
+    if found.dummies is not None:
+        lines.append(
+            f"  Of S, {found.dummies.charged_nano} were charged for drawing the landmarks ({found.dummies.method});"
+        )
+        lines.append("  which of them are true and which are dummies cannot be told.")
     lines += ["", f"The share, by {terms.scheme}"]
     for formula in found.shares.formulas:
         lines += _derived(formula)

@@ -105,6 +105,14 @@ def test_a_later_version_counts_what_earlier_ones_lost() -> None:
     assert (found.entry.timestamp, found.earlier_nano) == (6000, 84)
 
 
+def test_drawn_landmarks() -> None:
+    """With dummies the charge stands in S from the start, and a landmark may be none."""
+    found = explained(write(LEDGERS["dummies"]).lines(), 1000)
+    assert (found.before.landmark_spent_nano, found.document()["dummies_nano"]) == (1, 1)
+    assert "Of S, 1 were charged for drawing the landmarks (heuristic);" in text_of(found)
+    assert explained(write(LEDGERS["uniform"]).lines(), 1000).document()["dummies_nano"] is None
+
+
 @pytest.mark.parametrize(
     ("series", "timestamp", "sentence"),
     [
