@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
-from tests.faults.fleet import Fleet, Site
-from tests.faults.topics import Topics
+from tests.faults.fleet import PATIENCE_SECONDS, Fleet, Site
+from tests.faults.gathered import Gathered
+from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
 from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, Workload
 
@@ -20,9 +22,12 @@ MORE = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 150}
 
 @pytest.mark.timeout(3600)
 async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: int, seed: int) -> None:
-    """Two workers over four partitions are killed again and again while events flow; every promise holds at the end."""
+    """Two workers over four partitions are killed again and again while events flow; every promise holds at the end.
+
+    A third of the events is collected data, whose counts are in the memory of those who die.
+    """
     site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, DEFAULTS, MORE, signed=True).prepare()
-    topics, workload, draw = Topics(site), Workload(seed), np.random.default_rng(seed)
+    topics, workload, gathered, draw = Topics(site), Workload(seed), Gathered(seed), np.random.default_rng(seed)
     began = time.monotonic()
     portion = events // (kills + 1)
     at_work = 0
@@ -31,18 +36,19 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
             await fleet.start(name).until_ready()
         for _ in range(kills):
             before = await topics.written()
-            await topics.send(workload.events(portion))
+            await topics.send(_mixed(workload, gathered, portion))
             name = ["a", "b"][int(draw.integers(2))]
             if draw.random() < 0.7:
                 at_work += 1
-                await _until_written(topics, before + int(portion * draw.uniform(0.05, 0.8)))
+                await _until_written(topics, before + int(portion * draw.uniform(0.05, 0.5)))
             else:
                 # Any moment: starting, rebalancing, reading back.
                 await asyncio.sleep(float(draw.uniform(0, 8)))
             fleet.workers[name].kill()
             await asyncio.sleep(float(draw.uniform(0, 1)))
             fleet.start(name)
-        await topics.send(workload.events(events - workload.sent))
+        await topics.send(_mixed(workload, gathered, events - gathered.wards - workload.sent - gathered.sent))
+        await topics.send(gathered.closing())
         await topics.until_decided(fleet)
         fleet.stop()
     seconds = time.monotonic() - began
@@ -50,10 +56,17 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
     assert verdict.inputs == events
     assert verdict.heads >= PARTITIONS
     assert verdict.unsigned == 0
-    print(f"{kills} kills ({at_work} at work), {seconds:.0f} s, {asdict(verdict)}")
+    recalls = sum(worker.log.read_text().count("of open steps again") for worker in fleet.workers.values())
+    assert recalls > 0
+    print(f"{kills} kills ({at_work} at work), {recalls} recalls, {seconds:.0f} s, {asdict(verdict)}")
 
 
-async def _until_written(topics: Topics, wanted: int, seconds: float = 60.0) -> None:
+def _mixed(workload: Workload, gathered: Gathered, count: int) -> Iterator[Sent]:
+    for nth in range(count):
+        yield from (gathered if nth % 3 == 0 else workload).events(1)
+
+
+async def _until_written(topics: Topics, wanted: int, seconds: float = PATIENCE_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while await topics.written() < wanted:
         assert time.monotonic() < deadline, "the workers stand still"
