@@ -42,7 +42,7 @@ def horizon_of(
 ) -> Horizon:
     """Return the policy's own horizon, where the options do not say otherwise: an event at each step.
 
-    Under landmarks it begins one event before the first and ends one after the last.
+    Under landmarks it begins one event before the first and ends one after the last; under dummies, around their range.
 
     Raises:
         HorizonError: if an option makes no sense, or the horizon has more than `MOST_EVENTS` events.
@@ -66,6 +66,9 @@ def horizon_of(
 def _span(policy: Policy, every_ms: int) -> tuple[int, int]:
     """Return the start of the first event and the end of the last."""
     step_ms, landmarks = policy.step_ms, policy.landmarks
+    dummies = policy.dummies
+    if dummies is not None:  # beyond their range nothing is a landmark
+        return max(0, dummies.first * step_ms - every_ms), dummies.end * step_ms + every_ms
     match policy.protection:
         case LandmarkLevel() if landmarks.intervals:
             first_ms = landmarks.intervals[0][0] * step_ms

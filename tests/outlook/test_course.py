@@ -84,6 +84,24 @@ def test_a_private_dissimilarity_costs_at_every_event() -> None:
     assert 0 < published[0] < published[1]
 
 
+@pytest.mark.parametrize("method", ["optimal", "heuristic", "partitioned"])
+def test_dummies_are_drawn_as_for_a_series(method: str) -> None:
+    """The landmarks of a course are drawn under the public key, and what the draw costs is gone from the budget."""
+    dummies = {"method": method, "start": 8 * HOUR_MS, "end": 24 * HOUR_MS, "fraction": 0.1}
+    protection = {name: part for name, part in PROTECTION.items() if name != "spare"} | {
+        "landmarks": [[10 * HOUR_MS, 12 * HOUR_MS], 17 * HOUR_MS]
+    }
+    parameters = {"epsilon": 1.0, "protection": protection, "scheme": UNIFORM, "value": KINDS["number"]}
+    parameters["dummies"] = dummies
+    horizon = horizon_of(policy_of(parameters, 1))
+    assert horizon == Horizon(7 * HOUR_MS, HOUR_MS, 18)
+    found = Course(parameters, horizon).run("anyone", lambda: None)
+    marked = {number + 7 for number, spend in enumerate(found) if spend.landmark}
+    assert {10, 11, 17} <= marked <= set(range(8, 24))
+    share = 900_000_000 // (len(marked) + 1)
+    assert {spend.spend_nano for spend in found if spend.landmark} <= {share, share + 1}
+
+
 def test_a_horizon_takes_in_all_landmarks_and_a_step_on_either_side() -> None:
     """From one event before the first landmark to one after the last, unless it is said otherwise."""
     policy = policy_of(
