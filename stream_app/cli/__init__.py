@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": "why a step was decided as it was, from the ledger",
     "loss": "temporal privacy loss of given matrices and budgets",
     "correlate": "transition matrices from data, or of a given strength",
+    "dummies": "dummy landmarks for a set of landmarks: options, their chances, one drawn",
     "plan": "what a policy will cost under each scheme, before any data",
     "recover": "rebuild lost state rows from ledger and releases",
     "keys": "make, list and erase noise keys, make and export signing keys",

@@ -9,11 +9,12 @@ check a guess of the landmarks against L'; once it is erased, nobody can.
 """
 
 from collections.abc import Iterable
+from fractions import Fraction
 from struct import pack
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from stream_app.privacy.dummies.choice import chosen
-from stream_app.privacy.dummies.options import Histograms, Sets, options_of, scores_of
+from stream_app.privacy.dummies.options import Histograms, Options, Sets, options_of, scores_of
 from stream_app.privacy.dummies.partitioned import sampled
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
 from stream_app.privacy.key import KeyRing
@@ -45,18 +46,32 @@ def drawn_landmarks(keys: KeyRing, series: str, step_ms: int, dummies: Dummies) 
     """Return L', which holds every true landmark, by step index; None when the key of the range's start is erased."""
     match dummies:
         case Drawn():
-            joined = _drawn(keys, series, step_ms, dummies)
+            choice = choice_of(keys, series, step_ms, dummies)
+            joined = None if choice is None else choice.joined
         case Padded():
             joined = _padded(keys, series, step_ms, dummies)
         case _:
             assert_never(dummies)
-    if joined is None:
-        return None
+    return None if joined is None else joined_by(dummies, joined)
+
+
+def joined_by(dummies: Dummies, joined: Iterable[int]) -> LandmarkSet:
+    """Return L': the true landmarks with the steps that join them."""
     # PRIVACY: L' shows every true landmark among its steps; the docs say what hides them there and what does not.
     return dummies.landmarks.union(LandmarkSet.of((step, step + 1) for step in joined))
 
 
-def _drawn(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Iterable[int] | None:
+class Choice(NamedTuple):
+    """Options with their scores, the index of the one drawn, and the steps that join by it, by step index."""
+
+    options: Options
+    scores: list[Fraction]
+    index: int
+    joined: tuple[int, ...]
+
+
+def choice_of(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Choice | None:
+    """Draw one option at the charge of the request; None when the key of the range's start is erased."""
     epoch = keys.epoch_of(dummies.first * step_ms)
     secret = keys.secret_of(epoch)
     if secret is None:
@@ -71,7 +86,9 @@ def _drawn(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Iterable
     # same bits for other landmarks would tie the draws together, beyond what is charged.
     place = pack(f">H{len(name)}s{len(landmarks)}I", len(name), name, *landmarks)
     stream = BitStream(secret, OPTION, words + numbers + place)
-    number = chosen(stream, scores_of(options, dummies.utility), dummies.charge_nano) + 1 if options.order else 0
+    scores = scores_of(options, dummies.utility)
+    index = chosen(stream, scores, dummies.charge_nano)
+    number = index + 1 if options.order else 0
     match options:
         case Sets():
             joined: Iterable[int] = options.order[:number]
@@ -79,7 +96,7 @@ def _drawn(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Iterable
             joined = sampled(stream, options.own.grown(options.order[:number]), landmarks, number)
         case _:
             assert_never(options)
-    return [first + step for step in joined]
+    return Choice(options, scores, index, tuple(first + step for step in joined))
 
 
 def _padded(keys: KeyRing, series: str, step_ms: int, dummies: Padded) -> Iterable[int] | None:

@@ -1,0 +1,141 @@
+"""``dummies``: landmarks in, options with their chances and one drawn set out."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app import keyfile
+from stream_app.cli import main
+from stream_app.privacy.dummies.draw import drawn_landmarks
+from stream_app.privacy.policy import policy_of
+from tests.run import NUMBER, UNIFORM
+
+HOUR = 3_600_000
+START = 1_338_534_000_000 // HOUR * HOUR
+QUESTION: dict[str, Any] = {
+    "start": START,
+    "end": START + 12 * HOUR,
+    "step": HOUR,
+    "landmarks": [START + 3 * HOUR + 5, [START + 7 * HOUR, START + 9 * HOUR]],
+    "method": "heuristic",
+    "utility": "count",
+    "epsilon": 0.5,
+}
+TRUE = {START + step * HOUR for step in (3, 7, 8)}
+
+
+def ask(folder: Path, **members: Any) -> str:
+    """Write a question; members that are None are left out."""
+    path = folder / "question.json"
+    question = {name: part for name, part in (QUESTION | members).items() if part is not None}
+    path.write_text(json.dumps(question))
+    return str(path)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return what the command prints as JSON."""
+    assert main(["dummies", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize("method", ["optimal", "heuristic", "partitioned"])
+@pytest.mark.parametrize("utility", ["proximity", "count"])
+def test_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str, utility: str) -> None:
+    """Design section 10: members, growing options without the true landmarks, chances that sum to 1, the drawn set."""
+    found = answer(capsys, ask(tmp_path, method=method, utility=utility))
+    assert list(found) == ["options", "probabilities", "chosen", "landmarks"]
+    options, chances, chosen = found["options"], found["probabilities"], found["chosen"]
+    assert len(options) == len(chances) == 9
+    assert sum(chances) == pytest.approx(1)
+    assert TRUE <= set(found["landmarks"]) <= {START + step * HOUR for step in range(12)}
+    assert found["landmarks"] == sorted(found["landmarks"])
+    if utility == "count":
+        assert [option["score"] for option in options] == [-float(number) for number in range(1, 10)]
+    name = "histogram" if method == "partitioned" else "dummies"
+    assert all(list(option) == [name, "score"] for option in options)
+    if method == "partitioned":
+        assert [sum(option["histogram"]) for option in options] == list(range(4, 13))
+        assert len(found["landmarks"]) == sum(options[chosen]["histogram"])
+    else:
+        assert all(set(here["dummies"]) < set(there["dummies"]) for here, there in pairwise(options))
+        assert set(found["landmarks"]) == TRUE | set(options[chosen]["dummies"])
+        assert not TRUE & set(options[-1]["dummies"])
+
+
+def test_a_key_draws_what_the_worker_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a key and a series the set is that of a policy whose charge is the same, again and again; else it varies."""
+    key = tmp_path / "noise.key"
+    ring = keyfile.create(key)
+    file = ask(tmp_path)
+    found = {tuple(answer(capsys, file, "--key", str(key), "--series", "home-7")["landmarks"]) for _ in range(3)}
+    protection = {"level": "landmark", "landmarks": QUESTION["landmarks"], "step": HOUR}
+    dummies = {name: QUESTION[name] for name in ("start", "end", "method", "utility")} | {"fraction": 0.25}
+    members = {"epsilon": 2.0, "protection": protection, "dummies": dummies, "scheme": UNIFORM, "value": NUMBER}
+    request = policy_of(members, 1).dummies
+    assert request is not None
+    drawn = drawn_landmarks(ring, "home-7", HOUR, request)
+    assert drawn is not None
+    assert found == {tuple(step * HOUR for start, end in drawn.intervals for step in range(start, end))}
+    assert len({tuple(answer(capsys, file)["landmarks"]) for _ in range(8)}) > 1
+
+
+def test_padding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has no options, and says what a landmark loses."""
+    file = ask(tmp_path, method="padding", probability=0.5, epsilon=None, utility=None)
+    found = answer(capsys, file)
+    assert (found["options"], found["probabilities"], found["chosen"]) == ([], [], None)
+    assert set(found["landmarks"]) >= TRUE
+    assert main(["dummies", file]) == 0
+    assert "ln(1/p) = 0.693147" in capsys.readouterr().out
+
+
+def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table of at most 21 options with the drawn one marked, the cost, and what it does to the shares; a picture."""
+    picture = tmp_path / "seen.png"
+    end = START + 200 * HOUR
+    assert main(["dummies", ask(tmp_path, end=end), "--picture", str(picture)]) == 0
+    found = capsys.readouterr().out
+    assert found.count("drawn") == 1
+    assert "197 options by heuristic; the draw costs epsilon 0.5" in found
+    assert "3 of them true landmarks" in found
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"method": "optimal", "end": START + 17 * HOUR}, "at most 16 steps, found 17; choose heuristic"),
+        ({"epsilon": None}, "epsilon: "),
+        ({"epsilon": 0}, "epsilon: "),
+        ({"utility": "odd"}, "dummies.heuristic.utility: "),
+        ({"landmarks": [START - 1]}, "protection.landmarks: some lie outside"),
+        ({"landmarks": "x"}, "protection.landmarks: "),
+        ({"steps": 3}, "no member of the name 'steps'"),
+        ({"method": "padding", "probability": 0.5, "utility": None}, "epsilon: padding costs none"),
+        ({"method": "heuristic", "end": START + 3000 * HOUR}, "at most 2048 steps, found 3000"),
+    ],
+)
+def test_unusable_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], members: dict[str, Any], said: str) -> None:
+    """Exit code 2, and an error that names the member, the limit and the remedy."""
+    assert main(["dummies", ask(tmp_path, **members), "--json"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_unusable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no JSON object, is not there, or a series without a key, is said."""
+    (tmp_path / "a").write_text("[]")
+    (tmp_path / "b").write_text("{")
+    for words, said in (
+        ([str(tmp_path / "a")], "not an object"),
+        ([str(tmp_path / "b")], "not JSON"),
+        ([str(tmp_path / "c")], "No such file"),
+        ([ask(tmp_path), "--series", "home-7"], "give --key with it"),
+        ([ask(tmp_path), "--key", str(tmp_path / "c")], "make one with `keys new`"),
+        ([ask(tmp_path), "--picture", str(tmp_path / "d")], "must name the format"),
+    ):
+        assert main(["dummies", *words]) == 2
+        assert said in capsys.readouterr().err
