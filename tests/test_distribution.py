@@ -94,11 +94,11 @@ def test_a_source_distribution_holds_the_tree(sdist: Path) -> None:
 
 
 def test_a_wheel_holds_the_package_and_its_files(wheel: Path) -> None:
-    """All modules, typed, with the files they read; schemas, dashboards and rules beside them; no tests."""
+    """All files of the package, data included; schemas, dashboards and rules beside them; no tests."""
     names = zipfile.ZipFile(wheel).namelist()
-    modules = {str(file.relative_to(ROOT)) for file in (ROOT / "stream_app").rglob("*.py")}
-    assert modules == {name for name in names if name.endswith(".py")}
-    assert {"stream_app/py.typed", "stream_app/kafka/local/pom.xml", "stream_app/kafka/local/jars.sha256"} <= set(names)
+    files = (file for file in (ROOT / "stream_app").rglob("*") if file.is_file() and file.suffix not in {".pyc", ".so"})
+    assert {str(file.relative_to(ROOT)) for file in files} == {name for name in names if name.startswith("stream_app/")}
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"stream_app", "landmark_stream"}
     shared = f"landmark_stream-{stream_app.__version__}.data/data/share/landmark-stream"
     shipped = {name.removeprefix(f"{shared}/") for name in names if name.startswith(shared)}
     assert {f"schemas/{file.name}" for file in (ROOT / "schemas").iterdir() if file.is_file()} <= shipped
