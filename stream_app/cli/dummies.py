@@ -180,7 +180,7 @@ def _document(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> dict[
                 assert_never(choice.options)
         options.append({**held, "score": float(score)})
     chances = probabilities(choice.scores, asked.dummies.charge_nano)
-    return {"options": options, "probabilities": chances, "chosen": choice.index, "landmarks": landmarks}
+    return {"options": options, "probabilities": chances, "chosen": choice.chosen, "landmarks": landmarks}
 
 
 def _print(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> None:
@@ -190,11 +190,11 @@ def _print(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> None:
         case Drawn():
             assert choice is not None, "an option is drawn wherever the key is there"
             chances = probabilities(choice.scores, dummies.charge_nano)
-            rows = {round(nth * (len(chances) - 1) / (MOST_ROWS - 1)) for nth in range(MOST_ROWS)} | {choice.index}
+            rows = {round(nth * (len(chances) - 1) / (MOST_ROWS - 1)) for nth in range(MOST_ROWS)} | {choice.chosen}
             table = Table("dummies", f"score ({dummies.utility})", "probability", "")
             for row in sorted(rows):
                 number = row + 1 if choice.options.order else 0
-                drawn = "drawn" if row == choice.index else ""
+                drawn = "drawn" if row == choice.chosen else ""
                 table.add_row(str(number), f"{float(choice.scores[row]):.6g}", f"{chances[row]:.6g}", drawn)
             Console().print(table)
             print(

@@ -44,6 +44,7 @@ def drawn_policy(keys: KeyRing, series: str, policy: Policy, state: State | None
 
 def drawn_landmarks(keys: KeyRing, series: str, step_ms: int, dummies: Dummies) -> LandmarkSet | None:
     """Return L', which holds every true landmark, by step index; None when the key of the range's start is erased."""
+    joined: Iterable[int] | None
     match dummies:
         case Drawn():
             choice = choice_of(keys, series, step_ms, dummies)
@@ -66,7 +67,7 @@ class Choice(NamedTuple):
 
     options: Options
     scores: list[Fraction]
-    index: int
+    chosen: int
     joined: tuple[int, ...]
 
 
@@ -87,8 +88,8 @@ def choice_of(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Choic
     place = pack(f">H{len(name)}s{len(landmarks)}I", len(name), name, *landmarks)
     stream = BitStream(secret, OPTION, words + numbers + place)
     scores = scores_of(options, dummies.utility)
-    index = chosen(stream, scores, dummies.charge_nano)
-    number = index + 1 if options.order else 0
+    nth = chosen(stream, scores, dummies.charge_nano)
+    number = nth + 1 if options.order else 0
     match options:
         case Sets():
             joined: Iterable[int] = options.order[:number]
@@ -96,7 +97,7 @@ def choice_of(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Choic
             joined = sampled(stream, options.own.grown(options.order[:number]), landmarks, number)
         case _:
             assert_never(options)
-    return Choice(options, scores, index, tuple(first + step for step in joined))
+    return Choice(options, scores, nth, tuple(first + step for step in joined))
 
 
 def _padded(keys: KeyRing, series: str, step_ms: int, dummies: Padded) -> Iterable[int] | None:
