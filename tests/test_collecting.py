@@ -5,10 +5,12 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from stream_app.collection import Collection, LostCountersError
 from stream_app.outcome import Advanced, Counted, Decided, Outcome, Rejected
-from tests.collected import PAN_PRIVATE, STEP, collected, contribution, intrusion, watermark
+from tests.collected import PAN_PRIVATE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
 from tests.run import Record, Run, default, limited, policy
 
 
@@ -126,6 +128,28 @@ def test_an_intrusion() -> None:
     assert before != after
     assert reason(Run().feed_all([collected(), watermark(25)]).feed(intrusion())) == "invalid-policy"
     assert reason(Run().feed_all([collected(collect=PAN_PRIVATE)]).feed(intrusion())) == "early"
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=3),
+    st.lists(st.none(), max_size=2),
+    st.sampled_from(["walk", SEED, SEED.upper(), "é" * 101, 0, 15, 253_402_300_799_999, {"walk": 1}]),
+)  # fmt: skip
+HOSTILE = st.fixed_dictionaries(
+    {"type": st.sampled_from(["contribution", "watermark", "intrusion"]), "series": st.just("ward-3")},
+    optional={"timestamp": ODD | st.integers(0, 60), "member": ODD, "value": ODD, "seed": ODD | st.just(SEED)},
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(HOSTILE | schedules().map(lambda log: log[-1]), max_size=12))
+def test_hostile_records_are_answered(records: list[dict[str, Any]]) -> None:
+    """Whatever a record holds, it is decided or rejected, and nothing is raised."""
+    run = Run(limited(lifetime_nano=10**15)).feed_all([collected(collect=PAN_PRIVATE), watermark(0)])
+    for record in records:
+        before = len(run.rejects)
+        outcome = run.feed(json.dumps(record).encode())
+        assert (len(run.rejects) > before) == isinstance(outcome, Rejected)
 
 
 def test_lost_counters_are_noticed() -> None:
