@@ -1,0 +1,45 @@
+"""The docs: every link leads somewhere, and the README names every command."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import COMMANDS
+from tests.deploy import ROOT
+
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "schemas").glob("*.md")]
+LINK = re.compile(r"\]\(([^()#\s]*)(?:#([^()\s]+))?\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as renderers of Markdown spell them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Files are there, and pages have the headings that are linked to; addresses outside are not asked."""
+    broken = []
+    for target, anchor in LINK.findall(page.read_text()):
+        if target.startswith(("http://", "https://")):
+            continue
+        file = page.parent / target if target else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(f"{target}#{anchor}")
+    assert broken == []
+
+
+def test_links_are_found() -> None:
+    """The pages have links, to headings too: the test above looks at something."""
+    found = [link for page in PAGES for link in LINK.findall(page.read_text())]
+    assert len(found) > 30
+    assert any(anchor for _, anchor in found)
+
+
+def test_the_readme_names_every_command() -> None:
+    """The table of the README and the command line agree."""
+    row = re.search(r"^\| Commands \| `([^`]+)`", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert row is not None
+    assert sorted(row[1].split()) == sorted(COMMANDS)
