@@ -8,13 +8,13 @@ from stream_app.cli import UsageError
 from stream_app.cli.eventfile import events
 from stream_app.configuration import policies_in
 from stream_app.context import Context, DefaultPolicy, Limits
-from stream_app.evaluation.dataset import DataSet
+from stream_app.evaluation.dataset import SHARE_WRONG, DataSet
 from stream_app.evaluation.trial import key_of
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.rational import NANO
 from stream_app.settings import InvalidSettingsError
 
-UNITS = {"location": "m", "category": "share wrong", "counts": "items a key", "number": "units"}
+UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "number": "units"}
 
 
 def data_in(arguments: argparse.Namespace) -> list[DataSet]:

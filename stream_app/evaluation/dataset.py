@@ -10,6 +10,9 @@ from stream_app import wire
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.raw import Raw
 
+SHARE_WRONG = "share wrong"
+"""The unit of errors of categories, from 0 to 1."""
+
 
 class Reading(NamedTuple):
     """A raw value; plain, so that it goes to other processes. Its repr shows the time alone."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stream_app.evaluation.dataset import DataSet
+from stream_app.evaluation.disguise import ErrorByDummies
 from stream_app.evaluation.experiment import (
     METHODS,
     Comparison,
@@ -24,6 +25,8 @@ EXPERIMENTS: Mapping[str, str] = {
     "share": "mean error by the share of landmarks, for all schemes",
     "compare": "error of one method over that of another, at equal epsilon",
     "window": "mean error at level w-event by the length of the window",
+    "dummies": "mean error with dummy landmarks, by their method",
+    "dummies-budget": "mean error with dummy landmarks, by the share of the budget that draws them",
     "correlation": "temporal loss by where landmarks lie and how strong values are correlated",
     "time": "processor time of a decision",
 }
@@ -52,6 +55,8 @@ class Evaluation:
             "share": ErrorByShare(data, METHODS),
             "compare": comparison,
             "window": ErrorByWindow(data),
+            "dummies": ErrorByDummies.by_share(data),
+            "dummies-budget": ErrorByDummies.by_fraction(data),
             "correlation": LossByCorrelation(data[0]),
             "time": TimeByMethod(data, METHODS),
         }

@@ -8,7 +8,16 @@ from typing import Any, Protocol
 from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.placement import DISTRIBUTIONS, Placement
 from stream_app.evaluation.spread import Mean, Ratio
-from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, Measures, Setting, TimeOf, WindowOf
+from stream_app.evaluation.trial import (
+    LOSS_STATES,
+    NOTHING,
+    ErrorOf,
+    LossOf,
+    Measures,
+    Setting,
+    TimeOf,
+    WindowOf,
+)
 
 SHARES = (0, 20, 40, 60, 80, 100)
 """Per cent of the steps that are landmarks, as in the source papers."""
@@ -67,9 +76,9 @@ class ErrorByShare:
                     "method": setting.method,
                     "epsilon": setting.epsilon,
                     "share": None if setting.method == NOTHING else setting.placement.share_percent,
-                    **_spread("error", measures),
-                    "perturbed": _mean("perturbed", measures),
-                    "withheld": _mean("withheld", measures),
+                    **spread_of("error", measures),
+                    "perturbed": mean_of("perturbed", measures),
+                    "withheld": mean_of("withheld", measures),
                 }
             )
         return rows
@@ -108,7 +117,7 @@ class Comparison:
                     "ratio": ratio.ratio,
                     "low": ratio.low,
                     "high": ratio.high,
-                    "nothing_error": _mean("error", found(_nothing(data))),
+                    "nothing_error": mean_of("error", found(_nothing(data))),
                 }
             )
         return rows
@@ -147,9 +156,9 @@ class ErrorByWindow:
                     "method": setting.method,
                     "epsilon": setting.epsilon,
                     "window": setting.window,
-                    **_spread("error", measures),
-                    "perturbed": _mean("perturbed", measures),
-                    "withheld": _mean("withheld", measures),
+                    **spread_of("error", measures),
+                    "perturbed": mean_of("perturbed", measures),
+                    "withheld": mean_of("withheld", measures),
                 }
             )
         return rows
@@ -179,10 +188,10 @@ class LossByCorrelation:
                     "correlation": name,
                     "strength": setting.strength,
                     "share": setting.placement.share_percent,
-                    **_spread("estimate", measures),
-                    "mean_estimate": _mean("mean_estimate", measures),
-                    "timestamp": _mean("timestamp", measures),
-                    "sum": _mean("sum", measures),
+                    **spread_of("estimate", measures),
+                    "mean_estimate": mean_of("mean_estimate", measures),
+                    "timestamp": mean_of("timestamp", measures),
+                    "sum": mean_of("sum", measures),
                 }
             )
         return rows
@@ -216,7 +225,7 @@ class TimeByMethod:
                 "method": setting.method,
                 "epsilon": setting.epsilon,
                 "share": setting.placement.share_percent,
-                **_spread("microseconds", found(setting)),
+                **spread_of("microseconds", found(setting)),
             }
             for setting in self.settings()
         ]
@@ -226,10 +235,12 @@ def _nothing(data: DataSet) -> ErrorOf:
     return ErrorOf(data.name, NOTHING, data.epsilon, Placement(0))
 
 
-def _mean(name: str, measures: Sequence[Measures]) -> float:
+def mean_of(name: str, measures: Sequence[Measures]) -> float:
+    """Return the mean over seeds of one measure."""
     return Mean.of([each[name] for each in measures]).mean
 
 
-def _spread(name: str, measures: Sequence[Measures]) -> Row:
+def spread_of(name: str, measures: Sequence[Measures]) -> Row:
+    """Return the mean over seeds of one measure, with its interval, as members of a row."""
     mean = Mean.of([each[name] for each in measures])
     return {name: mean.mean, "low": mean.low, "high": mean.high}

@@ -38,7 +38,9 @@ class Method:
             raise ValueError(f"no method {name!r}; there are {known}")
         return cls(scheme, found or "none")
 
-    def policy(self, data: DataSet, epsilon: float, protection: Mapping[str, Any]) -> Policy:
+    def policy(
+        self, data: DataSet, epsilon: float, protection: Mapping[str, Any], dummies: Mapping[str, Any] | None = None
+    ) -> Policy:
         """Return the policy of a series of ``data``; raises `PolicyError` when they make none."""
         parameters = {
             "epsilon": epsilon,
@@ -47,4 +49,4 @@ class Method:
             "filter": self.filter,
             "value": data.value,
         }
-        return policy_of(parameters, 1)
+        return policy_of(parameters if dummies is None else {**parameters, "dummies": dummies}, 1)

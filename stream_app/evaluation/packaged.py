@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from stream_app.demo.data import HOUR_MS, glucose, lines, ride
-from stream_app.evaluation.dataset import DataSet
+from stream_app.evaluation.dataset import SHARE_WRONG, DataSet
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.raw import Raw
 
@@ -40,7 +40,7 @@ def commits_set(steps: int) -> DataSet:
     times_ms = [int(parsedate_to_datetime(line.strip()).timestamp()) * 1000 for line in lines("commits.txt.gz")]
     found = {time_ms // SLOT_MS for time_ms in times_ms}
     slots = ((slot * SLOT_MS, slot in found) for slot in range(min(found), max(found) + 1))
-    return _set(DataSet("commits", "share wrong", 10.0, SLOT_MS, COMMITS, {}), slots, steps)
+    return _set(DataSet("commits", SHARE_WRONG, 10.0, SLOT_MS, COMMITS, {}), slots, steps)
 
 
 PACKAGED: Mapping[str, Callable[[int], DataSet]] = {

@@ -6,6 +6,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stream_app.evaluation.dataset import SHARE_WRONG
 from stream_app.evaluation.experiment import Row
 from stream_app.evaluation.trial import NOTHING
 
@@ -38,7 +39,10 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
 """Colour, marker and line of the first, second.. curve: told apart without colours too."""
 
 SHARE: Final = ("share", "landmarks (% of steps)")
+CROWDED: Final = 5
+"""Stands too near to 0 for a tick of its own."""
 WINDOW: Final = ("window", "window (steps)")
+FRACTION: Final = ("fraction", "share of the budget that draws dummies")
 """What curves are drawn over: its member in a row, and its name."""
 
 Groups = Mapping[str, Sequence[Row]]
@@ -47,9 +51,19 @@ Panel = Callable[["Axes", Sequence[Row]], None]
 
 def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
     """Write a PNG an experiment into ``folder`` and return their paths; raises `OSError`."""
-    drawers = {"share": _errors, "compare": _ratios, "window": _windows, "correlation": _losses, "time": _times}
+    drawers = {
+        "share": _errors,
+        "compare": _ratios,
+        "window": _windows,
+        "dummies": _dummies,
+        "dummies-budget": _draws,
+        "correlation": _losses,
+        "time": _times,
+    }
     paths = []
     for name, rows in experiments.items():
+        if not rows:
+            continue
         paths.append(folder / f"{name}.png")
         drawers[name](paths[-1], rows)
     return paths
@@ -79,6 +93,22 @@ def _ratios(path: Path, rows: Sequence[Row]) -> None:
 def _windows(path: Path, rows: Sequence[Row]) -> None:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         _curves(axes, _grouped(found, lambda row: row["method"]), "error", over=WINDOW)
+        axes.set_ylabel(f"mean error ({found[0]['unit']})")
+
+    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
+
+
+def _dummies(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        _curves(axes, _grouped(found, lambda row: f"{row['dummies']}"), "error")
+        axes.set_ylabel(f"mean error ({found[0]['unit']})")
+
+    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}, {row['method']}"), panel)
+
+
+def _draws(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        _curves(axes, _grouped(found, lambda row: f"{row['method']}, {row['dummies']}"), "error", over=FRACTION)
         axes.set_ylabel(f"mean error ({found[0]['unit']})")
 
     _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
@@ -121,11 +151,12 @@ def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SH
         low, high = ([row[member] if row[end] is None else row[end] for row in rows] for end in ("low", "high"))
         axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
     axes.set_xlabel(label)
-    axes.set_xticks(range(0, 101, 20))
+    axes.set_xticks(sorted({row[abscissa] for rows in lines.values() for row in rows} - {CROWDED}))
+    part = any(row.get("unit") == SHARE_WRONG and member == "error" for rows in lines.values() for row in rows)
     heights = [row[member] for rows in lines.values() for row in rows]
-    if heights and 0 < min(heights) * SPAN_OF_LOG < max(heights):
+    if heights and 0 < min(heights) * SPAN_OF_LOG < max(heights) and not part:
         _logarithmic(axes, min(heights))
-    elif heights and min(heights) >= 0:
+    else:
         axes.set_ylim(bottom=0)
 
 

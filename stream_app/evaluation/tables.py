@@ -12,7 +12,15 @@ Cell = Callable[[Row], str]
 
 def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Table]:
     """Return the tables of all experiments, a few a piece."""
-    made = {"share": _errors, "compare": _ratios, "window": _windows, "correlation": _losses, "time": _times}
+    made = {
+        "share": _errors,
+        "compare": _ratios,
+        "window": _windows,
+        "dummies": _dummies,
+        "dummies-budget": _draws,
+        "correlation": _losses,
+        "time": _times,
+    }
     return [table for name, rows in experiments.items() for table in made[name](rows)]
 
 
@@ -44,6 +52,32 @@ def _windows(rows: Sequence[Row]) -> list[Table]:
         title=lambda row: f"Mean error ({row['unit']}) by steps of a window: {row['data']}, epsilon {row['epsilon']:g}",
         line=lambda row: row["method"],
         column=lambda row: str(row["window"]),
+        cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
+    )
+
+
+def _dummies(rows: Sequence[Row]) -> list[Table]:
+    return _pivots(
+        rows,
+        title=lambda row: (
+            f"Mean error ({row['unit']}) with dummies, by share of true landmarks: {row['data']}, "
+            f"epsilon {row['epsilon']:g}"
+        ),
+        line=lambda row: f"{row['method']}, {row['dummies']}",
+        column=_share,
+        cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
+    )
+
+
+def _draws(rows: Sequence[Row]) -> list[Table]:
+    return _pivots(
+        rows,
+        title=lambda row: (
+            f"Mean error ({row['unit']}) by what of the budget draws dummies: {row['data']}, "
+            f"epsilon {row['epsilon']:g}, {row['share']} % landmarks"
+        ),
+        line=lambda row: f"{row['method']}, {row['dummies']}",
+        column=lambda row: f"{100 * row['fraction']:g} %",
         cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
     )
 

@@ -7,26 +7,31 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import fsum
-from typing import Literal, NamedTuple, assert_never
+from typing import Any, Literal, NamedTuple, assert_never
 
 from stream_app.evaluation.dataset import DataSet, Reading
 from stream_app.evaluation.error import error, guess
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
 from stream_app.privacy import fold
+from stream_app.privacy.dummies.draw import drawn_policy
 from stream_app.privacy.fold import Observation, Stepped
 from stream_app.privacy.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.loss.correlation import Correlation
 from stream_app.privacy.loss.landmark import landmark_losses
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
+from stream_app.privacy.reason import Refused
 from stream_app.privacy.release import Approximated, Perturbed, Withheld
+from stream_app.privacy.state import State
 
 LOSS_STEPS = 100
 """Steps of a series whose temporal loss is looked at, as in the thesis."""
 LOSS_STATES = 2
 """States of the Markov chain."""
 MICROSECONDS = 1e6
+PADDING = 0.25
+"""Probability of a padding coin."""
 NOTHING = "nothing"
 """In place of a method: nothing is ever released, and all is guessed."""
 
@@ -54,6 +59,19 @@ class WindowOf(NamedTuple):
     measure: Literal["window"] = "window"
 
 
+class DummiesOf(NamedTuple):
+    """How far releases are from raw values when dummy landmarks join the true ones."""
+
+    data: str
+    method: str
+    epsilon: float
+    placement: Placement
+    dummies: str
+    fraction: float
+    """Of the budget, for the draw; padding takes none."""
+    measure: Literal["dummies"] = "dummies"
+
+
 class LossOf(NamedTuple):
     """What who knows a correlation learns of the first steps of each series."""
 
@@ -75,7 +93,7 @@ class TimeOf(NamedTuple):
     measure: Literal["time"] = "time"
 
 
-Setting = ErrorOf | WindowOf | LossOf | TimeOf
+Setting = ErrorOf | WindowOf | DummiesOf | LossOf | TimeOf
 
 
 def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
@@ -87,6 +105,8 @@ def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
             protection = {"level": "w-event", "window": setting.window}
             policy = Method.named(setting.method).policy(data, setting.epsilon, protection)
             return _walked(data, seed, lambda _: policy)
+        case DummiesOf():
+            return _walked(data, seed, lambda name: _disguised(setting, data, name, seed))
         case LossOf():
             return _losses(setting, data.first(LOSS_STEPS), seed)
         case TimeOf():
@@ -101,12 +121,25 @@ def key_of(seed: int) -> KeyRing:
     return KeyRing("0" * 16, 0, secret)
 
 
+def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
+    """Return the policy that rules a new series, whose dummies are drawn, and the state at its start."""
+    ruling = drawn_policy(keys, name, policy, None)
+    if isinstance(ruling, Refused):
+        raise TypeError(f"the dummies were refused: {ruling.reason}")
+    adopted = fold.adopt(ruling, None, None, None)
+    if isinstance(adopted, Refused):
+        raise TypeError(f"the policy was refused: {adopted.reason}")
+    if policy.dummies is None:
+        return ruling, adopted.state
+    disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
+    if isinstance(disguised, Refused):
+        raise TypeError(f"the draw of dummies was refused: {disguised.reason}")
+    return ruling, disguised.state
+
+
 def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading]) -> Iterator[Stepped]:
     """Yield what the fold decides of every reading of a new series."""
-    adopted = fold.adopt(policy, None, None, None)
-    if not isinstance(adopted, fold.Adopted):
-        raise TypeError(f"the policy was refused: {adopted.reason}")
-    state = adopted.state
+    policy, state = begun(keys, policy, name)
     for timestamp_ms, value in readings:
         outcome = fold.step(keys, policy, state, Observation(name, timestamp_ms, value))
         if not isinstance(outcome, Stepped):
@@ -139,21 +172,32 @@ def _errors(setting: ErrorOf, data: DataSet, seed: int) -> Measures:
     if setting.method == NOTHING:
         guessed = guess(Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind)
         errors = [error(reading.value, guessed) for readings in data.series.values() for reading in readings]
-        return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0}
+        return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0, "landmarks": 0.0}
     return _walked(data, seed, lambda name: _policy(setting, data, name, seed)[0])
+
+
+def _disguised(setting: DummiesOf, data: DataSet, name: str, seed: int) -> Policy:
+    readings = data.series[name]
+    landmarks_ms = [readings[place].timestamp_ms for place in setting.placement.of(name, len(readings), seed)]
+    dummies: dict[str, Any] = {"method": setting.dummies, "start": readings[0].timestamp_ms}
+    dummies["end"] = readings[-1].timestamp_ms + data.step_ms
+    dummies |= {"probability": PADDING} if setting.dummies == "padding" else {"fraction": setting.fraction}
+    protection = {"level": "landmark", "landmarks": tuple(landmarks_ms)}
+    return Method.named(setting.method).policy(data, setting.epsilon, protection, dummies)
 
 
 def _walked(data: DataSet, seed: int, policy_of: Callable[[str], Policy]) -> Measures:
     """Return the mean error over all steps of all series, and what was decided."""
-    keys, errors, perturbed, withheld = key_of(seed), [], 0, 0
+    keys, errors, perturbed, withheld, landmarks = key_of(seed), [], 0, 0, 0
     for name, readings in data.series.items():
         policy = policy_of(name)
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
             errors.append(error(reading.value, published(policy, outcome)))
             perturbed += isinstance(outcome.release, Perturbed)
             withheld += isinstance(outcome.release, Withheld)
-    steps = len(errors)
-    return {"error": fsum(errors) / steps, "perturbed": perturbed / steps, "withheld": withheld / steps}
+            landmarks += outcome.entry.landmark
+    counts = {"perturbed": perturbed, "withheld": withheld, "landmarks": landmarks}
+    return {"error": fsum(errors) / len(errors), **{name: count / len(errors) for name, count in counts.items()}}
 
 
 def _losses(setting: LossOf, data: DataSet, seed: int) -> Measures:

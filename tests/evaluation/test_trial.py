@@ -14,7 +14,17 @@ from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.experiment import METHODS
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
-from stream_app.evaluation.trial import LOSS_STATES, NOTHING, ErrorOf, LossOf, WindowOf, key_of, measured
+from stream_app.evaluation.trial import (
+    LOSS_STATES,
+    NOTHING,
+    PADDING,
+    DummiesOf,
+    ErrorOf,
+    LossOf,
+    WindowOf,
+    key_of,
+    measured,
+)
 from stream_app.keyfile import write_private
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.loss.correlation import Correlation
@@ -89,6 +99,7 @@ def test_errors_are_those_of_the_releases(tmp_path: Path, method: str, share: in
         "error": fsum(errors) / len(errors),
         "perturbed": decisions.count("perturbed") / len(errors),
         "withheld": decisions.count("withheld") / len(errors),
+        "landmarks": sum(entry["landmark"] for entry in entries) / len(errors),
     }
 
 
@@ -109,6 +120,21 @@ def test_windows_are_those_of_the_policy(tmp_path: Path, method: str, scheme: di
     errors, _ = literal(tmp_path, found, method, Placement(0), 2, extra)
     measures = measured(WindowOf("walks", method, 2.0, 8), found, 2)
     assert measures["error"] == fsum(errors) / len(errors)
+
+
+@pytest.mark.parametrize(
+    ("method", "extra"), [("partitioned", {"fraction": 0.25}), ("padding", {"probability": PADDING})]
+)
+def test_dummies_are_those_of_the_policy(tmp_path: Path, method: str, extra: dict[str, float]) -> None:
+    """Errors and landmarks with dummies, literally again: what the draw costs and adds is in both."""
+    found, placement = data(1), Placement(20)
+    (readings,) = found.series.values()
+    reach = {"start": readings[0].timestamp_ms, "end": readings[-1].timestamp_ms + found.step_ms}
+    dummies = {"dummies": {"method": method, **reach, **extra}}
+    errors, entries = literal(tmp_path, found, "balanced+level", placement, 2, dummies)
+    measures = measured(DummiesOf("walks", "balanced+level", 2.0, placement, method, 0.25), found, 2)
+    assert measures["error"] == fsum(errors) / len(errors)
+    assert measures["landmarks"] == sum(entry["landmark"] for entry in entries) / len(entries) > 0.2
 
 
 def test_losses_are_of_the_ledgers_spends(tmp_path: Path) -> None:
