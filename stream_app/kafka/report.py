@@ -7,7 +7,6 @@ from stream_app.kafka.batch import Batch
 from stream_app.kafka.census import Census
 from stream_app.kafka.metrics import Metrics
 from stream_app.privacy.rational import NANO
-from stream_app.privacy.scheme import sampling_of
 
 _SAMPLED = 50
 """Series of a batch whose budget and rate are observed: all of them would cost as much as deciding."""
@@ -34,7 +33,7 @@ def report_batch(metrics: Metrics, partition: int, batch: Batch, barrier_seconds
         guard = row.state.guard
         if guard.budget_nano:
             metrics.observe("landmark_budget_left_share", 1 - guard.used_nano / guard.budget_nano)
-        if sampling_of(row.policy.scheme) is not None:
+        if row.policy.sampling is not None:
             metrics.observe("landmark_sampling_rate", row.state.rate_nano / NANO)
         if row.backward_loss is not None:
             metrics.observe("landmark_backward_loss", row.backward_loss)

@@ -22,9 +22,7 @@ from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.release import Approximated, Decision, Perturbed, Release, Withheld
-from stream_app.privacy.scheme import sampling_of
 from stream_app.privacy.state import NEVER, NO_WINDOW, State, new_period
-from stream_app.privacy.window import WindowLevel
 
 
 @final
@@ -128,8 +126,8 @@ def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)
         coin = coin_stream(secret, epoch, policy, series, start_ms)
         if not happens_rational(coin, state.rate_nano, NANO):
             spend_nano = 0
-    level = policy.protection
-    if spend_nano and isinstance(level, WindowLevel) and level.charge_nano and state.released:
+    level = policy.windows
+    if level is not None and level.charge_nano and spend_nano and state.released:
         draw = dissimilarity_stream(secret, epoch, policy, series, start_ms, level, cells, state.estimate)
         if not differs(draw, level, cells, state.estimate, spend_nano):
             spend_nano = 0
@@ -186,8 +184,8 @@ def advance(
         if filtered:
             level, estimate = measured(kind, level, fresh, spend_nano, elapsed_steps(state, index))
         estimate = kind.clamp(estimate)
-        if isinstance(policy.protection, WindowLevel):
-            window = window.after(policy.protection, index, spend_nano)
+        if policy.windows is not None:
+            window = window.after(policy.windows, index, spend_nano)
         release = Perturbed(start_ms, estimate, fresh, spend_nano)
     moved = State(
         guard,
@@ -223,7 +221,7 @@ def elapsed_steps(state: State, index: int) -> int:
 
 def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
     """Return the sampling rate after a publication, from this measurement and the one before it."""
-    sampling = sampling_of(policy.scheme)
+    sampling = policy.sampling
     if state.source_ms == NEVER or sampling is None:
         return state.rate_nano
     return sampling.next_rate(state.rate_nano, still=policy.kind.still(state.measurement, fresh, spend_nano))

@@ -29,52 +29,51 @@ def place(policy: Policy, state: State, index: int) -> Place:
 def proposal(policy: Policy, state: State, index: int, at: Place) -> int:
     """Return what the policy would spend at a step, in nano-epsilon."""
     landmark, left = at
-    level = policy.protection
-    if isinstance(level, UserLevel):
-        return propose_user(state.guard, left)
-    if isinstance(level, WindowLevel):
+    level = policy.windows
+    if level is not None:
         if index * policy.step_ms < state.window.opens_ms:
             return 0
         first_step = state.first_step if state.first_step != NEVER else index
         return propose_window(policy.scheme, level, state.window, first_step, index)
+    if isinstance(policy.protection, UserLevel):
+        return propose_user(state.guard, left)
     return propose(policy.scheme, state.guard, left, landmark=landmark)
 
 
 def spent(policy: Policy, state: State, index: int, at: Place, spend_nano: int) -> Guard | None:
     """Return the guard after a step that is published for so much, or None: refused."""
-    level = policy.protection
-    if isinstance(level, WindowLevel):
+    level = policy.windows
+    if level is not None:
         return state.window.spend(state.guard, level, index * policy.step_ms, index, spend_nano)
     return state.guard.spend(landmark=at[0], spend_nano=spend_nano)
 
 
 def unspent(policy: Policy, state: State, index: int) -> Guard:
     """Return the guard after a step that is not published: what its private dissimilarity cost stands in it."""
-    level = policy.protection
-    if isinstance(level, WindowLevel) and level.charge_nano:
+    level = policy.windows
+    if level is not None and level.charge_nano:
         return state.window.charge(state.guard, level, index * policy.step_ms, index)
     return state.guard
 
 
 def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
     """Return what deciding a step costs besides its spend: e1 where a private dissimilarity is paid for."""
-    level = policy.protection
-    return level.charge_nano if isinstance(level, WindowLevel) and start_ms >= state.window.opens_ms else 0
+    level = policy.windows
+    return 0 if level is None or start_ms < state.window.opens_ms else level.charge_nano
 
 
 def window_after(policy: Policy, before: Policy, state: State) -> Window:
     """Return the window that a version begins with, after the state in which the version before it ends."""
-    level = before.protection
-    window = state.window
-    if isinstance(level, WindowLevel):
+    level, window = before.windows, state.window
+    if level is not None:
         spent_ms = state.source_ms
         if level.charge_nano and state.guard.used_nano:
             spent_ms = state.decided_ms  # since the first charge every event was charged
         if spent_ms != NEVER:
             window = window.closed(spent_ms + before.step_ms, spent_ms + level.steps * before.step_ms)
-    elif isinstance(policy.protection, WindowLevel) or window != NO_WINDOW:
+    elif policy.windows is not None or window != NO_WINDOW:
         if state.released:
             window = window.closed(state.source_ms + before.step_ms, 0)
         elif window == NO_WINDOW:  # the versions before it kept no count of their spends: the careful side
             window = window.closed(state.decided_end_ms, 0)
-    return window.opened(policy.protection, policy.step_ms) if isinstance(policy.protection, WindowLevel) else window
+    return window if policy.windows is None else window.opened(policy.windows, policy.step_ms)

@@ -39,6 +39,7 @@ from stream_app.privacy.scheme import (
     Scheme,
     Skip,
     Uniform,
+    sampling_of,
 )
 from stream_app.privacy.window import WindowLevel
 
@@ -111,6 +112,14 @@ class Policy:
     parameters: Mapping[str, object] = field(compare=False, repr=False)
     identity: bytes = field(repr=False)  # digest of every parameter of the mechanism and the version
     dummies: Dummies | None = None  # to be drawn before the policy may rule; it alone holds the landmarks until then
+
+    windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # at level w-event
+    sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
+
+    def __post_init__(self) -> None:
+        """Look up once what every event asks for."""
+        object.__setattr__(self, "windows", self.protection if isinstance(self.protection, WindowLevel) else None)
+        object.__setattr__(self, "sampling", sampling_of(self.scheme))
 
     @property
     def landmarks(self) -> LandmarkSet:
