@@ -10,10 +10,15 @@ import pytest
 
 from stream_app import rows
 from stream_app.context import Context, Limits
+from stream_app.kafka.topics import OUTPUT_BYTES
 from stream_app.outcome import Decided
+from stream_app.privacy import fold
+from stream_app.privacy.dummies.request import MOST_STEPS
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.rebuild import rebuild
-from stream_app.wire import PolicyRecord, decode
+from stream_app.wire import NO_HASH, Link, PolicyRecord, decode, encode_entry
 from tests.audit.ways import audit
 from tests.run import KEYS, Record, Run, default, observation, policy
 from tests.test_rows import TableRun
@@ -189,6 +194,33 @@ def test_a_range_of_decided_steps_is_refused() -> None:
         run.context = Context(KEYS, limits=Limits(lifetime_nano=10**10))
         run.feed(record | {"dummies": dummies})
         assert [json.loads(line)["reason"] for line in run.rejects[before:]] == ([reason] if reason else [])
+
+
+def test_the_last_step_of_all() -> None:
+    """A range up to the last timestamp, whose last step ends beyond it, is written so that it can be read back."""
+    start = LAST_TIMESTAMP_MS // 7000 * 7000 - 14_000
+    dummies = {"method": "padding", "probability": 1, "start": start, "end": LAST_TIMESTAMP_MS}
+    protection = {"level": "landmark", "landmarks": [start], "step": 7000}
+    run = Run().feed_all([policy("home-7", protection=protection, dummies=dummies)])
+    assert isinstance(run.feed(observation("home-7", LAST_TIMESTAMP_MS - 1, 1)), Decided)
+    assert entries(run, "policy")[0]["parameters"]["protection"]["landmarks"] == [[start, LAST_TIMESTAMP_MS]]
+    assert entries(run, "release")[0]["landmark"]
+    assert rebuild(run.context, run.ledger, run.releases) == run.rows
+    assert audit(run.ledger, run.releases).findings == ()
+
+
+def test_the_longest_range_fits_a_row_and_an_entry() -> None:
+    """Of 65,536 steps every second a landmark, so many intervals as there can be: below what a topic takes."""
+    steps = MOST_STEPS["padding"]
+    drawn = LandmarkSet(tuple((step, step + 1) for step in range(10**9, 10**9 + steps, 2)))
+    record = asked("padding", [], dummies={"method": "padding", "probability": 0.5, "start": 0, "end": steps * STEP})
+    made = policy_of({name: part for name, part in record.items() if name not in {"type", "series", "version"}}, 1)
+    ruling = made.ruling(drawn)
+    adopted = fold.adopt(ruling, None, None, None)
+    assert isinstance(adopted, fold.Adopted)
+    sealed, _ = encode_entry(Link("x" * 200, 1, NO_HASH, KEYS.fingerprint, 0), adopted.entry)
+    row = rows.SeriesRow("x" * 200, b"x" * 200, 1, NO_HASH, ruling, "", adopted.state)
+    assert max(len(sealed), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20
 
 
 def faults(**members: object) -> Iterator[str]:

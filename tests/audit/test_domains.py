@@ -124,6 +124,16 @@ def test_every_true_policy() -> None:
         assert not agreed(policy | {"dummies": {}})
 
 
+def test_no_ledger_holds_a_request_for_dummies() -> None:
+    """The worker takes a policy with dummies; in a ledger, where what was drawn stands, the audit does not."""
+    dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 9000}
+    protection = {"level": "landmark", "landmarks": [3500], "step": 1000}
+    parameters = {"epsilon": 1, "protection": protection, "scheme": SCHEMES[0], "value": VALUES[0], "dummies": dummies}
+    assert policy_of(parameters, 1).dummies is not None
+    with pytest.raises(TermsError, match="dummies is not known"):
+        read_terms(1, parameters)
+
+
 @pytest.mark.parametrize("number", range(len(VALUES)))
 def test_every_member_with_every_odd_value(number: int) -> None:
     """Each member and item in turn is left out, and becomes each of some two hundred values."""
