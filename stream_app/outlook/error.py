@@ -1,10 +1,11 @@
 """The expected absolute error of a measurement: of the mechanism alone, before filter and clamp, which lower it."""
 
 from functools import lru_cache
-from math import exp, expm1, hypot
+from math import exp, expm1, hypot, tanh
 from typing import assert_never
 
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.response import truth_probability
 
@@ -14,17 +15,22 @@ NEGLIGIBLE = 40
 """Norms times rate from which on the weight, at most 5e-18 of the origin's, no longer counts."""
 
 
-def expected_error(kind: Kind, spend_nano: int) -> float:
+def expected_error(policy: Policy, spend_nano: int) -> float:
     """Return the mean absolute error of a value that is perturbed with ``spend_nano`` (at least 1) nano-epsilon.
 
     In the value's unit for a number, in items of one cell for counts, in metres for a location; for a category the
-    probability of a wrong one. The rounding of the value to its grid, at most half a resolution, comes on top.
+    probability of a wrong one. The rounding of the value to its grid, at most half a resolution, comes on top; so does
+    the noise of every announced intrusion into collected counts.
     """
+    kind = policy.kind
     match kind:
         case Number():
             return mean_magnitude(spend_nano / (kind.sensitivity * NANO)) / float(kind.axis.cells_per_unit)
         case Counts():
-            return mean_magnitude(spend_nano / (kind.sensitivity * NANO))
+            closing = spend_nano / (kind.sensitivity * NANO)
+            if policy.collect is None or policy.collect.intrusion_nano is None:
+                return mean_magnitude(closing)
+            return mean_sum(policy.collect.intrusion_nano / (kind.sensitivity * NANO), closing)
         case Location():
             return mean_norm(float(kind.rate_per_nano * spend_nano)) / float(kind.plane.cells_per_unit)
         case Category():
@@ -54,6 +60,15 @@ def mean_magnitude(rate: float) -> float:
     ``sum |k| q^|k| (1 - q) / (1 + q) = 2 q / (1 - q^2)`` with ``q = exp(-rate)`` (Ghosh et al. 2009, definition 2.1).
     """
     return 2 * exp(-rate) / -expm1(-2 * rate)
+
+
+def mean_sum(one: float, other: float) -> float:
+    """Return the mean of |j + k| of two independent discrete Laplace draws, exactly: pan-private counters start noisy.
+
+    ``E|j + k| = |j| + q^|j| / sinh(other)`` over k with ``q = exp(-other)``, and over j the mean of ``q^|j|`` is
+    ``tanh(one / 2) / tanh((one + other) / 2)``.
+    """
+    return mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + other) / 2)
 
 
 @lru_cache(maxsize=4096)

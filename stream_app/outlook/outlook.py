@@ -12,8 +12,8 @@ from stream_app.outlook.error import expected_error
 from stream_app.outlook.forecast import temporal_loss
 from stream_app.outlook.question import Question, courses_of, draws, epsilons_of
 from stream_app.outlook.variant import Variant, variants
-from stream_app.privacy.kinds import Kind
 from stream_app.privacy.loss.temporal import TemporalLoss
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 
 
@@ -82,13 +82,11 @@ def _outlook(question: Question, variant: Variant, watch: Watch) -> Outlook:
         loss = max(losses, key=lambda found: max(found.total))
     return Outlook(
         variant,
-        _side(
-            [spend.spend_nano for spends in courses for spend in spends if spend.landmark], len(courses), policy.kind
-        ),
+        _side([spend.spend_nano for spends in courses for spend in spends if spend.landmark], len(courses), policy),
         _side(
             [spend.spend_nano for spends in courses for spend in spends if not spend.landmark],
             len(courses),
-            policy.kind,
+            policy,
         ),
         fsum(fsum(epsilons) for epsilons in spends) / len(spends),
         spends[0],
@@ -97,7 +95,7 @@ def _outlook(question: Question, variant: Variant, watch: Watch) -> Outlook:
     )
 
 
-def _side(spends_nano: Sequence[int], courses: int, kind: Kind) -> Side:
+def _side(spends_nano: Sequence[int], courses: int, policy: Policy) -> Side:
     published = [spend for spend in spends_nano if spend]
     values = sorted(set(published))
     if not values:
@@ -113,6 +111,6 @@ def _side(spends_nano: Sequence[int], courses: int, kind: Kind) -> Side:
         len(spends_nano) // courses,
         len(published) / courses,
         over(lambda spend: spend / NANO),
-        over(kind.scale),
-        over(lambda spend: expected_error(kind, spend)),
+        over(policy.kind.scale),
+        over(lambda spend: expected_error(policy, spend)),
     )

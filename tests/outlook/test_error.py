@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import dlaplace
 
-from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm
+from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum
 from stream_app.privacy.kinds import Category, Location
 from stream_app.privacy.noise import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
@@ -52,7 +52,7 @@ def test_expected_error_is_the_mean_of_the_mechanism(kind: str, epsilon: float, 
     assert cells is not None
     errors = [error_of(policy, cells, spend_nano, number) for number in range(draws // 4)]
     apart = 5 * stdev(errors) / sqrt(len(errors))
-    expected = expected_error(policy.kind, spend_nano)
+    expected = expected_error(policy, spend_nano)
     assert abs(fmean(errors) - expected) <= apart
     if apart < 0.1 * expected or epsilon < 8:  # what is wrong once in a thousand times needs more draws to be told
         assert abs(fmean(errors) - 1.2 * expected) > apart
@@ -69,6 +69,27 @@ def test_discrete_laplace_against_scipy(rate: float) -> None:
         assert mean_magnitude(rate) == pytest.approx(summed, rel=1e-9)
     else:
         assert mean_magnitude(rate) == pytest.approx(1 / rate, rel=1e-9)
+
+
+@pytest.mark.parametrize("rates", [(0.05, 0.05), (0.05, 0.7), (2.0, 0.1), (3.0, 3.0)])
+def test_noise_upon_noise_against_a_convolution(rates: tuple[float, float]) -> None:
+    """Pan-private counters: the mean of the sum of two draws, by scipy's distributions convolved."""
+    reach = int(60 / min(rates)) + 1
+    around = np.arange(-reach, reach + 1)
+    both = np.convolve(dlaplace.pmf(around, rates[0]), dlaplace.pmf(around, rates[1]))
+    assert mean_sum(*rates) == pytest.approx(float(both @ np.abs(np.arange(-2 * reach, 2 * reach + 1))), rel=1e-9)
+    assert mean_sum(*rates) == pytest.approx(mean_sum(*rates[::-1]), rel=1e-12)
+
+
+def test_collected_counts_may_start_with_noise() -> None:
+    """With ``intrusion_nano`` the error is that of both noises, under the sensitivity of the neighbours."""
+    parameters = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM}
+    parameters["value"] = {"kind": "counts", "keys": ["walk"]}
+    collect = {"neighbours": "replace", "open_steps": 2}
+    bare = policy_of({**parameters, "collect": collect}, 1)
+    noisy = policy_of({**parameters, "collect": {**collect, "intrusion_nano": NANO // 2}}, 1)
+    assert expected_error(bare, NANO) == mean_magnitude(1 / 2)
+    assert expected_error(noisy, NANO) == mean_sum(1 / 4, 1 / 2)
 
 
 @pytest.mark.parametrize("rate", [FINE, 0.5, 1.0, 4.0, 30.0])
@@ -93,9 +114,7 @@ def test_below_the_lattice_it_is_the_plane() -> None:
 def test_kinds_have_their_units() -> None:
     """A cell of counts, the value's unit, metres, a probability."""
     spend = NANO // 10
-    assert expected_error(compiled(NUMBER).kind, spend) == pytest.approx(10 / 0.1, rel=1e-3)
-    assert expected_error(compiled(COUNTS).kind, spend) == pytest.approx(2 / 0.1, rel=1e-3)
-    assert expected_error(compiled(LOCATION).kind, spend) == pytest.approx(
-        2 * (1.005 * 500 + 10 * sqrt(2)) / 0.1, rel=1e-3
-    )
-    assert expected_error(compiled(CATEGORY).kind, spend) == pytest.approx(1 - exp(0.1) / (exp(0.1) + 3), rel=1e-9)
+    assert expected_error(compiled(NUMBER), spend) == pytest.approx(10 / 0.1, rel=1e-3)
+    assert expected_error(compiled(COUNTS), spend) == pytest.approx(2 / 0.1, rel=1e-3)
+    assert expected_error(compiled(LOCATION), spend) == pytest.approx(2 * (1.005 * 500 + 10 * sqrt(2)) / 0.1, rel=1e-3)
+    assert expected_error(compiled(CATEGORY), spend) == pytest.approx(1 - exp(0.1) / (exp(0.1) + 3), rel=1e-9)
