@@ -100,10 +100,12 @@ def _windows(path: Path, rows: Sequence[Row]) -> None:
 
 def _dummies(path: Path, rows: Sequence[Row]) -> None:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
-        _curves(axes, _grouped(found, lambda row: f"{row['dummies']}"), "error")
+        _curves(axes, _grouped(found, lambda row: row["dummies"]), "error")
         axes.set_ylabel(f"mean error ({found[0]['unit']})")
 
-    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}, {row['method']}"), panel)
+    of_methods = [row for each in _grouped(rows, lambda row: row["method"]).values() for row in each]
+    title = "{data}, epsilon {epsilon:g}, {method}"
+    _picture(path, _grouped(of_methods, title.format_map), panel)
 
 
 def _draws(path: Path, rows: Sequence[Row]) -> None:
