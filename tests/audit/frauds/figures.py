@@ -45,18 +45,17 @@ def spend_changed(true: Written) -> Iterator[Forged]:
 
 
 def overspent(true: Written) -> Iterator[Forged]:
-    """All spends grow, and every figure with them: each entry fits the next, and the theorem is broken."""
-    for _, last in releases_in(true):
-        lost = last["landmark_spent_nano"] + last["regular_peak_nano"]
-        if lost:
-            written = true.copy()
-            for _, entry in releases_in(written):
-                for figure in ("epsilon_nano", "landmark_spent_nano", "regular_peak_nano"):
+    """All spends of a period up to a release grow, and every figure with them, until one alone is beyond the budget."""
+    grows = {"release": ("epsilon_nano", "landmark_spent_nano", "regular_peak_nano"), "dummies": ("charged_nano",)}
+    for index, last in releases_in(true):
+        written = true.copy()
+        period = [entry for entry in written.entries[: index + 1] if entry["policy"] == last["policy"]]
+        largest = max(entry.get("epsilon_nano", 0) for entry in period)
+        if largest:
+            for entry in period:
+                for figure in grows.get(entry["entry"], ()):
                     if figure in entry:
-                        entry[figure] *= last["budget_nano"] // lost + 1
-            for entry in written.entries:
-                if entry["entry"] == "dummies":
-                    entry["charged_nano"] *= last["budget_nano"] // lost + 1
+                        entry[figure] *= last["budget_nano"] // largest + 1
             yield forged(seal(written), "theorem")
 
 
