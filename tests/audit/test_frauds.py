@@ -14,10 +14,10 @@ from tests.audit.frauds.forged import Forged
 from tests.audit.ways import audit, codes
 from tests.audit.written import LEDGERS, Written, write
 
-ELSEWHERE = {"stale-duplicate", "unlisted", "witness"} | {
+ELSEWHERE = {"stale-duplicate", "unlisted", "witness", "intrusion"} | {
     code for code in CODES if code.startswith(("signed-", "head-", "malformed-head"))
 }
-"""Codes that take longer ledgers (test_chain.py, test_files.py) or signed heads (test_head_frauds.py)."""
+"""Codes that take longer ledgers (test_chain.py, test_files.py), collected data (test_collected.py) or signed heads."""
 
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
