@@ -139,6 +139,9 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
                 fcntl.flock(file, operation | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise KeyFileError(path, refusal) from None
+            except OSError as error:
+                problem = f"cannot be locked ({error.strerror})"
+                raise KeyFileError(path, f"{problem}; keep it on a file system that knows locks") from None
             if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
                 yield file
                 return
