@@ -9,7 +9,7 @@ from typing import Final, assert_never
 from stream_app import wire
 from stream_app.collecting import collect, recalled
 from stream_app.collection import Collection
-from stream_app.context import Context
+from stream_app.context import Context, DefaultPolicy
 from stream_app.outcome import (
     Advanced,
     Counted,
@@ -24,7 +24,7 @@ from stream_app.outcome import (
 )
 from stream_app.privacy import fold
 from stream_app.privacy.contribution import Contribution, Intrusion, Watermark
-from stream_app.privacy.dummies.draw import drawn_policy
+from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.rows import SeriesRow
@@ -145,7 +145,7 @@ def _adopt_own(
         policy = policy_of(found.parameters, found.version)
     except PolicyError:
         return Refused("invalid-policy")
-    adopted = _adopt(context, row, found.series, policy, "", record)
+    adopted = _adopt(context, row, found.series, policy, None, record)
     if not isinstance(adopted, Refused):
         collection.drop(found.series)  # unread: what is open belongs to the version before
     return adopted
@@ -155,26 +155,39 @@ def _adopt_default(context: Context, series: str, record: InputRecord) -> Decide
     default = context.default_for(series)
     if default is None:
         return Refused("no-policy")
-    return _adopt(context, None, series, default.policy, default.digest, record)
+    return _adopt(context, None, series, default.policy, default, record)
 
 
 def _adopt(
-    context: Context, row: SeriesRow | None, series: str, policy: Policy, default: str, record: InputRecord
+    context: Context,
+    row: SeriesRow | None,
+    series: str,
+    policy: Policy,
+    shared: DefaultPolicy | None,
+    record: InputRecord,
 ) -> Decided | Refused:
     most = context.limits.max_epsilon_nano
     if most is not None and policy.epsilon_nano > most:
         return Refused("budget-cap")
     before, state = (row.policy, row.state) if row else (None, None)
-    ruling = drawn_policy(context.keys, series, policy, state)
-    if isinstance(ruling, Refused):
-        return ruling
-    adopted = fold.adopt(ruling, before, state, context.limits.lifetime_nano)
+    adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano)
     if isinstance(adopted, Refused):
         return adopted
+    ruling = policy
+    if policy.dummies is not None:
+        # Only now, since a draw may take seconds: what is refused anyway draws nothing.
+        name = named_by_series(series) if shared is None else named_by_glob(shared.glob)
+        drawn = drawn_policy(context.keys, name, policy, state)
+        if isinstance(drawn, Refused):
+            return drawn
+        ruling = drawn
+        adopted = fold.adopt(ruling, before, state, context.limits.lifetime_nano)
+        if isinstance(adopted, Refused):
+            return adopted
     sequence, previous = (row.sequence, row.previous) if row else (0, wire.NO_HASH)
     loss = row.backward_loss if row else None
-    if policy.dummies is not None:
-        default = ""  # every series draws its own landmarks
+    # What was drawn stands in no default policy.
+    default = "" if shared is None or policy.dummies is not None else shared.digest
     base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss)
     begun = changed(context, base, (), adopted.state, adopted.entry, record)
     if policy.dummies is None:

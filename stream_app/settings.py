@@ -190,8 +190,17 @@ class Settings(BaseSettings):
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
 
     def shown(self) -> dict[str, Any]:
-        """Return what is in force as JSON values, secrets hidden."""
-        return self.model_dump(mode="json")
+        """Return what is in force as JSON values, secrets hidden: passwords, and landmarks that dummies are to hide."""
+        document = self.model_dump(mode="json")
+        document["policies"] = [_without_hidden(policy) for policy in document["policies"]]
+        return document
+
+
+def _without_hidden(policy: dict[str, Any]) -> dict[str, Any]:
+    protection = policy.get("protection")
+    if policy.get("dummies") is None or not isinstance(protection, dict) or "landmarks" not in protection:
+        return policy
+    return {**policy, "protection": {**protection, "landmarks": "hidden by dummies"}}
 
 
 def _read(file: Path | None) -> dict[str, Any]:

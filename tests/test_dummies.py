@@ -138,16 +138,20 @@ def test_no_true_timestamp_is_written(method: str) -> None:
             assert not re.search(rf"(?<![0-9a-f.]){canary}(?![0-9a-f.])", text), (canary, text)
 
 
-def test_default_policies_draw_for_each_series() -> None:
-    """Series under one default policy hold landmarks of their own, in rows of their own; none is shared."""
+def test_series_of_a_default_policy_share_a_draw() -> None:
+    """In rows of their own, and all the same: what all draws have in common would be the true landmarks."""
     record = asked("padding", [3000])
     shared = default("home-*", protection=record["protection"], dummies=record["dummies"])
     run = Run(Context(KEYS, (shared,)))
     for number in range(12):
         assert isinstance(run.feed(observation(f"home-{number}", 1000, 1)), Decided)
     sets = {json.dumps(found["parameters"]["protection"]["landmarks"]) for found in entries(run, "policy")}
-    assert len(sets) > 6
+    assert len(sets) == 1
     assert len(entries(run, "dummies")) == 12
+    other = default("h*", protection=record["protection"], dummies=record["dummies"])
+    elsewhere = Run(Context(KEYS, (other,)))
+    elsewhere.feed(observation("home-0", 1000, 1))
+    assert json.dumps(entries(elsewhere, "policy")[0]["parameters"]["protection"]["landmarks"]) not in sets
     pairs = [pair for row in run.rows.values() for pair in rows.dump(row, None, set())]
     assert {key[:1] for key, _ in pairs} == {b"s", b"p"}
     assert rebuild(run.context, run.ledger, run.releases) == run.rows

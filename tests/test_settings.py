@@ -90,6 +90,28 @@ def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert json.loads(printed)["in_force"]["sasl_user"] == "u"
 
 
+def test_check_hides_what_dummies_are_to_hide(capsys: pytest.CaptureFixture[str]) -> None:
+    """`check` prints a default policy without its true landmarks where dummies stand beside them, else with them."""
+    policy = """
+        [[policies]]
+        series = "home-*"
+        epsilon = 1.0
+        scheme = {name = "uniform"}
+        value = {kind = "number", lower = 0, upper = 10, resolution = 1}
+        protection = {level = "landmark", landmarks = [3141, 7653]}
+    """
+    write('key_file = "key"\n' + policy + 'dummies = {method = "padding", start = 0, end = 10000, probability = 0.5}')
+    assert main(["keys", "new", "key"]) == 0
+    capsys.readouterr()
+    assert main(["check"]) == 0
+    hidden = capsys.readouterr().out
+    assert "padding" in hidden
+    assert not any(landmark in hidden for landmark in ("3141", "7653"))
+    write('key_file = "key"\n' + policy)
+    assert main(["check"]) == 0
+    assert "7653" in capsys.readouterr().out
+
+
 def test_check_names_every_problem(capsys: pytest.CaptureFixture[str]) -> None:
     """A missing key and a bad policy are told together."""
     write('policies = [{series = "*", epsilon = -1}]')

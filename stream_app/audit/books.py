@@ -24,6 +24,8 @@ from stream_app.audit.window import Window
 Findings = list[Finding]
 PADDING: Final = "padding"
 """The method of dummies that costs nothing."""
+MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
+"""Of a range to draw in, by method."""
 
 
 @dataclass(slots=True)
@@ -178,6 +180,8 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
         _add(findings, "dummies", entry, "hides landmarks at another level, or beside spare ones")
     if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
         _add(findings, "dummies", entry, "does not come right after its policy")
+    if not 1 <= books.landmarks.total <= MOST_STEPS[entry.method]:
+        _add(findings, "dummies", entry, f"no range of {entry.method} draws {books.landmarks.total} landmarks")
     if entry.method == PADDING and entry.charged_nano:
         _add(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
     if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:

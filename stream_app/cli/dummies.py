@@ -17,7 +17,7 @@ from stream_app.audit.plots import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, lege
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, settings_of
 from stream_app.privacy.dummies.choice import probabilities
-from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by
+from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.options import Histograms, Sets
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
 from stream_app.privacy.key import KeyRing
@@ -81,15 +81,15 @@ def run(arguments: argparse.Namespace) -> int:
             f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, found {steps}; "
             "leave --json away, or take a shorter range"
         )
-    keys = _keys(arguments)
+    keys, name = _keys(arguments), named_by_series(arguments.series)
     choice: Choice | None = None
     joined: LandmarkSet | None
     match asked.dummies:
         case Drawn():
-            choice = choice_of(keys, arguments.series, asked.step_ms, asked.dummies)
+            choice = choice_of(keys, name, asked.step_ms, asked.dummies)
             joined = None if choice is None else joined_by(asked.dummies, choice.joined)
         case Padded():
-            joined = drawn_landmarks(keys, arguments.series, asked.step_ms, asked.dummies)
+            joined = drawn_landmarks(keys, name, asked.step_ms, asked.dummies)
         case _:
             assert_never(asked.dummies)
     if joined is None:

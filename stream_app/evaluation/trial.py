@@ -14,7 +14,7 @@ from stream_app.evaluation.error import error, guess
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
 from stream_app.privacy import fold
-from stream_app.privacy.dummies.draw import drawn_policy
+from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
 from stream_app.privacy.fold import Observation, Stepped
 from stream_app.privacy.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.loss.correlation import Correlation
@@ -123,7 +123,7 @@ def key_of(seed: int) -> KeyRing:
 
 def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
     """Return the policy that rules a new series, whose dummies are drawn, and the state at its start."""
-    ruling = drawn_policy(keys, name, policy, None)
+    ruling = drawn_policy(keys, named_by_series(name), policy, None)
     if isinstance(ruling, Refused):
         raise TypeError(f"the dummies were refused: {ruling.reason}")
     adopted = fold.adopt(ruling, None, None, None)

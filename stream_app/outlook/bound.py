@@ -40,7 +40,7 @@ def epsilon_within(
         found = _rounded(now * low * (1 - attempt * 1e-5))
         if not found:
             return None
-        walked = courses_of({**policy.parameters, "epsilon": found}, variant, question.horizon, watch)
+        walked = courses_of({**question.parameters, "epsilon": found}, variant, question.horizon, watch)
         if _loss(adversary, [epsilons_of(spends) for spends in walked], 1.0, question.gap) <= bound:
             return found
     return None

@@ -74,7 +74,7 @@ def outlooks(question: Question, watch: Watch) -> Iterator[Outlook]:
 
 def _outlook(question: Question, variant: Variant, watch: Watch) -> Outlook:
     policy = question.policy
-    courses = courses_of(policy.parameters, variant, question.horizon, watch)
+    courses = courses_of(question.parameters, variant, question.horizon, watch)
     spends = [epsilons_of(spends) for spends in courses]
     loss = None
     if question.adversary is not None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from stream_app.outlook.course import Course, Spend, Watch
 from stream_app.outlook.horizon import Horizon
 from stream_app.outlook.variant import Variant
+from stream_app.privacy.dummies.written import drawn
 from stream_app.privacy.loss.temporal import Adversary
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
@@ -24,6 +25,15 @@ class Question(NamedTuple):
     adversary: Adversary | None
     bound: float | None
     """Of temporal loss; nothing comes of it without an adversary."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Return the policy's parameters; who plans knows the true landmarks, which a policy with dummies hides."""
+        policy = self.policy
+        if policy.dummies is None:
+            return policy.parameters
+        asked = drawn(policy.parameters, policy.dummies.landmarks, policy.step_ms)
+        return {**asked, "dummies": policy.parameters["dummies"]}
 
     @property
     def gap(self) -> int:

@@ -251,7 +251,8 @@ def adopt(policy: Policy, before: Policy | None, state: State | None, lifetime_n
 def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Disguised | Refused:
     """Charge what the draw of the landmarks costs to a period that has just begun.
 
-    Guarantee: as if a landmark had spent it, so it counts in the period's sum and in the lifetime.
+    It counts in the period's sum and in the lifetime as if a landmark had spent it. What it bounds is the choice among
+    the options, for given options; that these depend on the landmarks no charge covers.
     """
     if not policy.fixed:
         return Refused("refused-landmark")

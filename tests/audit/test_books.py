@@ -78,3 +78,25 @@ def test_intervals_are_limited() -> None:
     assert codes(audit(many.lines())) == {"refused-landmark"}
     # Between two of them it makes one of two.
     assert audit(registered([*spans, end], [[1000, 2000]], MOST_INTERVALS + 1).lines()).holds
+
+
+@pytest.mark.parametrize(
+    ("method", "charge", "landmarks", "holds"),
+    [
+        ("optimal", 1, 16, True),
+        ("optimal", 1, 17, False),
+        ("heuristic", 1, 17, True),
+        ("heuristic", 1, 0, False),
+        ("heuristic", 1, 16_385, False),
+        ("padding", 0, 16_385, True),
+        ("padding", 0, 65_537, False),
+    ],
+)
+def test_dummies_fit_the_range_of_their_method(method: str, charge: int, landmarks: int, *, holds: bool) -> None:
+    """No method draws more landmarks than the longest range that it takes has steps, nor none at all."""
+    spans = [[0, landmarks * 1000]] if landmarks else []
+    written = write(f'policy 1 {{"epsilon": 1e-7, "scheme": {{"name": "uniform"}}, "landmarks": {spans}}}\nclose')
+    link = {name: written.entries[1][name] for name in ("key", "epoch", "previous", "hash")}
+    drawn = {"series": "home-7", "sequence": 2, "entry": "dummies", "policy": 1, "method": method}
+    written.entries[1] = drawn | {"charged_nano": charge} | link
+    assert codes(audit(seal(written).lines())) == (set() if holds else {"dummies"})

@@ -9,7 +9,7 @@ import pytest
 
 from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.privacy.dummies.draw import drawn_landmarks
+from stream_app.privacy.dummies.draw import drawn_landmarks, named_by_series
 from stream_app.privacy.policy import policy_of
 from tests.run import NUMBER, UNIFORM
 
@@ -77,7 +77,7 @@ def test_a_key_draws_what_the_worker_draws(tmp_path: Path, capsys: pytest.Captur
     members = {"epsilon": 2.0, "protection": protection, "dummies": dummies, "scheme": UNIFORM, "value": NUMBER}
     request = policy_of(members, 1).dummies
     assert request is not None
-    drawn = drawn_landmarks(ring, "home-7", HOUR, request)
+    drawn = drawn_landmarks(ring, named_by_series("home-7"), HOUR, request)
     assert drawn is not None
     assert found == {tuple(step * HOUR for start, end in drawn.intervals for step in range(start, end))}
     assert len({tuple(answer(capsys, file)["landmarks"]) for _ in range(8)}) > 1

@@ -167,3 +167,13 @@ def test_a_bound_without_budget_gives_none() -> None:
     """Less than a nano-epsilon is no policy."""
     question = asked(UNIFORM, adversary=KNOWING, bound=1e-12)
     assert {outlook.epsilon_within for outlook in answered(question).values()} == {None}
+
+
+def test_the_true_landmarks_are_among_those_of_a_plan() -> None:
+    """With hardly any dummies they are all: a plan that left them out would promise a fraction of the error."""
+    parameters = {"epsilon": 1.0, "protection": LANDMARKS, "scheme": UNIFORM, "value": KINDS["number"]}
+    dummies = {"method": "padding", "start": 8 * HOUR_MS, "end": 24 * HOUR_MS, "probability": 1e-9}
+    policy = policy_of({**parameters, "dummies": dummies}, 1)
+    padded = answered(Question(policy, horizon_of(policy), None, None))["uniform"]
+    assert padded.landmark == answered(asked(UNIFORM))["uniform"].landmark
+    assert padded.landmark.steps == 5

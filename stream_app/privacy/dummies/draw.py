@@ -10,6 +10,7 @@ check a guess of the landmarks against L'; once it is erased, nobody can.
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from struct import pack
 from typing import NamedTuple, assert_never
 
@@ -28,7 +29,20 @@ OPTION = b"landmark-dummy-1"
 PADDING = b"landmark-pad-001"
 
 
-def drawn_policy(keys: KeyRing, series: str, policy: Policy, state: State | None) -> Policy | Refused:
+def named_by_series(series: str) -> bytes:
+    """Return the name of the draws for a policy of a series' own."""
+    return b"series " + series.encode()
+
+
+def named_by_glob(glob: str) -> bytes:
+    """Return the name of the draws for a default policy.
+
+    Its series share one L': a draw each from the same landmarks would leave these alone in what all draws have.
+    """
+    return b"glob " + glob.encode()
+
+
+def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, state: State | None) -> Policy | Refused:
     """Return the policy that may rule: with L' for the true landmarks where it asks for dummies, else as it is.
 
     Refused when the range holds steps that are decided already, which no version may make landmarks, and when the key
@@ -38,19 +52,20 @@ def drawn_policy(keys: KeyRing, series: str, policy: Policy, state: State | None
         return policy
     if state is not None and policy.dummies.first * policy.step_ms < state.decided_end_ms:
         return Refused("invalid-policy")
-    landmarks = drawn_landmarks(keys, series, policy.step_ms, policy.dummies)
+    landmarks = drawn_landmarks(keys, name, policy.step_ms, policy.dummies)
     return Refused("key-erased") if landmarks is None else policy.ruling(landmarks)
 
 
-def drawn_landmarks(keys: KeyRing, series: str, step_ms: int, dummies: Dummies) -> LandmarkSet | None:
+@lru_cache(maxsize=16)  # the series of a default policy share a draw, which may take seconds
+def drawn_landmarks(keys: KeyRing, name: bytes, step_ms: int, dummies: Dummies) -> LandmarkSet | None:
     """Return L', which holds every true landmark, by step index; None when the key of the range's start is erased."""
     joined: Iterable[int] | None
     match dummies:
         case Drawn():
-            choice = choice_of(keys, series, step_ms, dummies)
+            choice = choice_of(keys, name, step_ms, dummies)
             joined = None if choice is None else choice.joined
         case Padded():
-            joined = _padded(keys, series, step_ms, dummies)
+            joined = _padded(keys, name, step_ms, dummies)
         case _:
             assert_never(dummies)
     return None if joined is None else joined_by(dummies, joined)
@@ -71,7 +86,7 @@ class Choice(NamedTuple):
     joined: tuple[int, ...]
 
 
-def choice_of(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Choice | None:
+def choice_of(keys: KeyRing, name: bytes, step_ms: int, dummies: Drawn) -> Choice | None:
     """Draw one option at the charge of the request; None when the key of the range's start is erased."""
     epoch = keys.epoch_of(dummies.first * step_ms)
     secret = keys.secret_of(epoch)
@@ -80,7 +95,6 @@ def choice_of(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Choic
     first = dummies.first
     landmarks = tuple(step - first for start, end in dummies.landmarks.intervals for step in range(start, end))
     options = options_of(dummies.method, dummies.end - first, landmarks)
-    name = series.encode()
     words = f"{dummies.method} {dummies.utility} ".encode()
     numbers = pack(">QQQQQ", epoch, step_ms, first, dummies.end, dummies.charge_nano)
     # PRIVACY: the true landmarks enter a keyed hash whose bits cannot be told from uniform ones without the key. The
@@ -100,8 +114,7 @@ def choice_of(keys: KeyRing, series: str, step_ms: int, dummies: Drawn) -> Choic
     return Choice(options, scores, nth, tuple(first + step for step in joined))
 
 
-def _padded(keys: KeyRing, series: str, step_ms: int, dummies: Padded) -> Iterable[int] | None:
-    name = series.encode()
+def _padded(keys: KeyRing, name: bytes, step_ms: int, dummies: Padded) -> Iterable[int] | None:
     joined = []
     for step in range(dummies.first, dummies.end):
         epoch = keys.epoch_of(step * step_ms)

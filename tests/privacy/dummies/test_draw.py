@@ -6,7 +6,7 @@ from math import sqrt
 
 import pytest
 
-from stream_app.privacy.dummies.draw import drawn_landmarks, drawn_policy
+from stream_app.privacy.dummies.draw import drawn_landmarks, drawn_policy, named_by_glob, named_by_series
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy, policy_of
@@ -36,7 +36,7 @@ def made(dummies: Mapping[str, object], version: int = 1, *, epsilon: float = 1.
 def drawn(policy: Policy, series: str = "home-7", keys: KeyRing = KEYS) -> LandmarkSet:
     """Return what is drawn for a policy."""
     assert policy.dummies is not None
-    found = drawn_landmarks(keys, series, policy.step_ms, policy.dummies)
+    found = drawn_landmarks(keys, named_by_series(series), policy.step_ms, policy.dummies)
     assert found is not None
     return found
 
@@ -53,6 +53,10 @@ def test_what_a_draw_depends_on(dummies: Mapping[str, object]) -> None:
     first = drawn(policy)
     assert steps(TRUE) <= steps(first) <= set(range(10))
     assert drawn(made(dummies, 9)) == first
+    assert policy.dummies is not None
+    shared = drawn_landmarks(KEYS, named_by_glob("home-7"), policy.step_ms, policy.dummies)
+    assert shared is not None
+    assert steps(TRUE) <= steps(shared) <= set(range(10))
     others = {drawn(policy, f"home-{number}") for number in range(40)}
     assert len(others) > 5
     assert len({drawn(policy, keys=KeyRing("0" * 16, 0, bytes([number] * 32))) for number in range(40)}) > 5
@@ -107,12 +111,12 @@ def test_epochs() -> None:
         secret = keys.secret_of(4)
         assert secret is not None
         erased = replace(keys, first_epoch=4, secret=secret)
-        assert drawn_policy(erased, "home-7", policy, None) == Refused("key-erased")
+        assert drawn_policy(erased, named_by_series("home-7"), policy, None) == Refused("key-erased")
 
 
 def test_a_policy_without_dummies_is_as_it_was() -> None:
     """Nothing is drawn where nothing is asked for; a `dummies` of null asks for nothing, and is not kept."""
     members = {"epsilon": 1.0, "protection": {"level": "landmark"}, "scheme": UNIFORM, "value": NUMBER}
     plain = policy_of(members, 1)
-    assert drawn_policy(KEYS, "home-7", plain, None) is plain
+    assert drawn_policy(KEYS, named_by_series("home-7"), plain, None) is plain
     assert policy_of(members | {"dummies": None}, 1).parameters == members
