@@ -111,7 +111,7 @@ def test_without_matplotlib_the_remedy_is_told_at_once(
 
 def test_series_can_be_chosen(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Those named are looked at; one that is not there is told."""
-    assert "2 of 6 series." in page(ledger, "--series", "home-1", "--series", "home-2").texts
+    assert f"2 of {len(LEDGERS)} series." in page(ledger, "--series", "home-1", "--series", "home-2").texts
     out = ledger.with_name("other.html")
     assert main(["audit", "--ledger", str(ledger), "--html", str(out), "--series", "stranger"]) == 2
     assert "--series: 'stranger' is not in the ledger" in capsys.readouterr().err
@@ -150,9 +150,12 @@ def test_bins_hold_every_spend_however_wide_they_grow() -> None:
             flow.entries([stretched])
         assert 1 <= len(flow.numbers) <= MOST_BINS
         assert flow.landmark.keys() | flow.regular.keys() <= set(flow.numbers)
-        # Uniform, Adaptive, Skip, Balanced, event level, user level: the spends of their rows.
-        assert sum(flow.landmark.values()) == (14 + 14 + 18 + 9 + 9) + (50 + 8) + 0 + (23 + 23) + 0 + (25 + 25 + 50)
-        assert sum(flow.regular.values()) == (16 * 3 + 18 * 2) + (34 * 2 + 8 * 2) + 2 * 100 + (32 * 2 + 55) + 7 * 3 + 0
+        # Uniform, Adaptive, Skip, Balanced, event level, user level, BD, BA, dummies, padding: the spends of their rows.
+        landmark = [14 + 14 + 18 + 9 + 9, 50 + 8, 0, 23 + 23, 0, 25 + 25 + 50, 0, 0, 33 + 33, 80]
+        regular = [16 * 3 + 18 * 2, 34 * 2 + 8 * 2, 2 * 100, 32 * 2 + 55, 7 * 3, 0, 2 * 50 + 25 + 12 + 6 * 3]
+        regular += [20 * 3 + 40 + 60, 33 * 2, 20]
+        assert sum(flow.landmark.values()) == sum(landmark)
+        assert sum(flow.regular.values()) == sum(regular)
 
 
 def test_no_peak_is_lost_when_many_points_are_drawn_as_few() -> None:
