@@ -150,7 +150,7 @@ def test_bins_hold_every_spend_however_wide_they_grow() -> None:
             flow.entries([stretched])
         assert 1 <= len(flow.numbers) <= MOST_BINS
         assert flow.landmark.keys() | flow.regular.keys() <= set(flow.numbers)
-        # Uniform, Adaptive, Skip, Balanced, event level, user level, BD, BA, dummies, padding: the spends of their rows.
+        # Uniform, Adaptive, Skip, Balanced, event level, user level, BD, BA, dummies, padding: their rows.
         landmark = [14 + 14 + 18 + 9 + 9, 50 + 8, 0, 23 + 23, 0, 25 + 25 + 50, 0, 0, 33 + 33, 80]
         regular = [16 * 3 + 18 * 2, 34 * 2 + 8 * 2, 2 * 100, 32 * 2 + 55, 7 * 3, 0, 2 * 50 + 25 + 12 + 6 * 3]
         regular += [20 * 3 + 40 + 60, 33 * 2, 20]
