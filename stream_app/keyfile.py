@@ -68,17 +68,16 @@ def held(path: Path) -> Iterator[None]:
 
     Raises `KeyFileError` when the file is missing, or its keys are being erased at this moment.
     """
-    with _locked(path, fcntl.LOCK_SH, "its keys are being erased; start again when that is done"):
+    with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again when that is done"):
         yield
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedKey:
-    """A key file that no running worker of this machine has read; ``claimed`` makes these."""
+class HeldKey:
+    """A key file that nobody erases now, though workers may run with it; ``looked_at`` makes these."""
 
     path: Path
     ring: KeyRing
-    _file: BinaryIO = field(repr=False)
 
     def without(self, epoch: int) -> KeyRing:
         """Return what the file would hold after erasing; raises `KeyFileError` when that epoch's key is gone."""
@@ -87,6 +86,16 @@ class ClaimedKey:
             first = self.ring.first_epoch
             raise KeyFileError(self.path, f"epochs before {first} are erased already; name {first} or later")
         return later
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedKey(HeldKey):
+    """A key file that no running worker of this machine has read; ``claimed`` makes these.
+
+    ``path`` is the file itself, never a symbolic link to it: what replaces a link would leave the key where it was.
+    """
+
+    _file: BinaryIO = field(repr=False)
 
     def erase_before(self, epoch: int) -> KeyRing:
         """Destroy the keys of all epochs before ``epoch``: the file then holds that epoch's key.
@@ -111,6 +120,17 @@ class ClaimedKey:
 
 
 @contextmanager
+def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
+    """Hold a key file as a worker does, beside workers, to see what an erasure would come to.
+
+    Raises:
+        KeyFileError: if the file cannot be used, or its keys are being erased at this moment.
+    """
+    with held(path):
+        yield HeldKey(path, load(path, epoch_ms))
+
+
+@contextmanager
 def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
     """Have a key file for oneself, to erase in it.
 
@@ -121,8 +141,14 @@ def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
         KeyFileError: if the file cannot be used, or a worker of this machine uses it.
     """
     remedy = "a worker of this machine runs with it, and would go on with the erased keys; stop it first"
-    with _locked(path, fcntl.LOCK_EX, remedy) as file:
-        yield ClaimedKey(path, load(path, epoch_ms), file)
+    real = _real(path)
+    with _locked(real, fcntl.LOCK_EX, remedy) as file:
+        yield ClaimedKey(real, load(real, epoch_ms), file)
+
+
+def _real(path: Path) -> Path:
+    """Return the file that a symbolic link leads to; of a link that leads nowhere, what cannot be opened."""
+    return Path(os.path.realpath(path))
 
 
 @contextmanager

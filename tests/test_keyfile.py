@@ -99,6 +99,29 @@ def test_erasing_destroys_the_old_file_too(tmp_path: Path) -> None:
     assert not (tmp_path / "key.new").exists()
 
 
+def test_a_link_leads_to_the_file_that_is_erased(tmp_path: Path) -> None:
+    """The link stays one, and the file behind it holds the kept key, not zeros: others may name it directly."""
+    path, folder = tmp_path / "real" / "key", tmp_path / "links"
+    path.parent.mkdir()
+    folder.mkdir()
+    keyfile.create(path)
+    (folder / "first").symlink_to(path)
+    (folder / "second").symlink_to("first")
+    with keyfile.held(folder / "first"), pytest.raises(keyfile.KeyFileError, match="stop it first"):
+        erase_before(folder / "second", 4)
+    erased = erase_before(folder / "second", 4)
+    assert erased.first_epoch == 4
+    assert (folder / "second").is_symlink()
+    assert (folder / "first").is_symlink()
+    assert not path.is_symlink()
+    assert keyfile.load(path, DAY_MS) == keyfile.load(folder / "second", DAY_MS) == erased
+    (folder / "loop").symlink_to("loop")
+    (folder / "nowhere").symlink_to("gone")
+    for name in ("loop", "nowhere"):
+        with pytest.raises(keyfile.KeyFileError, match="cannot be opened"), keyfile.held(folder / name):
+            pass
+
+
 def test_a_folder_that_cannot_be_written_keeps_the_key(tmp_path: Path) -> None:
     """Nothing is erased by halves, and the error says what to do."""
     path = tmp_path / "key"
@@ -137,6 +160,26 @@ def test_a_key_is_erased_only_while_nobody_holds_it(tmp_path: Path) -> None:
             pass
     with keyfile.claimed(path, DAY_MS) as key:
         assert key.ring.first_epoch == 3
+
+
+def test_a_look_is_free_beside_workers(tmp_path: Path) -> None:
+    """It shares the file with them, tells what an erasure would leave, and holds one off meanwhile."""
+    path = tmp_path / "key"
+    ring = keyfile.create(path)
+    with keyfile.held(path), keyfile.looked_at(path, DAY_MS) as key:
+        assert key.ring.secret == key.without(0).secret == ring.secret
+        assert key.without(3).first_epoch == 3
+    with keyfile.looked_at(path, DAY_MS), pytest.raises(keyfile.KeyFileError, match="stop it first"):
+        erase_before(path, 3)
+    with (
+        keyfile.claimed(path, DAY_MS),
+        pytest.raises(keyfile.KeyFileError, match="being erased"),
+        keyfile.looked_at(path, DAY_MS),
+    ):
+        pass
+    erase_before(path, 3)
+    with keyfile.looked_at(path, DAY_MS) as key, pytest.raises(keyfile.KeyFileError, match="erased already"):
+        key.without(2)
 
 
 def test_keys_differ_and_load_with_their_epochs(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from stream_app.configuration import context_of
 from stream_app.context import Context
 from stream_app.kafka.rehearsal import Rehearsed, rehearse
 from stream_app.kafka.routing import router
-from stream_app.keyfile import claimed
+from stream_app.keyfile import ClaimedKey, claimed, looked_at
 from stream_app.privacy.key import MINIMUM_EPOCH_MS, KeyRing
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.settings import InvalidSettingsError, Settings
@@ -34,7 +34,8 @@ def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
         "Destroys the keys of all epochs before one, for ever. First the restart of every partition is\n"
         "rehearsed without them: nothing is erased while the ledger holds entries of an unfinished batch\n"
         "that need them, or events of those epochs wait undecided. Stop the workers of this machine before;\n"
-        "those of others, with key files of their own, may run. Nothing is written to Kafka.\n"
+        "those of others, with key files of their own, may run, and all of them beside --dry-run.\n"
+        "Nothing is written to Kafka.\n"
         "Exit codes: 0 erased (with --dry-run: could be), 1 refused, 2 unusable input."
     )
     parser.add_argument(
@@ -50,7 +51,7 @@ def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="erase although what waits, or is open, will be rejected or passed over",
     )
-    parser.add_argument("--dry-run", action="store_true", help="look and tell, erase nothing")
+    parser.add_argument("--dry-run", action="store_true", help="look and tell, erase nothing; workers may run")
     parser.add_argument(
         "--offline", action="store_true", help="no Kafka knows this key, it serves `replay` alone: check nothing there"
     )
@@ -61,21 +62,22 @@ def erase(arguments: argparse.Namespace) -> int:
     """Erase, or tell why not; 0 when done.
 
     Raises:
-        KeyFileError: if the key file cannot be used, or a worker uses it.
+        KeyFileError: if the key file cannot be used, or is to be erased while a worker uses it.
         UsageError: if what was asked makes no sense.
     """
     settings = None if arguments.offline else settings_of(arguments)
     epoch_ms = _epoch_ms(arguments, settings)
     before = _epoch(arguments.before, epoch_ms)
-    with claimed(arguments.file, epoch_ms) as key:
+    with looked_at(arguments.file, epoch_ms) if arguments.dry_run else claimed(arguments.file, epoch_ms) as key:
         found: list[Rehearsed] = []
         refusals: list[str] = []
+        erased, ring, later = False, key.ring, key.without(before)
         if settings is not None:
-            context = _context(settings, key.without(before))
+            context = _context(settings, later)
             found = _rehearsed(settings, _context(settings, key.ring), context)
             refusals += [*_strangers(context, found), *_refusals(before, found, accepts=arguments.accept_rejects)]
-        erased = not refusals and not arguments.dry_run
-        ring = key.erase_before(before) if erased else key.ring
+        if isinstance(key, ClaimedKey) and not refusals:
+            erased, ring = True, key.erase_before(before)
     if arguments.json:
         fields = {"file": str(arguments.file), "fingerprint": ring.fingerprint, "first_epoch": ring.first_epoch}
         fields |= {"before": before, "erased": erased, "refusals": refusals}
@@ -84,6 +86,8 @@ def erase(arguments: argparse.Namespace) -> int:
         _print(before, found, refusals)
         word = "erased" if erased else "nothing erased"
         print(f"{arguments.file}: {word}; key {ring.fingerprint}, first epoch {ring.first_epoch}")
+        if arguments.dry_run:
+            print("a dry run: to erase, stop the workers of this machine that use the file, and leave --dry-run away")
     return 1 if refusals else 0
 
 
@@ -163,11 +167,12 @@ def _refusals(before: int, found: Sequence[Rehearsed], *, accepts: bool) -> Iter
     """Say what stands against erasing."""
     for one in found:
         place = f"partition {one.partition}: asked to go on without the epochs before {before}"
-        if (one.erased or one.lost) and not accepts:
+        if (one.otherwise or one.lost) and not accepts:
             yield (
-                f"{place}; {one.erased} of the {one.waiting} records that wait would be rejected as key-erased, and "
-                f"{one.lost} releases would never come, those of collected steps that are open included. Let the "
-                "workers decide them and the steps close first, or accept it (--accept-rejects)"
+                f"{place}; {one.otherwise} of the {one.waiting} records that wait would be decided otherwise (rejected "
+                f"as key-erased, or in consequence), and {one.lost} releases would never come, those of collected "
+                "steps that are open included. Let the workers decide them and the steps close first, or accept it "
+                "(--accept-rejects)"
             )
         if one.stopped is not None:
             yield f"{place}; it would stop ({one.stopped.reason}): found {one.stopped.found}. {one.stopped.remedy}"
@@ -177,7 +182,7 @@ def _fields(one: Rehearsed) -> dict[str, object]:
     fields: dict[str, object] = {"partition": one.partition, "waiting": one.waiting, "binding": one.binding}
     return {
         **fields,
-        "key_erased": one.erased,
+        "otherwise": one.otherwise,
         "lost": one.lost,
         "stopped": one.stopped.reason if one.stopped else None,
     }
@@ -186,8 +191,9 @@ def _fields(one: Rehearsed) -> dict[str, object]:
 def _print(before: int, found: Sequence[Rehearsed], refusals: Sequence[str]) -> None:
     for one in found:
         print(
-            f"partition {one.partition}: {one.waiting} records wait, of which {one.erased} need a key before epoch "
-            f"{before}; {one.lost} releases would be lost; {one.binding} ledger entries bind"
+            f"partition {one.partition}: {one.waiting} records wait, of which {one.otherwise} would be decided "
+            f"otherwise without the epochs before {before}; {one.lost} releases would be lost; {one.binding} ledger "
+            "entries bind"
         )
     for refusal in refusals:
         print(f"refused: {refusal}")

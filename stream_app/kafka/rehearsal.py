@@ -10,19 +10,17 @@ Crash schedules that need an old key, and what shows them here:
   not computed again, and the partition stops for good: `Tail` says so here before it does there.
 * An event waits, whether its worker died or never began: it would be rejected as ``key-erased``.
 * A step is rejected that way, and entries of later steps bind: their chain differs, which `Tail` says as well.
-* A step of collected data is open: it would be passed over when it closes, and what it counts never be released. Under
-  both keys the same is decided: what fewer releases come, and what stays open, is told.
+* A step of collected data is open: it would be passed over when it closes, and what it counts never be released.
+  `Shortfall` decides the same with the whole key, and tells what is missing without.
 * Rows are missing or behind, or input is lost: what waits cannot be told, and the restorer stops.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from stream_app import rows
-from stream_app.collection import Collection, LostCountersError
+from stream_app.collection import LostCountersError
 from stream_app.context import Context
-from stream_app.decider import Decider, Headers, Outlets
-from stream_app.decision import Lookup
 from stream_app.kafka import group
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.metrics import Metrics
@@ -30,8 +28,8 @@ from stream_app.kafka.restore import Restorer
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.rowcopy import RowCopy
 from stream_app.kafka.shell import Shell
+from stream_app.kafka.shortfall import Run, Shortfall
 from stream_app.kafka.stopped import PartitionStoppedError
-from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts, describe
 from stream_app.kafka.topics import TopicNames
 from stream_app.kafka.trouble import stopping
@@ -52,8 +50,8 @@ class Rehearsed:
     """Input records that are not decided."""
     binding: int = 0
     """Ledger entries that a worker must compute again."""
-    erased: int = 0
-    """Of the records that wait, those that would be rejected as ``key-erased``."""
+    otherwise: int = 0
+    """Of the records that wait, those that only one of the keys rejects: as ``key-erased``, or in consequence."""
     lost: int = 0
     """Releases that would never come: of such records, and of collected steps, which are passed over."""
     stopped: PartitionStoppedError | None = None
@@ -103,33 +101,22 @@ class _Rehearsal:
             restored = await self._restorer.restore(committed)
             row, tail = restored.row, restored.tail
             binding = 0 if tail is None else len(tail)
-            later = _Run(self._later, self._find, await self._restorer.recall(row, self._find), tail)
-            whole = _Run(self._whole, self._find, await self._restorer.recall(row, self._find), None)
+            settle = None if tail is None else tail.settle
+            whole = Run(self._whole, self._find, await self._restorer.recall(row, self._find))
+            later = Run(self._later, self._find, await self._restorer.recall(row, self._find), settle)
         except PartitionStoppedError as stopped:
             return Rehearsed(self._partition, row, stopped=stopped)
-        waiting, stopped_by = 0, None
+        waiting, stopped_by, shortfall = 0, None, Shortfall(whole, later)
         try:
             async for records in self._waiting(row.next_offset):
                 waiting += len(records)
-                whole.decide(records)
-                later.decide(records)
+                shortfall.decide(records)
+                if tail is not None:
+                    tail.overdue(records[-1].offset + 1)
         except (PartitionStoppedError, LookupError, LostCountersError) as error:
             stopped_by = stopping(self._partition, error)
-        erased = later.decider.rejected.get("key-erased", 0)
-        lost = whole.releases - later.releases + self._never_closed(row, whole.decider.changed)
-        return Rehearsed(self._partition, row, waiting, binding, erased, lost, stopped_by)
-
-    def _never_closed(self, row: PartitionRow, changed: Mapping[str, SeriesRow]) -> int:
-        """Return how many collected steps stay open whose key will be gone when they close."""
-        keys = self._later.keys
-        unchanged = (name for name in self._rows.series() if name not in changed)
-        stored = map(self._find, unchanged if row.recall_offset < row.next_offset else ())
-        return sum(
-            keys.secret_of(keys.epoch_of(step * found.policy.step_ms)) is None
-            for found in (*stored, *changed.values())
-            if found is not None and found.open_steps is not None
-            for step in range(found.open_steps.first, found.open_steps.first + len(found.open_steps.offsets))
-        )
+        lost = shortfall.lost(self._rows.series() if row.recall_offset < row.next_offset else ())
+        return Rehearsed(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
 
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
         async with LogReader.opened(self._settings, "read_committed") as reader:
@@ -143,30 +130,3 @@ class _Rehearsal:
 
     def _find(self, series: str) -> SeriesRow | None:
         return rows.load(lambda key: self._rows.read(self._partition, key), series, self._defaults)
-
-
-class _Run:
-    """What waits, decided under one context; nothing is put out, releases are counted."""
-
-    def __init__(self, context: Context, find: Lookup, collection: Collection, tail: Tail | None) -> None:
-        """Take what a worker would have read back; entries must be those of ``tail``."""
-        self.releases = 0
-        self._tail = tail
-        self.decider = Decider(
-            context, find, Outlets(_drop, self._release, _drop, None if tail is None else tail.settle), collection
-        )
-
-    def decide(self, records: Sequence[InputRecord]) -> None:
-        """Decide ``records`` in order; raises what stops a partition."""
-        left = iter(records)
-        while not self.decider.decide(left):
-            pass  # nothing is sent: batches need no end
-        if self._tail is not None:
-            self._tail.overdue(records[-1].offset + 1)
-
-    def _release(self, key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:  # noqa: ARG002
-        self.releases += 1
-
-
-def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-    """Put out nothing."""

@@ -63,7 +63,12 @@ def test_erase_tries_without_a_trace(tmp_path: Path, capsys: pytest.CaptureFixtu
     before = path.read_bytes()
     assert main(["keys", "erase", str(path), "--before", "5", *OFFLINE, "--dry-run"]) == 0
     assert "nothing erased" in capsys.readouterr().out
+    with keyfile.held(path), keyfile.held(path):
+        assert main(["keys", "erase", str(path), "--before", "5", *OFFLINE, "--dry-run"]) == 0, "beside workers"
+        assert "to erase, stop the workers" in capsys.readouterr().out
     assert path.read_bytes() == before
+    assert main(["keys", "erase", str(path), "--before", "5", *OFFLINE]) == 0
+    assert main(["keys", "erase", str(path), "--before", "4", *OFFLINE, "--dry-run"]) == 2, "as without it"
 
 
 @pytest.mark.parametrize("words", [

@@ -1,0 +1,98 @@
+"""What is lost without old keys: each record and each release compared, against runs of their own; no broker."""
+
+import json
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stream_app.collection import Collection
+from stream_app.context import Context, Limits
+from stream_app.kafka.shortfall import Run as Beside
+from stream_app.kafka.shortfall import Shortfall
+from stream_app.outcome import InputRecord
+from stream_app.privacy.key import KeyRing
+from tests.collected import STEP, collected, contribution, schedules, watermark
+from tests.run import KEYS, Record, Run, observation, policy
+
+EPOCH_MS = 100
+WHOLE = KeyRing(KEYS.fingerprint, 0, KEYS.secret, EPOCH_MS)
+LATER = WHOLE.erased_before(1)
+assert LATER is not None
+CONTEXTS = tuple(Context(keys, limits=Limits(lifetime_nano=10**18)) for keys in (WHOLE, LATER))
+
+
+def runs(log: list[Record]) -> list[Run]:
+    """Decide a log with the whole key and with the later ones, alone."""
+    return [Run(context).feed_all(log) for context in CONTEXTS]
+
+
+def shortfall_of(log: list[Record], size: int = 3) -> tuple[int, int]:
+    """Return how many records are decided otherwise, and how many releases are lost; in batches of ``size``."""
+    beside = Shortfall(*(Beside(context, lambda _: None, Collection(bytes(32))) for context in CONTEXTS))
+    records = [
+        InputRecord("events", 0, offset, 0, None, json.dumps(record).encode()) for offset, record in enumerate(log)
+    ]
+    for start in range(0, len(records), size):
+        beside.decide(records[start : start + size])
+    return beside.otherwise, beside.lost(())
+
+
+def steps(run: Run) -> set[tuple[str, int]]:
+    """Return the steps that a run released."""
+    found = map(json.loads, run.releases)
+    return {(release["series"], release["timestamp"]) for release in found}
+
+
+def test_a_gain_hides_no_loss() -> None:
+    """Ten steps are passed over; so a later watermark of a new version is in time, and closes many others."""
+    version_2 = collected(2, protection={"level": "event", "step": 3 * STEP})
+    log: list[Record] = [collected(), watermark(0), watermark(100), version_2, watermark(95), watermark(3000)]
+    whole, later = runs(log)
+    assert len(later.releases) > len(whole.releases), "the net loss is none"
+    assert len(steps(whole) - steps(later)) == 10
+    assert shortfall_of(log) == (1, 10), "the watermark at 95, and the ten"
+
+
+def test_open_steps_count() -> None:
+    """Those that will be passed over, once each; not those whose key stays."""
+    begun: list[Record] = [collected(), watermark(85), contribution(95, "ada", "walk")]
+    assert shortfall_of(begun) == (0, 2), "at 80 and 90"
+    assert shortfall_of([*begun, watermark(90)]) == (0, 2), "80 was to be released, 90 is open; 100 stays"
+    assert shortfall_of([*begun, watermark(130)]) == (0, 2)
+    assert shortfall_of([collected(), watermark(100), watermark(130)]) == (0, 0)
+    assert shortfall_of([*begun, {"type": "close", "series": "ward-3"}]) == (0, 0), "open steps end with the series"
+
+
+def test_a_record_that_both_reject_is_no_loss() -> None:
+    """An old event is rejected without its key; one that is late in any case is not counted."""
+    log = [policy("a", protection={"level": "landmark", "step": STEP})]
+    log += [observation("a", 150, 3.3), observation("a", 20, 3.3), observation("b", 20, 3.3)]
+    assert shortfall_of([*log[:1], observation("a", 20, 3.3), *log[1:]]) == (1, 1)
+    assert shortfall_of(log) == (0, 0)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(log=schedules(), size=st.integers(1, 9))
+def test_what_is_told_is_what_differs(log: list[Record], size: int) -> None:
+    """Over whole schedules: rejects one by one, steps one by one; where nothing is told all outputs are the same."""
+    whole, later = runs(log)
+    otherwise, lost = shortfall_of(log, size)
+    rejected = [{json.loads(reject)["offset"] for reject in run.rejects} for run in (whole, later)]
+    assert otherwise == len(rejected[0] ^ rejected[1])
+    assert lost >= len(steps(whole) - steps(later) - opened(later))
+    if not otherwise and not lost:
+        assert whole.releases == later.releases
+        assert [json.loads(entry)["hash"] for entry in whole.ledger] == [
+            json.loads(entry)["hash"] for entry in later.ledger
+        ]
+
+
+def opened(run: Run) -> set[tuple[str, int]]:
+    """Return the steps that are open in the end."""
+    rows = [row for row in run.rows.values() if row.open_steps is not None]
+    return {
+        (row.series, index * row.policy.step_ms)
+        for row in rows
+        if row.open_steps is not None
+        for index in range(row.open_steps.first, row.open_steps.first + len(row.open_steps.offsets))
+    }
