@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import signal
 import subprocess
 import sys
 import termios
@@ -69,7 +70,9 @@ class Terminal:
 
 
 def _take_terminal() -> None:
+    """Be as a program that a terminal started: what runs in the background would pass on that it ignores Ctrl-C."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager
