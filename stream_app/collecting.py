@@ -123,13 +123,13 @@ def _intrude(
         return Refused("closed")
     if policy.collect is None or policy.collect.intrusion_nano is None:
         return Refused("invalid-policy")  # bare counters were seen: no noise mends that now
-    if opened is None:
+    counted = range(0) if opened is None else opened.counted
+    if not counted:
         return Refused("early")
-    first, end = opened.first, opened.first + len(opened.offsets)
-    if list(collection.opened(series)) != list(range(first, end)):
-        raise LostCountersError(series, first)
+    if list(collection.opened(series)) != list(counted):
+        raise LostCountersError(series, counted.start)
     _see(row, collection, found.seed)
-    exposed = ((first * policy.step_ms, end * policy.step_ms),)
+    exposed = ((counted.start * policy.step_ms, counted.stop * policy.step_ms),)
     entry = IntrusionEntry(policy.version, policy.collect.intrusion_nano, exposed)
     return changed(context, row, (), row.state, entry, record)
 

@@ -30,8 +30,10 @@ from stream_app.privacy.reason import Reason, Refused
 from stream_app.rows import SeriesRow
 from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
 
-_TIMED: Final = (fold.Observation, Contribution, Watermark)
+_DATED: Final = (fold.Observation, Contribution, Watermark)
 """Records that carry event time; a tuple, since a union would be made anew for each of them."""
+_TIMED: Final = (fold.Observation, Watermark)
+"""Those that move event time on. A contribution does not: its step is open already, whatever the limit is by now."""
 
 Lookup = Callable[[str], SeriesRow | None]
 """Finds the row of a series; None: it has none yet."""
@@ -48,9 +50,9 @@ def decide(context: Context, lookup: Lookup, collection: Collection, record: Inp
     found = wire.decode(record.value)
     if isinstance(found, Malformed):
         return _reject(found.series, found.timestamp_ms, found.reason, record)
-    timestamp_ms = found.timestamp_ms if isinstance(found, _TIMED) else None
+    timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
     row = lookup(found.series)
-    refused = _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record)
+    refused = _misplaced(context, row, found.series, record) or _early(context, found, record)
     outcome = Refused(refused) if refused else _apply(context, row, collection, found, record)
     if isinstance(outcome, Refused):
         return _reject(found.series, timestamp_ms, outcome.reason, record)
@@ -69,10 +71,8 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
         return
     row = lookup(found.series)
     # A watermark whose offset a row holds was in time, whatever the limit is by now.
-    timestamp_ms = found.timestamp_ms if isinstance(found, Contribution) else None
-    if row is None or _misplaced(context, row, found.series, record) or _early(context, timestamp_ms, record):
-        return
-    recalled(row, collection, found, record.offset)
+    if row is not None and not _misplaced(context, row, found.series, record):
+        recalled(row, collection, found, record.offset)
 
 
 def _misplaced(context: Context, row: SeriesRow | None, series: str, record: InputRecord) -> Reason | None:
@@ -85,10 +85,10 @@ def _misplaced(context: Context, row: SeriesRow | None, series: str, record: Inp
     return None
 
 
-def _early(context: Context, timestamp_ms: int | None, record: InputRecord) -> Reason | None:
+def _early(context: Context, found: EventRecord, record: InputRecord) -> Reason | None:
     """Return whether the event lies too far ahead of the broker's clock."""
     most = context.limits.max_future_ms
-    if most is None or timestamp_ms is None or timestamp_ms <= record.timestamp_ms + most:
+    if most is None or not isinstance(found, _TIMED) or found.timestamp_ms <= record.timestamp_ms + most:
         return None
     return "future"
 

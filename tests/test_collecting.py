@@ -8,9 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stream_app import rows
 from stream_app.collection import Collection, LostCountersError
 from stream_app.outcome import Advanced, Counted, Decided, Outcome, Rejected
-from tests.collected import PAN_PRIVATE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
+from stream_app.privacy.open_steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
+from stream_app.privacy.reason import Refused
+from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
 from tests.run import Record, Run, default, limited, policy
 
 
@@ -34,7 +37,7 @@ def test_items_become_counts() -> None:
     for member, value in (("ada", "walk"), ("bob", "walk"), ("cy", "ride")):
         assert isinstance(run.feed(contribution(109, member, value)), Counted)
     run.feed(contribution(115, "ada", "ride"))
-    rows = dict(run.rows)
+    before = dict(run.rows)
     assert reason(run.feed(contribution(101, "ada", "ride"))) == "duplicate"
     assert reason(run.feed(contribution(101, "ada", "no key"))) == "duplicate", "its value is not looked at"
     assert reason(run.feed(contribution(101, "dee", "swim"))) == "invalid-value"
@@ -42,7 +45,7 @@ def test_items_become_counts() -> None:
     assert reason(run.feed(contribution(99, "dee", "walk"))) == "late"
     assert reason(run.feed(contribution(120, "dee", "walk"))) == "early"
     assert isinstance(run.feed(contribution(101, "dee", "ride")), Counted), "an item that was refused counts for none"
-    assert run.rows == rows
+    assert run.rows == before
     assert not run.releases
     run.feed(watermark(110))
     assert released(run) == [(100, {"walk": 2, "ride": 2})]
@@ -72,6 +75,75 @@ def test_a_watermark_too_far_ahead() -> None:
     wide = collected(value={"kind": "counts", "keys": [str(n) for n in range(4096)]})
     run = Run().feed_all([wide, watermark(0)])
     assert reason(run.feed(watermark(STEP * 257))) == "future"
+
+
+@pytest.mark.parametrize("key", ["{nth:0200}", '"\\{nth}', "\x01{nth}", "ward {nth} \N{PILE OF POO}"])
+def test_a_watermark_publishes_at_most_64_mib(key: str) -> None:
+    """Counted by hand: the key names of value and measurement, and the longest numbers."""
+    keys = [key.format(nth=nth) for nth in range(100)]
+    run = Run().feed_all([collected(value={"kind": "counts", "keys": keys}), watermark(0)])
+    row = run.rows["ward-3"]
+    largest = json.dumps(dict.fromkeys(keys, -(2**53) + 1), ensure_ascii=False).encode()
+    most = min(10_000, 64 * 1024 * 1024 // (2 * len(largest)))
+    assert isinstance(moved(row.policy, row.state, row.open_steps, STEP * most, 2), Move)
+    assert moved(row.policy, row.state, row.open_steps, STEP * (most + 1), 2) == Refused("future")
+
+
+def test_the_future_of_contributions_is_bounded_by_open_steps() -> None:
+    """The limit holds for what moves event time: observations and watermarks."""
+    run = Run(limited(lifetime_nano=10**15, max_future_ms=15)).feed_all([collected()])
+    assert reason(run.feed(watermark(16))) == "future"
+    assert isinstance(run.feed(watermark(15)), Advanced)
+    assert isinstance(run.feed(contribution(29, "ada", "walk")), Counted)
+    assert reason(run.feed(contribution(30, "bob", "walk"))) == "early"
+    assert json.loads(run.rejects[-1])["timestamp"] == 30
+
+
+def given_up(collect: object = REPLACE) -> Run:
+    """Return a run of a series whose open steps were given up: 0 is closed, 1 and 2 were open."""
+    run = Run(limited(lifetime_nano=10**15)).feed_all([collected(1, collect), watermark(0), watermark(10)])
+    run.rows["ward-3"] = run.rows["ward-3"].replaced(open_steps=ALL_GIVEN_UP)
+    run.collection.drop("ward-3")
+    return run
+
+
+def test_what_was_given_up_is_passed_over() -> None:
+    """The first watermark afterwards opens nothing, since a lost one may have done it before."""
+    run = given_up()
+    assert reason(run.feed(contribution(15, "ada", "walk"))) == "early"
+    assert reason(run.feed(watermark(9))) == "duplicate"
+    assert isinstance(run.feed(watermark(35)), Advanced)
+    assert run.rows["ward-3"].open_steps == OpenSteps(3, (GIVEN_UP, GIVEN_UP))
+    assert reason(run.feed(contribution(39, "ada", "walk"))) == "late"
+    assert reason(run.feed(contribution(49, "ada", "walk"))) == "late"
+    assert reason(run.feed(contribution(50, "ada", "walk"))) == "early"
+    assert run.collection.floor() is None
+    run.feed(watermark(45))
+    assert run.rows["ward-3"].open_steps == OpenSteps(4, (GIVEN_UP, 9))
+    assert rows.load(dict(rows.dump(run.rows["ward-3"], None, set())).get, "ward-3", {}) == run.rows["ward-3"]
+    assert reason(run.feed(contribution(49, "ada", "walk"))) == "late"
+    assert isinstance(run.feed(contribution(50, "ada", "walk")), Counted)
+    assert run.collection.floor() == 9
+    assert released(run) == [(0, {"walk": 0, "ride": 0})]
+    run.feed(watermark(70))
+    assert released(run)[1:] == [(50, {"walk": 1, "ride": 0}), (60, {"walk": 0, "ride": 0})]
+
+
+def test_jumping_over_what_was_given_up() -> None:
+    """What was never open behind it is empty, as ever."""
+    run = given_up().feed_all([watermark(35), watermark(75)])
+    assert [at for at, _ in released(run)] == [0, 50, 60]
+
+
+def test_an_intrusion_where_nothing_is_counted() -> None:
+    """It exposes nothing of steps that were given up, and never has an empty entry."""
+    run = given_up(PAN_PRIVATE)
+    assert reason(run.feed(intrusion())) == "early"
+    run.feed(watermark(35))
+    assert reason(run.feed(intrusion())) == "early"
+    run.feed(watermark(45))
+    assert isinstance(run.feed(intrusion()), Decided)
+    assert json.loads(run.ledger[-1])["exposed"] == [[50, 60]]
 
 
 def test_a_new_version_and_the_end_drop_what_is_open() -> None:

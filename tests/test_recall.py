@@ -130,7 +130,7 @@ def test_a_floor_that_is_too_high_loses_items() -> None:
 
 
 def test_a_lower_limit_of_the_future_loses_no_step() -> None:
-    """A step that a watermark opened under an earlier configuration is recalled under a stricter one."""
+    """A step opened under an earlier configuration is recalled under a stricter one, with all that it counts."""
     policy = {
         "epsilon": 1.0,
         "protection": {"level": "event", "step": 10},
@@ -151,3 +151,4 @@ def test_a_lower_limit_of_the_future_loses_no_step() -> None:
         recall(strict, worker.find, again, record)
     assert again.floor() == worker.collection.floor() == 1
     assert list(again.opened("a")) == [100]
+    assert again == worker.collection

@@ -23,6 +23,8 @@ MOST_WINDOW: Final = 10_000
 """Steps of a window."""
 MOST_OPEN: Final = 1_000
 """Steps that take contributions at a time."""
+MOST_OPEN_COUNTERS: Final = 65_536
+"""Their counters: one for each of these steps and keys."""
 MOST_NANO: Final = 10**15
 """The largest epsilon in nano-epsilon."""
 
@@ -163,6 +165,8 @@ def _collect(parameters: Members) -> str:
         return fault
     if value["kind"] != "counts":
         return f"what is collected are counts, not {value['kind']}"
+    if collect["open_steps"] * len(value["keys"]) > MOST_OPEN_COUNTERS:
+        return f"collect.open_steps times the number of keys is above {MOST_OPEN_COUNTERS}"
     if value.get("sensitivity", sensitivity_of(parameters)) != sensitivity_of(parameters):
         return f"value.sensitivity is not that of neighbours {collect['neighbours']}"
     if value.get("invalid", "reject") != "reject":

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 
 from stream_app import wire
 from stream_app.privacy.contribution import Watermark
-from stream_app.privacy.open_steps import OpenSteps, shifted
-from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.policy import Policy
-from stream_app.privacy.state import NEVER, State
+from stream_app.privacy.open_steps import ALL_GIVEN_UP, OpenSteps, shifted
+from stream_app.privacy.state import NEVER
 from stream_app.rows import SeriesRow
 
 
@@ -32,7 +30,7 @@ class Reopening:
         self._adopted, self._rejected = adopted, rejected
         self._open: dict[str, OpenSteps] = {}
         self.lost = {series for series in self._rows if start < first and adopted.get(series, NEVER) < first}
-        """Series of whose open steps input may be deleted: nobody can count them again."""
+        """Series of whose open steps input may be deleted: nobody can count them again, so all are given up."""
 
     def take(self, offset: int, value: bytes | None) -> None:
         """Take up a record that was decided before, in order."""
@@ -49,9 +47,7 @@ class Reopening:
     def rows(self) -> dict[str, SeriesRow]:
         """Return the rows of all collected series, with their open steps."""
         return {
-            series: row.replaced(
-                open_steps=_given_up(row.policy, row.state) if series in self.lost else self._open.get(series)
-            )
+            series: row.replaced(open_steps=ALL_GIVEN_UP if series in self.lost else self._open.get(series))
             for series, row in self._rows.items()
         }
 
@@ -68,14 +64,3 @@ class Reopening:
     def floor(self, next_offset: int) -> int:
         """Return the offset of the oldest watermark that opened a step still open; without any ``next_offset``."""
         return min((opened.offsets[0] for opened in self._open.values() if opened.offsets), default=next_offset)
-
-
-def _given_up(policy: Policy, state: State) -> OpenSteps:
-    """Return that nothing is open, and that no step which may have been will ever be.
-
-    What was counted of such a step is lost: the rest of its contributions must not be released as if it were all.
-    """
-    assert policy.collect is not None, "only collected data have open steps"
-    if state.last_step == NEVER:  # no watermark but the first, which is lost: only a new policy version begins anew
-        return OpenSteps(LAST_TIMESTAMP_MS // policy.step_ms + 1, ())
-    return OpenSteps(state.last_step + 1 + policy.collect.open_steps, ())

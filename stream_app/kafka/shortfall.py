@@ -46,8 +46,7 @@ class Run:
             row = self._decider.changed.get(name) or self._find(name)
             if row is None or row.open_steps is None:
                 continue
-            first = row.open_steps.first
-            for index in range(first, first + len(row.open_steps.offsets)):
+            for index in row.open_steps.counted:
                 start_ms = index * row.policy.step_ms
                 if keys.secret_of(keys.epoch_of(start_ms)) is not None:
                     yield row.key, start_ms

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stream_app.privacy.parameters import (
+    MOST_OPEN_CELLS,
     BudgetAbsorptionForm,
     BudgetDistributionForm,
     CollectForm,
@@ -39,6 +40,9 @@ def collect_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
     elif "sensitivity" in value.model_fields_set and value.sensitivity != SENSITIVITY[collect.neighbours]:
         found, implied = value.sensitivity, SENSITIVITY[collect.neighbours]
         yield "value.sensitivity", f"neighbours {collect.neighbours} imply {implied}, found {found}; leave it out"
+    if isinstance(value, CountsForm) and (cells := collect.open_steps * len(value.keys)) > MOST_OPEN_CELLS:
+        message = f"open steps times keys are at most {MOST_OPEN_CELLS}, found {cells}; leave fewer open, or merge keys"
+        yield "collect.open_steps", message
     if value.invalid != "reject":
         yield "value.invalid", 'an item is one of the keys or none; use "reject"'
     if collect.intrusion_nano is not None and collect.neighbours == "add-remove":

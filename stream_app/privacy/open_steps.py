@@ -3,8 +3,11 @@
 Event time alone moves them, by watermarks: they follow each other without a gap, and close in order.
 """
 
-from typing import NamedTuple
+import json
+from typing import Final, NamedTuple
 
+from stream_app.privacy.kinds import Counts
+from stream_app.privacy.kinds.counts import LARGEST_COUNT
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason, Refused
@@ -14,10 +17,17 @@ MOST_CLOSED = 10_000
 """Steps that one watermark may close."""
 MOST_CELLS = 2**20
 """Cells of all steps that one watermark may close, some seconds of work: a worker silent for longer counts as gone."""
+MOST_PUBLISHED_BYTES = 64 * 1024 * 1024
+"""Key names and numbers in the releases of all steps that one watermark may close: they wait in memory together."""
+GIVEN_UP: Final = -1
+"""Stands for the offset of a step that is never released, since contributions to it may be lost."""
 
 
 class OpenSteps(NamedTuple):
-    """Steps ``first, first + 1, ...``; ``offsets`` holds, for each, that of the watermark that opened it."""
+    """Steps ``first, first + 1, ...``; ``offsets`` holds, for each, that of the watermark that opened it.
+
+    Those ``GIVEN_UP`` come before all others. They take nothing and are passed over.
+    """
 
     first: int
     offsets: tuple[int, ...]
@@ -26,12 +36,24 @@ class OpenSteps(NamedTuple):
         """Return why step ``index`` takes no contribution, or None: it is open."""
         if index < self.first:
             return "late"
-        return None if index - self.first < len(self.offsets) else "early"
+        nth = index - self.first
+        if nth >= len(self.offsets):
+            return "early"
+        return "late" if self.offsets[nth] == GIVEN_UP else None
+
+    @property
+    def counted(self) -> range:
+        """Return the steps that take contributions."""
+        return range(self.first + self.offsets.count(GIVEN_UP), self.first + len(self.offsets))
 
     def opened_at(self, offset: int) -> range:
         """Return the steps that are open since the watermark at ``offset``."""
         first = next((nth for nth, found in enumerate(self.offsets) if found == offset), len(self.offsets))
         return range(self.first + first, self.first + first + self.offsets.count(offset))
+
+
+ALL_GIVEN_UP: Final = OpenSteps(-1, ())
+"""Nobody knows any more which steps were open: none is, and the next watermark gives up those that may have been."""
 
 
 class Move(NamedTuple):
@@ -46,30 +68,43 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
     """Return what a watermark at ``timestamp_ms`` does, or why nothing.
 
     It closes every step that ends at or before it, from the first open one on, never opened ones too; then the next
-    ``open_steps`` are open. Where nothing was open, nothing closes.
+    ``open_steps`` are open. Where nothing was open, nothing closes. What was given up is passed over.
     """
     assert policy.collect is not None, "only collected data have watermarks"
     now = timestamp_ms // policy.step_ms
     if state.closed:
         return Refused("closed")
-    if before is None:
+    if before is None or before == ALL_GIVEN_UP:
         start_ms = now * policy.step_ms
         if start_ms < state.decided_end_ms:
             return Refused("duplicate" if start_ms + policy.step_ms > state.decided_ms else "late")
-        before = OpenSteps(now, ())
+        closing = range(now, now)
     elif now <= before.first:
         return Refused("duplicate" if now == before.first else "late")
-    closing = range(before.first, now)
-    if len(closing) > MOST_CLOSED or len(closing) * policy.kind.width > MOST_CELLS:
+    else:
+        closing = range(before.counted.start, now)
+    if len(closing) > most_closed(policy):
         return Refused("future")
     after = shifted(policy, before, now, offset)
-    kept = max(0, len(before.offsets) - len(closing))
-    return Move(closing, range(now + kept, now + len(after.offsets)), after)
+    return Move(closing, after.opened_at(offset), after)
+
+
+def most_closed(policy: Policy) -> int:
+    """Return how many steps one watermark may close."""
+    assert isinstance(policy.kind, Counts), "collected data are counts"
+    numbers = dict.fromkeys(policy.kind.keys, -LARGEST_COUNT)
+    published_bytes = 2 * len(json.dumps(numbers, ensure_ascii=False).encode())  # as a value and a measurement
+    return min(MOST_CLOSED, MOST_CELLS // policy.kind.width, MOST_PUBLISHED_BYTES // published_bytes)
 
 
 def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
-    """Return what is open after a watermark within step ``now`` that was not refused."""
+    """Return what is open after a watermark within step ``now`` that was not refused.
+
+    The first one after all was given up opens nothing: a lost watermark may have opened the same steps before it, and
+    what they got since then is lost. Watermarks go on in time, so it opened none behind them.
+    """
     assert policy.collect is not None, "only collected data have watermarks"
     kept = before.offsets[now - before.first :] if before else ()
     end = min(now + policy.collect.open_steps, LAST_TIMESTAMP_MS // policy.step_ms + 1)
-    return OpenSteps(now, kept + (offset,) * max(0, end - now - len(kept)))
+    since = GIVEN_UP if before == ALL_GIVEN_UP else offset
+    return OpenSteps(now, kept + (since,) * max(0, end - now - len(kept)))

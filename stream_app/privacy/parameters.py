@@ -21,6 +21,8 @@ MOST_WINDOW_STEPS = 10_000
 """A series' row holds a spend for each step of the window that published, and is written with every batch."""
 MOST_OPEN_STEPS = 1000
 """Each has raw counters in memory, and an offset in the row of its series."""
+MOST_OPEN_CELLS = 65_536
+"""Raw counters of all open steps of a series: a watermark or an intrusion may draw noise for each of them."""
 LARGEST_INTRUSION_NANO = 10**15
 """That of the largest epsilon."""
 

@@ -172,3 +172,12 @@ def test_policies_are_taken_where_the_worker_takes_them() -> None:
         ):
             agreed(policy | {"value": members})
     assert min(taken, refused) > 100
+
+
+@pytest.mark.parametrize(("keys", "most"), [(4096, 16), (66, 992), (65, 1000), (1, 1000)])
+def test_the_most_open_counters(keys: int, most: int) -> None:
+    """65,536 of a series, in 1,000 steps: a record may draw noise for each."""
+    policy = policies()[0]
+    policy["value"]["keys"] = [str(nth) for nth in range(keys)]
+    assert agreed(policy | {"collect": REPLACE | {"open_steps": most}})
+    assert not agreed(policy | {"collect": REPLACE | {"open_steps": most + 1}})

@@ -13,6 +13,7 @@ from stream_app.kafka.shortfall import Run as Beside
 from stream_app.kafka.shortfall import Shortfall
 from stream_app.outcome import InputRecord
 from stream_app.privacy.key import KeyRing
+from stream_app.privacy.open_steps import GIVEN_UP, OpenSteps
 from tests.collected import STEP, collected, contribution, schedules, watermark
 from tests.run import KEYS, Record, Run, observation, policy
 
@@ -63,6 +64,16 @@ def test_open_steps_count() -> None:
     assert shortfall_of([*begun, watermark(130)]) == (0, 2)
     assert shortfall_of([collected(), watermark(100), watermark(130)]) == (0, 0)
     assert shortfall_of([*begun, {"type": "close", "series": "ward-3"}]) == (0, 0), "open steps end with the series"
+
+
+def test_given_up_steps_are_no_loss() -> None:
+    """They are never released, whatever the key is."""
+    whole = Run(CONTEXTS[0]).feed_all([collected(), watermark(75)])
+    for opened_at, lost in ((GIVEN_UP, GIVEN_UP), 0), ((GIVEN_UP, 1), 1):
+        row = whole.rows["ward-3"].replaced(open_steps=OpenSteps(8, opened_at))
+        find = {"ward-3": row}.get
+        beside = Shortfall(*(Beside(context, find, Collection(bytes(32))) for context in CONTEXTS))
+        assert beside.lost(["ward-3"]) == lost
 
 
 def test_a_record_that_both_reject_is_no_loss() -> None:

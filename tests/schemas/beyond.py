@@ -16,6 +16,7 @@ LARGEST_SERIES_BYTES = 200
 DEEPEST = 1024
 MOST_CELLS = 2**50
 STRETCH = 1.005
+MOST_OPEN_COUNTERS = 65_536
 METRES_PER_DEGREE = math.tau * 6_371_008.8 / 360
 
 
@@ -214,6 +215,12 @@ def _strange_substitute(given: Sent) -> bool:
     return False
 
 
+def _many_counters(given: Sent) -> bool:
+    counts = _value(given, "counts")
+    collect = given.document.get("collect")
+    return bool(counts and collect and collect["open_steps"] * len(counts["keys"]) > MOST_OPEN_COUNTERS)
+
+
 def _nested(depth: int) -> Sent:
     """Return an observation whose value is lists in lists, made without the recursion of a JSON codec."""
     value: list[Any] = []
@@ -346,6 +353,16 @@ RULES = (
         "schemas do not look members up in other members",
         _strange_substitute,
         _policy({"kind": "counts", "keys": ["walk"], "invalid": {"ride": 1}}),
+    ),
+    Rule(
+        "collected series have at most 65,536 open counters",
+        "schemas do not compute",
+        _many_counters,
+        sent(
+            "policy",
+            _policy({"kind": "counts", "keys": [str(nth) for nth in range(66)]}).document
+            | {"collect": {"neighbours": "replace", "open_steps": 993}},
+        ),
     ),
     Rule(
         "a private dissimilarity at each step of a window costs a nano-epsilon or more",
