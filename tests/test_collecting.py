@@ -4,6 +4,7 @@ import itertools
 import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -83,7 +84,7 @@ def test_a_watermark_publishes_at_most_64_mib(key: str) -> None:
     keys = [key.format(nth=nth) for nth in range(100)]
     run = Run().feed_all([collected(value={"kind": "counts", "keys": keys}), watermark(0)])
     row = run.rows["ward-3"]
-    largest = json.dumps(dict.fromkeys(keys, -(2**53) + 1), ensure_ascii=False).encode()
+    largest = orjson.dumps(dict.fromkeys(keys, -(2**53) + 1))
     most = min(10_000, 64 * 1024 * 1024 // (2 * len(largest)))
     assert isinstance(moved(row.policy, row.state, row.open_steps, STEP * most, 2), Move)
     assert moved(row.policy, row.state, row.open_steps, STEP * (most + 1), 2) == Refused("future")
