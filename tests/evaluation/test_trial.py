@@ -59,7 +59,9 @@ def literal(
         marks = [readings[place].timestamp_ms for place in placement.of(name, len(readings), seed)]
         policies.append(
             {
+                "type": "policy",
                 "series": name,
+                "version": 1,
                 "epsilon": found.epsilon,
                 "protection": {"level": "landmark", "landmarks": marks, "step": found.step_ms},
                 "scheme": {"name": named.scheme, **({"accept_risk": True} if named.scheme == "skip" else {})},
@@ -69,12 +71,11 @@ def literal(
             }
         )
         events += [{"series": name, "timestamp": each.timestamp_ms, "value": each.value} for each in readings]
-    for file, records in (("policies", policies), ("events", events)):
-        (folder / f"{file}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in (*policies, *events)))
     keys = key_of(seed)
     key = {"format": 1, "fingerprint": keys.fingerprint, "epoch": 0, "secret": keys.secret.hex()}
     write_private(folder / "seed.key", json.dumps(key).encode())
-    words = [folder / "events.jsonl", "--policies", folder / "policies.jsonl", "--key", folder / "seed.key"]
+    words = [folder / "events.jsonl", "--key", folder / "seed.key"]
     assert main(["replay", *map(str, words), "--out", str(folder)]) == 0
     releases, entries = (
         [json.loads(line) for line in (folder / f"{file}.jsonl").read_text().splitlines()]
