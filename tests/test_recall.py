@@ -25,6 +25,22 @@ def inputs(log: list[dict[str, Any]]) -> list[InputRecord]:
     return [InputRecord("events", 0, nth, 0, None, orjson.dumps(record)) for nth, record in enumerate(log)]
 
 
+def one_item(start_ms: int) -> list[InputRecord]:
+    """Return a log that begins to collect, opens the step at ``start_ms``, and holds one item of it."""
+    policy = {
+        "epsilon": 1.0,
+        "protection": {"level": "event", "step": 10},
+        "scheme": {"name": "uniform"},
+        "value": {"kind": "counts", "keys": ["walk"]},
+        "collect": {"neighbours": "replace", "open_steps": 1},
+    }
+    return inputs([
+        {"type": "policy", "series": "a", "version": 1, **policy},
+        {"type": "watermark", "series": "a", "timestamp": start_ms, "seed": "5e" * 32},
+        {"type": "contribution", "series": "a", "timestamp": start_ms + 1, "member": "m", "value": "walk"},
+    ])  # fmt: skip
+
+
 class Worker:
     """A worker as it restarts: a table, topics, and memory that a crash takes; a batch is committed whole."""
 
@@ -107,19 +123,7 @@ def test_recall_after_every_record(drawn: list[dict[str, Any]]) -> None:
 
 def test_a_floor_that_is_too_high_loses_items() -> None:
     """The control: acknowledged further than the floor, the counters of open steps cannot be had again."""
-    seed = "5e" * 32
-    policy = {
-        "epsilon": 1.0,
-        "protection": {"level": "event", "step": 10},
-        "scheme": {"name": "uniform"},
-        "value": {"kind": "counts", "keys": ["walk"]},
-        "collect": {"neighbours": "replace", "open_steps": 1},
-    }
-    log = inputs([
-        {"type": "policy", "series": "a", "version": 1, **policy},
-        {"type": "watermark", "series": "a", "timestamp": 0, "seed": seed},
-        {"type": "contribution", "series": "a", "timestamp": 1, "member": "m", "value": "walk"},
-    ])  # fmt: skip
+    log = one_item(0)
     worker = Worker()
     worker.batch(log)
     lived = worker.collection
@@ -131,18 +135,7 @@ def test_a_floor_that_is_too_high_loses_items() -> None:
 
 def test_a_lower_limit_of_the_future_loses_no_step() -> None:
     """A step opened under an earlier configuration is recalled under a stricter one, with all that it counts."""
-    policy = {
-        "epsilon": 1.0,
-        "protection": {"level": "event", "step": 10},
-        "scheme": {"name": "uniform"},
-        "value": {"kind": "counts", "keys": ["walk"]},
-        "collect": {"neighbours": "replace", "open_steps": 1},
-    }
-    log = inputs([
-        {"type": "policy", "series": "a", "version": 1, **policy},
-        {"type": "watermark", "series": "a", "timestamp": 1000, "seed": "5e" * 32},
-        {"type": "contribution", "series": "a", "timestamp": 1001, "member": "m", "value": "walk"},
-    ])  # fmt: skip
+    log = one_item(1000)
     worker = Worker()
     worker.batch(log)
     strict = Context(KEYS, limits=Limits(max_future_ms=1000))

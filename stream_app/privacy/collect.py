@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from stream_app.privacy.parameters import (
     MOST_OPEN_CELLS,
-    BudgetAbsorptionForm,
-    BudgetDistributionForm,
     CollectForm,
     CountsForm,
+    KellarisForm,
     ParametersForm,
 )
 
@@ -48,6 +47,6 @@ def collect_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
     if collect.intrusion_nano is not None and collect.neighbours == "add-remove":
         message = "the members' digests in memory would show who takes part; use neighbours replace, or leave it out"
         yield "collect.intrusion_nano", message
-    if isinstance(scheme, BudgetDistributionForm | BudgetAbsorptionForm) and scheme.dissimilarity == "private":
+    if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         message = "private would read the counters of steps that are not published; use released"
         yield "scheme.dissimilarity", message

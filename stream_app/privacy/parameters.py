@@ -72,13 +72,18 @@ class UniformForm(Form):
     name: Literal["uniform"]
 
 
-class AdaptiveForm(Form):
-    """Scheme Adaptive."""
+class SamplingForm(Form):
+    """How a sampling rate follows the changes between releases."""
 
-    name: Literal["adaptive"]
     increase: Share = 0.5
     decrease: Share = 0.5
     minimum: Share = 0.1
+
+
+class AdaptiveForm(SamplingForm):
+    """Scheme Adaptive."""
+
+    name: Literal["adaptive"]
 
 
 class SkipForm(Form):
@@ -95,24 +100,22 @@ class BalancedForm(Form):
     regular_share: Share = 0.5
 
 
-class BudgetDistributionForm(Form):
+class KellarisForm(SamplingForm):
+    """What BD and BA have in common."""
+
+    dissimilarity: Literal["released", "private"] = "released"
+
+
+class BudgetDistributionForm(KellarisForm):
     """Scheme BD."""
 
     name: Literal["bd"]
-    increase: Share = 0.5
-    decrease: Share = 0.5
-    minimum: Share = 0.1
-    dissimilarity: Literal["released", "private"] = "released"
 
 
-class BudgetAbsorptionForm(Form):
+class BudgetAbsorptionForm(KellarisForm):
     """Scheme BA."""
 
     name: Literal["ba"]
-    increase: Share = 0.5
-    decrease: Share = 0.5
-    minimum: Share = 0.1
-    dissimilarity: Literal["released", "private"] = "released"
 
 
 class NumberForm(Form):

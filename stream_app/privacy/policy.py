@@ -23,9 +23,11 @@ from stream_app.privacy.parameters import (
     BudgetAbsorptionForm,
     BudgetDistributionForm,
     CountsForm,
+    KellarisForm,
     NumberForm,
     ParametersForm,
     ProtectionForm,
+    SamplingForm,
     SkipForm,
     UniformForm,
 )
@@ -68,7 +70,6 @@ class UserLevel:
     length: int
 
 
-WindowForm = BudgetDistributionForm | BudgetAbsorptionForm
 Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
 SCHEMES: dict[str, tuple[str, ...]] = {
     "landmark": ("uniform", "adaptive", "skip", "balanced"),
@@ -227,12 +228,12 @@ def _scheme_faults(form: ParametersForm) -> list[Fault]:
     if scheme.name not in SCHEMES[level]:
         known = ", ".join(SCHEMES[level])
         faults.append(Fault("scheme.name", f"level {level} does not know {scheme.name}; its schemes are {known}"))
-    if isinstance(scheme, WindowForm) and scheme.dissimilarity == "private":
+    if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         faults += _dissimilarity_faults(form, scheme)
     return faults
 
 
-def _dissimilarity_faults(form: ParametersForm, scheme: WindowForm) -> Iterator[Fault]:
+def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterator[Fault]:
     for member in sorted(scheme.model_fields_set & {"increase", "decrease", "minimum"}):
         message = "moves the rate of dissimilarity released; with private there is no rate, remove it"
         yield Fault(f"scheme.{member}", message)
@@ -258,7 +259,7 @@ def _protection(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protecti
             return UserLevel(protection.length or 0)
         case "w-event":
             steps = protection.window or 0
-            private = isinstance(form.scheme, WindowForm) and form.scheme.dissimilarity == "private"
+            private = isinstance(form.scheme, KellarisForm) and form.scheme.dissimilarity == "private"
             if private and isinstance(kind, Number | Counts):
                 charge_nano = epsilon_nano // (2 * steps)
                 return WindowLevel(steps, epsilon_nano - steps * charge_nano, charge_nano, kind.sensitivity)
@@ -286,5 +287,5 @@ def _scheme(form: ParametersForm) -> Scheme:
             assert_never(scheme)
 
 
-def _sampling(form: AdaptiveForm | WindowForm) -> Adaptive:
+def _sampling(form: SamplingForm) -> Adaptive:
     return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))
