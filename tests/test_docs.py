@@ -8,7 +8,9 @@ import pytest
 from stream_app.cli import COMMANDS
 from tests.deploy import ROOT
 
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "schemas").glob("*.md")]
+PAGES = [page for folder in ("docs", "schemas", "deploy") for page in (ROOT / folder).rglob("*.md")] + [
+    *ROOT.glob("*.md")
+]
 LINK = re.compile(r"\]\(([^()#\s]*)(?:#([^()\s]+))?\)")
 
 

@@ -1,0 +1,146 @@
+"""The harness finds what is wrong with a page; each test gives it a page with one fault."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.docs.page import PageError, blocks_of
+from tests.docs.reader import Reader
+from tests.docs.transcript import agrees
+
+
+def said(folder: Path, markdown: str, seconds: float = 30.0) -> str | None:
+    """Return what a reader of a page complains of."""
+    return Reader(folder, "trial").follow(blocks_of(markdown), seconds, 2.0)
+
+
+def sh(commands: str, attributes: str = "") -> str:
+    """Return a block of commands."""
+    return f"```sh{attributes}\n{commands}\n```\n"
+
+
+def text(shown: str) -> str:
+    """Return a block of output."""
+    return f"```text\n{shown}\n```\n"
+
+
+def test_a_true_page_passes(tmp_path: Path) -> None:
+    """Files, variables, folders and both channels carry over from block to block."""
+    page = '```json file="a/b.json"\n{"x": 1}\n```\n' + sh("cd a; found=$(cat b.json)")
+    assert said(tmp_path, page + sh('echo "$found"; echo oops >&2') + "Prints:\n\n" + text('{"x": …}\noops')) is None
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        sh("false"),
+        sh("false | true"),
+        sh('echo "$unset"'),
+        sh("if true"),
+        sh("echo a") + text("b"),
+        sh("echo a; echo b") + text("a"),
+        sh("echo a") + text("a\nb"),
+        sh("echo a") + sh("echo b") + text("a"),
+        sh("exit 2", ' exit="1"'),
+        sh("true", ' exit="1"'),
+        sh("false; true", ' exit="0"'),
+    ],
+)
+def test_a_false_page_does_not(tmp_path: Path, page: str) -> None:
+    """A failing command, another output, another exit code."""
+    complaint = said(tmp_path, page)
+    assert complaint is not None
+    assert complaint.startswith("line ")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        sh("echo a")[:-5],
+        sh("echo a") + text("…"),
+        sh("echo a") + text("│ … │\n…"),
+        text("a"),
+        sh("echo a", ' skip="no"'),
+        sh("echo a", " if=1"),
+        '```text file="x"\na\n```\n',
+    ],
+)
+def test_a_page_that_proves_nothing_is_refused(page: str) -> None:
+    """Blocks that are open, hide everything, belong to nothing, or are skipped without a reason."""
+    with pytest.raises(PageError):
+        blocks_of(page)
+
+
+def test_skipped_blocks_are_not_run(tmp_path: Path) -> None:
+    """Nor is the output compared that stands behind one."""
+    assert said(tmp_path, sh("false", ' skip="it has no reason to"') + text("anything") + sh("true")) is None
+
+
+def test_an_expected_exit_code_is_one(tmp_path: Path) -> None:
+    """Its output is compared as any other."""
+    assert said(tmp_path, sh("echo a; exit 3", ' exit="3"') + text("a")) is None
+    (tmp_path / "again").mkdir()
+    assert said(tmp_path / "again", sh("echo a; exit 3", ' exit="3"') + text("b")) is not None
+
+
+def test_a_page_that_hangs_is_ended(tmp_path: Path) -> None:
+    """The complaint names the block."""
+    complaint = said(tmp_path, sh("true") + sh("echo begun; sleep 600"), 1.0)
+    assert complaint is not None
+    assert "line 4: did not end within 1 s:\nbegun" in complaint
+
+
+@pytest.mark.parametrize("polite", [True, False])
+def test_what_a_page_starts_ends_with_it(tmp_path: Path, *, polite: bool) -> None:
+    """Also if it does not listen."""
+    trap = "" if polite else 'trap "" TERM; '
+    assert said(tmp_path, sh(f"bash -c '{trap}echo $$ > pid; while true; do sleep 1; done' &\nsleep 0.5")) is None
+    pid = int((tmp_path / "page" / "pid").read_text())
+    deadline = time.monotonic() + 5
+    while _alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(pid)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and ") Z " in state.read_text())
+
+
+def test_defaults_are_what_pages_show(tmp_path: Path) -> None:
+    """A page names the defaults; what runs has topics and a port of its own, and nobody's Kafka."""
+    assert (
+        said(
+            tmp_path,
+            sh("echo landmark.events 127.0.0.1:9464 > named; cat named") + text("landmark.events 127.0.0.1:9464"),
+        )
+        is None
+    )
+    assert (tmp_path / "page" / "named").read_text().startswith("docs-trial.events 127.0.0.1:")
+    assert "9464" not in (tmp_path / "page" / "named").read_text()
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("a … c", "a b c", True),
+        ("a … c", "a b d", False),
+        ("a…", "a\nb", False),
+        ("a\n…\nd", "a\nb\nc\nd\n", True),
+        ("a\n…\nd", "a\nd", True),
+        ("a\n…\nd", "a\nb\nc", False),
+        ("…\nd", "a\nd", True),
+        ("a.c", "abc", False),
+        ("a  \n", "a\n\n", True),
+        ("a\n\nb", "a\nb", False),
+    ],
+)
+def test_ellipses(shown: str, printed: str, *, same: bool) -> None:
+    """They stand for text in a line, or for lines, and for nothing else."""
+    assert agrees(shown, printed) is same
