@@ -8,7 +8,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format install compiled constraints clean
+.PHONY: help demo test lint format reference install compiled constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -30,6 +30,9 @@ lint: $(TEST)  ## Check style, types, layers and docstrings
 format: $(TEST)  ## Put the code in the formatter's shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+reference: $(TEST)  ## Write docs/reference anew from the code
+	$(BIN)/python -m tests.reference
 
 install: $(TEST)  ## Make the environment alone
 

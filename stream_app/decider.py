@@ -8,6 +8,7 @@ from stream_app.collection import Collection
 from stream_app.context import Context
 from stream_app.decision import Lookup, decide
 from stream_app.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Rejected
+from stream_app.privacy.reason import Reason
 from stream_app.rows import SeriesRow
 
 INPUT_HEADER = "input"
@@ -43,7 +44,7 @@ class Decider:
         """Take ``find`` for the row of a series before the batch, ``collection`` for its partition's open counters."""
         self.changed: dict[str, SeriesRow] = {}
         self.decisions: dict[tuple[str, str], int] = {}  # by decision and scheme
-        self.rejected: dict[str, int] = {}  # by reason
+        self.rejected: dict[Reason, int] = {}  # by reason
         self.spent_nano = 0
         self._context: Final = context
         self._find: Final = find

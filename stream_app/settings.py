@@ -42,25 +42,37 @@ class Settings(BaseSettings):
     )
 
     # Kafka
-    bootstrap_servers: str = Field("127.0.0.1:9092", min_length=1, description="brokers, host:port, comma separated")
+    bootstrap_servers: str = Field(
+        "127.0.0.1:9092", min_length=1, description="brokers to ask first: host:port, comma separated"
+    )
     application: str = Field(
         "landmark-stream", pattern=_NAME, max_length=100, description="consumer group; begins each transactional id"
     )
     prefix: str = Field("landmark", pattern=_NAME, max_length=100, description="what the topics' names begin with")
-    partitions: int = Field(4, ge=1, le=1024, description="partitions of every topic")
+    partitions: int = Field(4, ge=1, le=1024, description="partitions of every topic; fixed once events came")
     standby_replicas: int = Field(0, ge=0, le=3, description="workers besides the owner that keep a copy of the state")
-    session_timeout_ms: int = Field(45_000, ge=6_000, le=300_000, description="silence after which a worker is gone")
-    transaction_timeout_ms: int = Field(60_000, ge=10_000, le=900_000, description="the broker aborts after this long")
+    session_timeout_ms: int = Field(
+        45_000, ge=6_000, le=300_000, description="silence after which a worker counts as gone"
+    )
+    transaction_timeout_ms: int = Field(
+        60_000, ge=10_000, le=900_000, description="the broker aborts a transaction after it"
+    )
 
     # Transport
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_SSL", "SASL_PLAINTEXT"] = "PLAINTEXT"
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_SSL", "SASL_PLAINTEXT"] = Field(
+        "PLAINTEXT", description="how every client speaks to the brokers"
+    )
     allow_plaintext_credentials: bool = Field(default=False, description="lets SASL_PLAINTEXT show the password")
-    ca_file: Path | None = Field(None, description="certificates that sign the brokers'; unset: the system's")
-    certificate_file: Path | None = Field(None, description="the client's certificate")
-    certificate_key_file: Path | None = Field(None, description="the key of the client's certificate")
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    sasl_user: str | None = None
-    sasl_password: SecretStr | None = None
+    ca_file: Path | None = Field(None, description="certificates that sign the brokers' own; unset: the system's")
+    certificate_file: Path | None = Field(None, description="the client's certificate; with certificate_key_file")
+    certificate_key_file: Path | None = Field(None, description="its private key; with certificate_file")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        "SCRAM-SHA-512", description="how the user is proved, where security_protocol is one of SASL"
+    )
+    sasl_user: str | None = Field(
+        None, description="who the program is to the brokers; SASL needs it, others refuse it"
+    )
+    sasl_password: SecretStr | None = Field(None, description="the password; this or sasl_password_file with SASL")
     sasl_password_file: Path | None = Field(None, description="a file that holds the password alone")
 
     # Privacy
@@ -73,23 +85,35 @@ class Settings(BaseSettings):
     )
     head_interval_ms: int = Field(60_000, ge=100, description="a change of the ledger is signed within this time")
     lifetime_epsilon: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="budget of a series over all its policy versions"
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="budget of a series over all its policy versions; unset: its first policy's epsilon",
     )
-    max_epsilon: float | None = Field(None, gt=0, allow_inf_nan=False, description="cap of a policy's epsilon")
-    accept_policies: bool = Field(default=True, description="whether policies in the events topic count")
-    max_future_ms: int | None = Field(None, ge=0, description="how far ahead of its append time an event may lie")
+    max_epsilon: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="cap of a policy's epsilon; unset: none"
+    )
+    accept_policies: bool = Field(
+        default=True, description="whether policies in the events topic count; else the default policies alone rule"
+    )
+    max_future_ms: int | None = Field(
+        None, ge=0, description="how far ahead of its append time an event may lie; unset: any"
+    )
     policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob rules")
     policies_file: Path | None = Field(None, description="default policies as JSON Lines, after `policies`")
     correlations: dict[Annotated[str, Field(min_length=1, max_length=200)], Path] = Field(
         default_factory=dict, description="correlation files by the name that policies give them"
     )
     correlation_alarm: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="backward loss from which a series counts as alarming"
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="backward loss, in epsilon, from which a series counts as alarming; unset: none does",
     )
 
     # Worker
     data_folder: Path = Field(Path("landmark-data"), description="local state; can be lost, the changelog rebuilds it")
-    rocksdb_budget_bytes: int = Field(128 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="RocksDB memory of a worker")
+    rocksdb_budget_bytes: int = Field(128 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory of a worker's RocksDB")
     cached_series: int = Field(50_000, ge=100, description="series kept decoded in memory, over all partitions")
     batch_records: int = Field(4_000, ge=1, le=1_000_000, description="most input records of a transaction")
     batch_bytes: int = Field(16 * _MEBIBYTE, ge=1, description="most input bytes of a transaction, but for one record")
@@ -100,9 +124,11 @@ class Settings(BaseSettings):
     exit_when_stopped: Literal["all", "any", "never"] = Field(
         "all", description="end the worker when this many of its partitions stopped"
     )
-    http_host: str = Field("127.0.0.1", min_length=1, description="where metrics and health are served")
-    http_port: int = Field(9464, ge=0, le=65535, description="0: any free port")
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    http_host: str = Field("127.0.0.1", min_length=1, description="address on which metrics and health are served")
+    http_port: int = Field(9464, ge=0, le=65535, description="port of metrics and health; 0: any free one")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="the least grave log lines that are written"
+    )
 
     @field_validator("allow_plaintext_credentials")
     @classmethod

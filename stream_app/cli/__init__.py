@@ -1,7 +1,7 @@
 """The command line: one file a command, chosen by name.
 
 Each command module offers ``HELP`` (one line), ``add_arguments(parser)`` and ``run(arguments) -> int`` (the exit code:
-0 done or holds, 1 findings, 2 unusable input or configuration). Modules are imported only when their command is named.
+see ``exits``). Modules are imported only when their command is named.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from stream_app import __version__
+from stream_app.cli.exits import exit_codes_of
 
 COMMANDS = {
     "demo": "run the whole system on a local Kafka with real data",
@@ -58,6 +59,7 @@ def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name in named:
             importlib.import_module(f"stream_app.cli.{name}").add_arguments(command)
+        command.epilog = "\n".join(filter(None, (command.epilog, exit_codes_of(name))))
     return parser
 
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
         "Without files the ledger and releases topics are read as far as they were committed; with --ledger nothing "
-        "but the named files is needed or looked at. Exit code: 0 holds, 1 findings, 2 unreadable."
+        "but the named files is needed or looked at."
     )
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
     parser.add_argument("--releases", type=Path, metavar="FILE", help="the releases as JSON Lines, compared with it")

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "zsh:   landmark-stream completion zsh > DIR/_landmark-stream, DIR one of $fpath\n"
         "fish:  landmark-stream completion fish > ~/.config/fish/completions/landmark-stream.fish"
     )
-    parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS, help="whose script")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -30,8 +30,13 @@ PATIENCE_SECONDS = 120.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("--folder", type=Path, default=Path(".landmark-stream") / "demo", help="default: %(default)s")
-    parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="default: %(default)s")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(".landmark-stream") / "demo",
+        help="broker, keys and state (default: %(default)s)",
+    )
+    parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="what is drawn (default: %(default)s)")
     parser.add_argument(
         "--with-input",
         action="store_true",

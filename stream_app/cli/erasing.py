@@ -12,6 +12,7 @@ from rich.progress import Progress
 from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
+from stream_app.cli.exits import exit_codes_of
 from stream_app.cli.moment import milliseconds_of
 from stream_app.configuration import context_of
 from stream_app.context import Context
@@ -35,9 +36,9 @@ def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
         "rehearsed without them: nothing is erased while the ledger holds entries of an unfinished batch\n"
         "that need them, or events of those epochs wait undecided. Stop the workers of this machine before;\n"
         "those of others, with key files of their own, may run, and all of them beside --dry-run.\n"
-        "Nothing is written to Kafka.\n"
-        "Exit codes: 0 erased (with --dry-run: could be), 1 refused, 2 unusable input."
+        "Nothing is written to Kafka."
     )
+    parser.epilog = exit_codes_of("keys erase")
     parser.add_argument(
         "--before",
         required=True,

@@ -18,10 +18,7 @@ HELP = "why a step was decided as it was, from the ledger"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.epilog = (
-        "Without --ledger the ledger's topic is read, and that of the releases where a coin was tossed. "
-        "Exit code: 0 explained, 1 explained though the series' ledger has findings up to the step, 2 no such decision."
-    )
+    parser.epilog = "Without --ledger the ledger's topic is read, and that of the releases where a coin was tossed."
     parser.add_argument("series", metavar="SERIES", help="the id of the series")
     parser.add_argument(
         "timestamp", metavar="TIMESTAMP", help="a moment of the step: integer ms, or ISO 8601 with offset"

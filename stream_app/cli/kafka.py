@@ -18,7 +18,7 @@ DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("action", choices=("start", "stop", "status"))
+    parser.add_argument("action", choices=("start", "stop", "status"), help="what to do with it")
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="its data and log (default: %(default)s)")
     parser.add_argument("--port", type=int, help="where it listens on 127.0.0.1 (default: its last one, or a free one)")
     parser.add_argument("--jars", type=Path, help="folder of Kafka's jars (default: a cache of the user, filled once)")

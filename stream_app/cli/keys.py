@@ -15,14 +15,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     new = actions.add_parser("new", help="write a new key file, mode 0600; never overwrites")
-    new.add_argument("file", type=Path)
+    new.add_argument("file", type=Path, help="where the new key file is written")
     new.add_argument("--signing", action="store_true", help="a key that signs the ledger's heads, not a noise key")
     show = actions.add_parser("list", help="show what key files hold: fingerprint, first epoch of a noise key")
-    show.add_argument("file", type=Path, nargs="+")
+    show.add_argument("file", type=Path, nargs="+", help="key files")
     public = actions.add_parser("public", help="print the public key of a signing key, which auditors need")
-    public.add_argument("file", type=Path)
+    public.add_argument("file", type=Path, help="a signing key file")
     erase = actions.add_parser("erase", help=erasing.HELP)
-    erase.add_argument("file", type=Path)
+    erase.add_argument("file", type=Path, help="the noise key file, which is replaced")
     erasing.add_erasing_arguments(erase)
     for action in (new, show, public, erase):
         action.add_argument("--json", action="store_true", help="print one JSON object a key")

@@ -17,7 +17,7 @@ HELP = "read releases, ledger, rejects or heads"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("topic", choices=("releases", "ledger", "rejects", "heads"))
+    parser.add_argument("topic", choices=("releases", "ledger", "rejects", "heads"), help="which topic")
     add_config(parser)
     parser.add_argument("--series", help="only this series")
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain, islice
@@ -19,6 +20,7 @@ from stream_app.configuration import default_policies, limits_of, policies_in
 from stream_app.context import Context
 from stream_app.decider import Append, Decider, Headers, Outlets
 from stream_app.outcome import InputRecord
+from stream_app.privacy.reason import REASONS, Reason
 from stream_app.settings import InvalidSettingsError, Settings
 
 HELP = "decide a file of events without Kafka"
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Replay; exit code 0 when every record was answered, rejects included, 2 for unusable input."""
     try:
         context = _context(arguments)
-        totals = _replay(arguments, context)
+        totals, rejected = _replay(arguments, context)
     except (InvalidSettingsError, keyfile.KeyFileError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -48,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(wire.dump(totals).decode())
     else:
         print(", ".join(f"{count} {name}" for name, count in totals.items()))
+        for reason, count in rejected.items():
+            print(f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}")
     return 0
 
 
@@ -81,7 +85,7 @@ def _context(arguments: argparse.Namespace) -> Context:
     return Context(keys, defaults, limits)
 
 
-def _replay(arguments: argparse.Namespace, context: Context) -> dict[str, int]:
+def _replay(arguments: argparse.Namespace, context: Context) -> tuple[dict[str, int], Mapping[Reason, int]]:
     stream = events(arguments)
     first = list(islice(stream, 1))  # unusable input leaves the results of an earlier run as they are
     count = 0
@@ -102,7 +106,8 @@ def _replay(arguments: argparse.Namespace, context: Context) -> dict[str, int]:
     for (decision, _), found in decider.decisions.items():
         if decision in totals:
             totals[decision] += found
-    return totals | {"rejected": sum(decider.rejected.values()), "spent_nano": decider.spent_nano}
+    totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": decider.spent_nano}
+    return totals, decider.rejected
 
 
 def _lines(file: BinaryIO) -> Append:

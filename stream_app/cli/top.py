@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
         "On a terminal it goes on until Ctrl-C; elsewhere, and with --once or --json, it looks twice, an interval "
-        "apart, and prints one frame. Exit code: 0, or 2 when nothing can be seen at all."
+        "apart, and prints one frame."
     )
     parser.add_argument(
         "--url",
@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="of a worker or an audit; repeat it for more (default: http_host and http_port of the settings)",
     )
-    parser.add_argument("--interval", type=_seconds, default=2.0, metavar="SECONDS", help="default: %(default)s")
+    parser.add_argument(
+        "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks (default: %(default)s)"
+    )
     parser.add_argument("--once", action="store_true", help="print one frame")
     parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("series", nargs="+", help="series whose policies collect")
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--at", metavar="TIME", help="ms, or ISO 8601 with offset (default: now)")
+    kind.add_argument("--at", metavar="TIME", help="a time: ms, or ISO 8601 with offset (default: now)")
     kind.add_argument("--every", type=float, metavar="SECONDS", help="go on, at this interval, until interrupted")
     kind.add_argument("--intrusion", action="store_true", help="announce instead that the worker's memory was seen")
     parser.add_argument(

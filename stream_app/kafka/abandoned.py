@@ -60,7 +60,6 @@ async def abandoned(
                     "release-lost",
                     asked=f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost",
                     found="none in the log: the worker died between the two",
-                    remedy="Restore the events from a backup; else go on with topics of another prefix",
                 )
             moved.releases.append(releases[entry["release"]])
         moved.entries.append(record)

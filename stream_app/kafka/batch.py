@@ -13,6 +13,7 @@ from stream_app.kafka.inbox import Portion
 from stream_app.kafka.producer import Pages
 from stream_app.kafka.tail import Tail
 from stream_app.outcome import InputRecord
+from stream_app.privacy.reason import Reason
 from stream_app.rows import SeriesRow
 
 _SLICE = 128
@@ -49,7 +50,7 @@ class Batch:
     changed: dict[str, SeriesRow] = field(default_factory=dict)
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     decisions: dict[tuple[str, str], int] = field(default_factory=dict)
-    rejected: dict[str, int] = field(default_factory=dict)
+    rejected: dict[Reason, int] = field(default_factory=dict)
     spent_nano: int = 0
     losses: list[tuple[float | None, float | None]] = field(default_factory=list)
     """Backward loss before and after, of series whose policy names a correlation."""

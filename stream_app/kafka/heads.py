@@ -16,7 +16,7 @@ from stream_app.head import Foliage, Head, Leaf, decode
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.shell import Shell
-from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.stopped import PartitionStoppedError, StopReason
 from stream_app.rows import SeriesRow
 from stream_app.signing import SigningKey
 
@@ -61,7 +61,6 @@ class Heads:
                     "ledger-short",
                     f"a ledger up to offset {self._covered}, which the last head covers",
                     f"that it ends at {end}: entries are lost",
-                    "Restore the ledger topic from a backup; without it nobody can audit what was spent",
                 )
             async for records in reader.records(topic, self._partition, self._covered):
                 for record in records:
@@ -174,12 +173,10 @@ class Heads:
                 "head-damaged",
                 f"a head of this partition as the last record of {topic}",
                 f"another record at offset {found.offset}",
-                "`audit --heads` tells who is not to be trusted. Restore the topic from a backup, or delete it and "
-                "make it again with `topics`: heads then begin at 1, which a witness of the old ones will show",
             )
         if head.key != key.fingerprint:
             logger.info("partition %d: heads were signed by key %s, now %s", self._partition, head.key, key.fingerprint)
         return head, wire.digest(found.value)
 
-    def _stopped(self, reason: str, asked: str, found: str, remedy: str) -> PartitionStoppedError:
-        return PartitionStoppedError(self._partition, reason, asked=asked, found=found, remedy=remedy)
+    def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
+        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)

@@ -149,7 +149,6 @@ class Recovery:
                 "input-lost",
                 asked=f"input from offset {next_offset} on",
                 found=f"that the log starts at {first}: events were deleted before they were decided",
-                remedy="Give --accept-lost-input to go on behind them",
             )
         return _Input(max(next_offset, first), committed, first, rejected)
 
@@ -162,7 +161,6 @@ class Recovery:
                 "input-lost",
                 asked=f"input from offset {place.start} on, which collected steps still open are counted from",
                 found=f"that the log starts at {place.first}: the counts of {len(reopening.lost)} series are lost",
-                remedy="Give --accept-lost-input to give these steps up: they are never released",
             )
         if reopening.collects:
             async with LogReader.opened(self._settings, "read_committed") as reader:

@@ -12,7 +12,7 @@ from stream_app.kafka.log import LogReader
 from stream_app.kafka.recall import recall
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
-from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.stopped import PartitionStoppedError, StopReason
 from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts
@@ -20,8 +20,6 @@ from stream_app.keyfile import fresh_secret
 from stream_app.privacy.policy import Policy
 
 logger = logging.getLogger(__name__)
-
-_RECOVER = "Run `recover` for this partition, which rebuilds its state from ledger and releases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,6 @@ class Restorer:
                 "state-damaged",
                 f"the oldest step still open opened by the watermark at offset {row.recall_offset}",
                 f"offset {collection.floor()} when the input was read again",
-                _RECOVER,
             )
         count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
         logger.info("partition %d: read %d records of open steps again in %.1f s", self._partition, count, seconds)
@@ -107,7 +104,6 @@ class Restorer:
                 "changelog-short",
                 f"changelog offsets up to {start}, which the local state holds",
                 f"that the changelog ends at {end}",
-                _RECOVER,
             )
         async for records in reader.records(self._names.changelog, self._partition, start):
             self._store.write(self._partition, ((record.key, record.value) for record in records), records[-1].offset)
@@ -118,7 +114,6 @@ class Restorer:
                 "row-missing",
                 "the partition's row in the state table, since something was decided before",
                 f"none; the group's offset is {committed}, the ledger ends at {ledger_end}",
-                _RECOVER,
             )
         row = PartitionRow(
             topic=self._facts[self._names.events].id,
@@ -139,21 +134,18 @@ class Restorer:
                 "topic-replaced",
                 f"topic {self._names.events} with id {row.topic}",
                 f"id {events.id}: it was deleted and made again",
-                "Give the new topic a `prefix` and `application` of its own; offsets of the old one mean nothing in it",
             )
         if row.partitions != events.partitions or row.partitions != self._settings.partitions:
             raise self._stopped(
                 "partition-count",
                 f"{row.partitions} partitions, with which series were placed",
                 f"{events.partitions} in the cluster, {self._settings.partitions} in the settings",
-                "Set the old count again; more partitions need topics of their own",
             )
         if committed is not None and committed > row.next_offset:
             raise self._stopped(
                 "row-behind",
                 f"a state as new as the group's offset {committed}",
                 f"one that ends at {row.next_offset}: committed changelog rows are lost",
-                _RECOVER,
             )
         if first > row.next_offset:
             raise self.input_lost(row.next_offset, first)
@@ -164,7 +156,6 @@ class Restorer:
                 "ledger-short",
                 f"a ledger up to offset {row.ledger_offset}",
                 f"that it ends at {ledger_end}: entries are lost",
-                "Restore the ledger topic from a backup; without it nobody can audit what was spent",
             )
 
     def input_lost(self, next_offset: int, first: int) -> PartitionStoppedError:
@@ -173,7 +164,6 @@ class Restorer:
             "input-lost",
             f"input from offset {next_offset} on",
             f"that the log starts at {first}: events were deleted before they were decided",
-            "Run `recover --accept-lost-input` to go on behind them, and raise the topic's retention",
         )
 
     def counts_lost(self, row: PartitionRow, first: int) -> PartitionStoppedError:
@@ -182,7 +172,6 @@ class Restorer:
             "input-lost",
             f"input from offset {row.recall_offset} on, which collected steps still open are counted from",
             f"that the log starts at {first}: a count of the rest would pass for the whole",
-            "Run `recover --accept-lost-input`, which gives these steps up, and raise the topic's retention",
         )
 
     async def _read_tail(self, reader: LogReader, row: PartitionRow) -> Tail:
@@ -220,5 +209,5 @@ class Restorer:
             else:
                 logger.info("partition %d: adopted: %s", self._partition, change)
 
-    def _stopped(self, reason: str, asked: str, found: str, remedy: str) -> PartitionStoppedError:
-        return PartitionStoppedError(self._partition, reason, asked=asked, found=found, remedy=remedy)
+    def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
+        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)

@@ -1,5 +1,83 @@
 """Why a partition stopped: what was wanted, what was found, and what the operator can do."""
 
+from typing import Final, Literal, NamedTuple
+
+StopReason = Literal[
+    "tail-differs",
+    "row-missing",
+    "row-behind",
+    "changelog-short",
+    "state-damaged",
+    "input-lost",
+    "release-lost",
+    "ledger-short",
+    "head-damaged",
+    "topic-replaced",
+    "partition-count",
+    "transaction-failed",
+    "internal-error",
+]
+
+
+class Explained(NamedTuple):
+    """What a reason says, and what mends it."""
+
+    meaning: str
+    remedy: str
+
+
+_RECOVER = (
+    "Stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger and releases, start them"
+)
+
+REASONS: Final[dict[StopReason, Explained]] = {
+    "tail-differs": Explained(
+        "the ledger holds entries of an unfinished batch, and what is recomputed for them comes out otherwise: noise "
+        "key or configuration changed since",
+        "These entries may have been read. Restart with the key file and configuration that wrote them; change them "
+        "once this partition has gone on",
+    ),
+    "row-missing": Explained("the state has no row of the partition, though something was decided before", _RECOVER),
+    "row-behind": Explained("the state is older than the consumer group's offset: changelog rows are lost", _RECOVER),
+    "changelog-short": Explained("the changelog ends before what the local state holds of it", _RECOVER),
+    "state-damaged": Explained("a row cannot be read, or contradicts what is read beside it", _RECOVER),
+    "input-lost": Explained(
+        "events were deleted before they were decided, or contributions of collected steps still open, whose rest "
+        "would pass for the whole",
+        "Run `landmark-stream recover --accept-lost-input`, which goes on behind them, adopts what an aborted batch "
+        "wrote of them, since it may have been read, and gives such steps up; raise the retention of the events",
+    ),
+    "release-lost": Explained(
+        "told by `recover`: the worker died between a ledger entry and its release, and their input is gone",
+        "Restore the events from a backup; else go on with topics of another `prefix`",
+    ),
+    "ledger-short": Explained(
+        "the ledger ends before what the state, or a signed head, knows of it: entries are lost",
+        "Restore the ledger topic from a backup; without it nobody can audit what was spent",
+    ),
+    "head-damaged": Explained(
+        "the last record of the heads is none that the worker signed for this partition",
+        "`audit --heads` tells who is not to be trusted. Restore the topic from a backup, or delete it and make it "
+        "again with `topics`: heads then begin at 1, which a witness of the old ones will show",
+    ),
+    "topic-replaced": Explained(
+        "the events topic was deleted and made again: offsets of the old one mean nothing in it",
+        "Give the new topic a `prefix` and `application` of its own",
+    ),
+    "partition-count": Explained(
+        "topics or settings have another number of partitions than that with which series were placed",
+        "Set the old count again; more partitions need topics of their own",
+    ),
+    "transaction-failed": Explained(
+        "a transaction was not committed, and a new producer did not mend it",
+        "Nothing of the batch counts. Mend the cause and restart the worker",
+    ),
+    "internal-error": Explained(
+        "a fault of the program; nothing of the batch counts", "Report this as a bug; a restart tries again"
+    ),
+}
+"""Every reason with its meaning and its remedy."""
+
 
 class PartitionStoppedError(Exception):
     """A partition that must not go on; its input stays unacknowledged and other partitions are not affected.
@@ -7,11 +85,11 @@ class PartitionStoppedError(Exception):
     ``reason`` is a short code for metrics and logs; the sentences hold offsets, ids and counts, never a raw value.
     """
 
-    def __init__(self, partition: int, reason: str, *, asked: str, found: str, remedy: str) -> None:
-        """Hold the fields and say them in one line."""
-        super().__init__(f"partition {partition} stopped ({reason}): wanted {asked}; found {found}. {remedy}")
+    def __init__(self, partition: int, reason: StopReason, *, asked: str, found: str) -> None:
+        """Hold the fields and say them in one line, with the reason's remedy."""
+        self.remedy = REASONS[reason].remedy
+        super().__init__(f"partition {partition} stopped ({reason}): wanted {asked}; found {found}. {self.remedy}")
         self.partition = partition
         self.reason = reason
         self.asked = asked
         self.found = found
-        self.remedy = remedy

@@ -83,8 +83,6 @@ class Tail:
             "tail-differs",
             asked=asked,
             found=f"{found}; {self._explanation}",
-            remedy="These entries may have been read. Restart with the key file and configuration that wrote them; "
-            "change them once this partition has gone on",
         )
 
 

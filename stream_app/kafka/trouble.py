@@ -43,9 +43,8 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
     if isinstance(error, PartitionStoppedError):
         return error
     if isinstance(error, LookupError | LostCountersError):
-        remedy = "Run `recover` for this partition, which rebuilds its state from ledger and releases"
         return PartitionStoppedError(
-            partition, "state-damaged", asked="whole rows in the state table", found=told(error), remedy=remedy
+            partition, "state-damaged", asked="whole rows in the state table", found=told(error)
         )
     is_kafka = isinstance(error, errors.KafkaError | OSError)
     return PartitionStoppedError(
@@ -53,7 +52,4 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
         "transaction-failed" if is_kafka else "internal-error",
         asked="a committed transaction",
         found=told(error),
-        remedy="Nothing of the batch counts. Mend the cause and restart the worker"
-        if is_kafka
-        else "Report this as a bug; a restart tries again",
     )

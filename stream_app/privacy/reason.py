@@ -1,6 +1,6 @@
-"""Why a record was refused: the reason codes of rejects."""
+"""Why a record was refused: the reason codes of rejects, and what to do about each."""
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 Reason = Literal[
     "malformed",
@@ -24,3 +24,59 @@ class Refused(NamedTuple):
     """A record that changes nothing, and why."""
 
     reason: Reason
+
+
+class Advice(NamedTuple):
+    """What a reason means, and what its sender or the operator can do."""
+
+    meaning: str
+    remedy: str
+
+
+_NOTHING = "nothing: a step has one release, a member one item at it"
+
+REASONS: Final[dict[Reason, Advice]] = {
+    "malformed": Advice("not one of the record types, or a timestamp outside 0..253402300799999", "mend the producer"),
+    "invalid-value": Advice(
+        "the value does not fit the policy's kind", "mend the producer, or set `invalid` to a public substitute"
+    ),
+    "misrouted": Advice(
+        "the record key is not the series id, or not on the partition that murmur2 gives",
+        "key by series; clients on librdkafka need `partitioner=murmur2_random`",
+    ),
+    "no-policy": Advice("no policy, and no default matches", "send a policy, or configure a default"),
+    "invalid-policy": Advice(
+        "faults in a policy, a version not above the last, landmarks before the last decided step, or policies not "
+        "accepted",
+        "`check FILE` names the fault",
+    ),
+    "late": Advice("before the last decided step; collected data: before the first open step", _NOTHING),
+    "early": Advice(
+        "collected data: the step is not open yet, or nothing is",
+        "a watermark first; after `recover --accept-lost-input`, two",
+    ),
+    "duplicate": Advice(
+        "a second record for the last decided step; collected data: a member's second item at a step, or a watermark "
+        "that closes nothing",
+        _NOTHING,
+    ),
+    "future": Advice(
+        "an observation or a watermark further ahead of the broker's clock than `max_future_ms`; or a watermark that "
+        "would close too many steps",
+        "mend the clock; watermarks in between",
+    ),
+    "closed": Advice("the series ended", "nothing"),
+    "refused-landmark": Advice(
+        "another level, an earlier period, too little budget for decided steps, dummies among the landmarks, or more "
+        "than 65,536 separate intervals",
+        "register landmarks before their time, and neighbouring ones as intervals",
+    ),
+    "budget-cap": Advice("above `max_epsilon`, or the lifetime has too little left", "a smaller epsilon"),
+    "key-erased": Advice(
+        "the event's key epoch was erased; or that of the start of the dummies' range, of a policy or of the default "
+        "policy of a new series. Collected steps of an erased epoch are passed over without it",
+        "nothing; erase less if events come later than that; for dummies a policy with a later range",
+    ),
+    "too-large": Advice("over 256 KiB, or a series id or a member over 200 bytes", "send less"),
+}
+"""Every reason with its meaning and its remedy."""

@@ -65,6 +65,20 @@ def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, caps
     assert main(["audit", "--ledger", str(tmp_path / "a" / "ledger.jsonl")]) == 0
 
 
+def test_it_says_why_records_were_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each reason below the totals: how many, what it means, what to do; no value and no series."""
+    events = tmp_path / "events.jsonl"
+    rows = [("home-7", 2000, 1.5), ("home-7", 1000, 4.5), ("home-7", 500, 4.5), ("secret-shed", 9, 1)]
+    events.write_text("".join(json.dumps(observation(*row)) + "\n" for row in rows))
+    out = ["--out", str(tmp_path / "out"), "--policies", str(policies(tmp_path))]
+    assert main(["replay", str(events), *out]) == 0
+    totals, *reasons = capsys.readouterr().out.splitlines()
+    assert "3 rejected" in totals
+    assert [line.partition(":")[0] for line in reasons] == ["2 late", "1 no-policy"]
+    assert all("; what to do: " in line for line in reasons)
+    assert "secret" not in "".join(reasons)
+
+
 def test_it_decides_what_the_decision_path_decides(tmp_path: Path) -> None:
     """Without ``--key`` a private key is made in the folder; its outputs are those of that key."""
     records = [policy("a"), *(observation("a", step, 1) for step in range(5)), {"type": "close", "series": "a"}]

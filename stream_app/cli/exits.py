@@ -1,0 +1,32 @@
+"""Exit codes: what a number means for every command, and more exactly for some; ``--help`` ends with it."""
+
+from typing import Final
+
+EXIT_CODES: Final[dict[int, str]] = {
+    0: "done, or what was checked holds",
+    1: "findings, or a stop that needs an operator; also a fault of the program itself, with a traceback",
+    2: "unusable arguments, input or configuration, or brokers that do not answer: the message names the remedy",
+    130: "interrupted from the keyboard",
+}
+"""What the codes mean where a command says nothing else."""
+
+OWN: Final[dict[str, dict[int, str]]] = {
+    "demo": {0: "every event was answered and the audit holds", 1: "not all answered, or findings"},
+    "kafka": {0: "the broker is as asked", 1: "`status`: no broker answers"},
+    "topics": {0: "the topics are as they must be", 2: "they differ, or cannot be asked"},
+    "worker": {0: "a signal ended it", 1: "its partitions stopped (setting `exit_when_stopped`)"},
+    "top": {2: "nothing can be seen at all"},
+    "replay": {0: "every record was answered, rejects included"},
+    "audit": {0: "holds", 1: "findings", 2: "unreadable"},
+    "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},
+    "keys erase": {0: "erased (with --dry-run: could be)", 1: "refused"},
+    "check": {0: "no problems", 2: "problems, every one of them printed"},
+    "bench": {1: "a client or the broker failed in the midst of a run"},
+}
+"""What they mean for single commands."""
+
+
+def exit_codes_of(command: str) -> str:
+    """Return a sentence on the exit codes of a command, for its help."""
+    found = {0: "done", 2: "unusable input or configuration", **OWN.get(command, {})}
+    return "Exit codes: " + ", ".join(f"{code} {found[code]}" for code in sorted(found)) + "."

@@ -1,0 +1,21 @@
+"""The page of exit codes."""
+
+from stream_app.cli.exits import EXIT_CODES, OWN
+from tests.reference.markdown import code, pages_top, sentence, table
+
+TOP = "Every command ends with one of these. A message of code 2 goes to standard error and names the remedy.\n\n"
+MIDDLE = "\nThe same more exactly, where a command has more to say:\n\n"
+
+
+def page() -> str:
+    """Return the page: the codes of all commands, then what they mean for single ones."""
+    rows = [
+        (code(command), code(number), sentence(text)) for command, own in OWN.items() for number, text in own.items()
+    ]
+    return (
+        pages_top("Exit codes", "stream_app/cli/exits.py")
+        + TOP
+        + table(("code", "meaning"), [(code(number), sentence(text)) for number, text in EXIT_CODES.items()])
+        + MIDDLE
+        + table(("command", "code", "meaning"), rows)
+    )

@@ -1,0 +1,17 @@
+"""The page of audit findings."""
+
+from stream_app.audit import CODES
+from tests.reference.markdown import code, pages_top, sentence, table
+
+TOP = """\
+What `landmark-stream audit` reports: one finding a fault, with its code, the series and the sequence number of the
+entry where it shows. One finding is enough for exit code 1. The metric `landmark_audit_findings_total` of
+`audit --follow` counts them by code. [Auditing](../audit.md) says what to make of them.
+
+"""
+
+
+def page() -> str:
+    """Return the page: a row for each code."""
+    rows = [(code(name), sentence(meaning)) for name, meaning in CODES.items()]
+    return pages_top("Audit findings", "stream_app/audit/finding.py") + TOP + table(("code", "what it means"), rows)

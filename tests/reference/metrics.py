@@ -1,0 +1,85 @@
+"""The page of metrics."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from stream_app.kafka.metrics import AUDIT_TABLE, TABLE, Meaning
+from tests.deploy import ROOT
+from tests.reference.markdown import code, pages_top, sentence, table
+
+TOP = """\
+A worker serves them at `/metrics` of `http_host:http_port` in Prometheus' text format, beside `/healthz` and `/readyz`.
+None has a series label, and none depends on a raw value. A counter has the ending `_total`; a histogram is
+`_bucket` (with the label `le`), `_sum` and `_count`. Alerts are those of `deploy/prometheus/rules.yml`.
+
+Labels: `partition` is the number of an input partition; `decision`, `scheme`, `reason` and `code` are the words of
+[records](records.md), [rejects](rejects.md), [stopped partitions](stops.md) and [findings](findings.md).
+
+"""
+MIDDLE = (
+    "\n## Of an audit that follows the ledger\n\nServed by `audit --follow` at `http_host:9465` (`--http-port`).\n\n"
+)
+UNITS = {
+    "_seconds": "seconds",
+    "_bytes": "bytes",
+    "_nano_epsilon": "1e-9 epsilon",
+    "_share": "0 to 1",
+    "_rate": "0 to 1",
+    "_loss": "epsilon",
+    "_epoch": "number of an epoch",
+    "_records": "records",
+    "_rows": "rows",
+    "_steps": "steps",
+    "_series": "series",
+    "_entries": "entries",
+    "_partitions_running": "partitions",
+    "_partitions_stopped": "partitions",
+    "_remaining": "offsets",
+    "_events": "records",
+}
+"""Units by how names end; the others are counts."""
+HEADER = ("name", "type", "unit", "labels", "meaning", "alerts that look at it")
+
+
+def page() -> str:
+    """Return the page: a row for each metric of a worker, then of an audit."""
+    rules = [rule for group in _rules() for rule in group["rules"]]
+    return (
+        pages_top("Metrics", "stream_app/kafka/metrics.py and deploy/prometheus/rules.yml")
+        + TOP
+        + table(HEADER, _rows(TABLE, rules))
+        + MIDDLE
+        + table(HEADER, _rows(AUDIT_TABLE, rules))
+    )
+
+
+def alerts_on(name: str, rules: list[Any]) -> list[str]:
+    """Return the alerts whose expression has a metric, or a recording rule that has it."""
+    series = re.compile(rf"(?<![\w:]){name}(_total|_bucket|_sum|_count)?(?![\w:])")
+    found: list[str] = []
+    for rule in rules:
+        if series.search(rule["expr"]):
+            found += [rule["alert"]] if "alert" in rule else alerts_on(rule["record"], rules)
+    return sorted(dict.fromkeys(found))
+
+
+def _rows(metrics: Mapping[str, Meaning], rules: list[Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            code(name + ("_total" if meaning.kind == "counter" else "")),
+            meaning.kind,
+            next((unit for end, unit in UNITS.items() if name.endswith(end)), "count"),
+            ", ".join(code(label) for label in meaning.labels),
+            sentence(meaning.text),
+            ", ".join(alerts_on(name, rules)),
+        )
+        for name, meaning in metrics.items()
+    ]
+
+
+def _rules() -> list[Any]:
+    groups: list[Any] = yaml.safe_load((ROOT / "deploy/prometheus/rules.yml").read_text())["groups"]
+    return groups

@@ -1,0 +1,24 @@
+"""All pages under docs/reference."""
+
+from tests.deploy import ROOT
+from tests.reference import commands, exit_codes, findings, metrics, records, rejects, settings, stops
+
+FOLDER = ROOT / "docs" / "reference"
+PAGES = {
+    "commands.md": commands.page,
+    "exit-codes.md": exit_codes.page,
+    "findings.md": findings.page,
+    "metrics.md": metrics.page,
+    "records.md": records.page,
+    "rejects.md": rejects.page,
+    "settings.md": settings.page,
+    "stops.md": stops.page,
+}
+"""Every page by its file's name."""
+
+
+def write() -> None:
+    """Write every page anew."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page())

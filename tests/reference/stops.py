@@ -1,0 +1,21 @@
+"""The page of reasons why a partition stopped."""
+
+from stream_app.kafka.stopped import REASONS
+from tests.reference.markdown import code, pages_top, sentence, table
+
+TOP = """\
+A partition stops rather than decide something twice. The worker's log says what was wanted, what was found and the
+remedy; `/readyz` fails, the metric `landmark_partitions_stopped` counts it by reason, its input is not acknowledged,
+and other partitions go on. [Operating](../operating.md#when-a-partition-stops) says how to go about it.
+
+"""
+
+
+def page() -> str:
+    """Return the page: a row for each reason."""
+    rows = [(code(reason), sentence(known.meaning), sentence(known.remedy)) for reason, known in REASONS.items()]
+    return (
+        pages_top("Stopped partitions", "stream_app/kafka/stopped.py")
+        + TOP
+        + table(("reason", "what it means", "what to do"), rows)
+    )
