@@ -18,7 +18,7 @@ demo: $(DEMO)  ## Run the whole system on a local Kafka with real data
 	$(BIN)/python -m stream_app demo
 
 test: lint  ## Check and test everything, with a real Kafka broker
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 lint: $(TEST)  ## Check style, types, layers and docstrings
 	$(BIN)/ruff check
