@@ -44,15 +44,17 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
     names = TopicNames.of(settings.prefix, settings.application)
     topic: str = getattr(names, arguments.topic)
     shown = 0
+    if arguments.limit == 0:
+        return
     async for record in committed_records(settings, topic, follow=arguments.follow):
-        if shown == arguments.limit:
-            break
         if not _wanted(arguments, record.value):
             continue
         shown += 1
         sys.stdout.buffer.write(record.value + b"\n")
         if arguments.follow:
             sys.stdout.flush()
+        if shown == arguments.limit:
+            break
 
 
 def _wanted(arguments: argparse.Namespace, value: bytes) -> bool:
