@@ -16,7 +16,7 @@ CORE = """axis collect collected contribution dissimilarity entry fold guard key
 open_steps place planar policy randomness rational raw reason release response scheme state window"""
 KINDS = "__init__ category counts location number"
 AUDIT = "books chain entry exposure finding form guarantee landmarks reader series share swift terms window"
-OUTSIDE = "collecting collection context decider decision outcome rows wire"
+OUTSIDE = "collecting collection context decider decision encoding outcome rows wire"
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}
 
 

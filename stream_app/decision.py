@@ -6,7 +6,7 @@ Order of checks: envelope and routing, time, then state, the value last; a rejec
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from stream_app import wire
+from stream_app import encoding, wire
 from stream_app.collecting import collect, recalled
 from stream_app.collection import Collection
 from stream_app.context import Context, DefaultPolicy
@@ -94,7 +94,7 @@ def _early(context: Context, found: EventRecord, record: InputRecord) -> Reason 
 
 
 def _reject(series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord) -> Rejected:
-    value = wire.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
+    value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
     return Rejected(reason, Message(series.encode() if series else None, value, record.timestamp_ms))
 
 
@@ -184,7 +184,7 @@ def _adopt(
         adopted = fold.adopt(ruling, before, state, context.limits.lifetime_nano)
         if isinstance(adopted, Refused):
             return adopted
-    sequence, previous = (row.sequence, row.previous) if row else (0, wire.NO_HASH)
+    sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
     loss = row.backward_loss if row else None
     # What was drawn stands in no default policy.
     default = "" if shared is None or policy.dummies is not None else shared.digest

@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from stream_app import wire
+from stream_app import encoding
 from stream_app.context import Context
 from stream_app.privacy.entry import CloseEntry, DummiesEntry, IntrusionEntry, LandmarksEntry, PolicyEntry
 from stream_app.privacy.fold import Stepped
@@ -125,9 +125,9 @@ def released(context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...
     series, key, sequence, policy, keys = row.series, row.key, row.sequence + 1, row.policy, context.keys
     entry = stepped.entry
     step_ms = entry.timestamp_ms
-    value = wire.encode_release(series, policy.kind, policy.version, stepped.release)
-    link = wire.Link(series, sequence, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
-    sealed, sealed_hash = wire.encode_release_entry(link, entry, wire.digest(value))
+    value = encoding.encode_release(series, policy.kind, policy.version, stepped.release)
+    link = encoding.Link(series, sequence, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
+    sealed, sealed_hash = encoding.encode_release_entry(link, entry, encoding.digest(value))
     message = LedgerMessage(key, sealed, step_ms, sequence, sealed_hash)
     loss = None if policy.correlation is None else context.backward_loss(row, step_ms, entry.spend_nano)
     return Decided(
@@ -151,8 +151,8 @@ def changed(
     keys = context.keys
     # Such records carry no event time: their epoch is that of the last decided step.
     epoch = keys.epoch_of(state.decided_ms) if state.decided_ms != NEVER else 0
-    link = wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)
-    sealed, sealed_hash = wire.encode_entry(link, entry)
+    link = encoding.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)
+    sealed, sealed_hash = encoding.encode_entry(link, entry)
     message = LedgerMessage(row.key, sealed, record.timestamp_ms, row.sequence + 1, sealed_hash)
     # A landmark registered under a default policy makes the policy the series' own.
     default = row.default if state.landmarks is row.policy.landmarks else ""

@@ -6,7 +6,7 @@ What a row holds follows from releases, so nothing is lost with a state table as
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from stream_app import wire
+from stream_app import encoding, wire
 from stream_app.context import Context
 from stream_app.privacy import fold
 from stream_app.privacy.place import place, spent, unspent
@@ -38,7 +38,7 @@ def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Ma
     series, sequence = found["series"], found["sequence"]
     if row is not None and sequence <= row.sequence:
         return row
-    expected = (row.sequence + 1, row.previous) if row else (1, wire.NO_HASH)
+    expected = (row.sequence + 1, row.previous) if row else (1, encoding.NO_HASH)
     if (sequence, found["previous"]) != expected:
         raise RebuildError(series, sequence, "does not follow the entry before it")
     if found["entry"] == "policy":
@@ -52,7 +52,7 @@ def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Ma
 
 def rebuild(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> dict[str, SeriesRow]:
     """Return the rows of all series of a ledger; entries of a series stand in order."""
-    by_hash = {wire.digest(release): release for release in releases}
+    by_hash = {encoding.digest(release): release for release in releases}
     rows: dict[str, SeriesRow] = {}
     for entry in entries:
         found: Any = wire.load(entry)

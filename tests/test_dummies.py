@@ -10,6 +10,7 @@ import pytest
 
 from stream_app import rows
 from stream_app.context import Context, Limits
+from stream_app.encoding import NO_HASH, Link, encode_entry
 from stream_app.kafka.topics import OUTPUT_BYTES
 from stream_app.outcome import Decided
 from stream_app.privacy import fold
@@ -18,7 +19,7 @@ from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.rebuild import rebuild
-from stream_app.wire import NO_HASH, Link, PolicyRecord, decode, encode_entry
+from stream_app.wire import PolicyRecord, decode
 from tests.audit.ways import audit
 from tests.run import KEYS, Record, Run, default, observation, policy
 from tests.test_rows import TableRun

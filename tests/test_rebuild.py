@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app import rows, wire
+from stream_app import encoding, rows
 from stream_app.context import Context, Limits
 from stream_app.outcome import Decided
 from stream_app.rebuild import RebuildError, rebuild, restored
@@ -87,7 +87,7 @@ def test_a_rebuilt_run_goes_on_as_if_nothing_had_happened() -> None:
 def test_entries_already_covered_change_nothing() -> None:
     """A tail that begins before the row's last entry is read on from there."""
     run = Run(CONTEXT).feed_all(records("number", "adaptive", "none"))
-    releases = {wire.digest(release): release for release in run.releases}
+    releases = {encoding.digest(release): release for release in run.releases}
     row = rebuild(CONTEXT, run.ledger[:9], run.releases)["größe"]
     for entry in run.ledger:
         row = restored(CONTEXT, row, entry, releases)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from stream_app import wire
+from stream_app import encoding, wire
 from stream_app.audit.files import Lines
 from stream_app.bench.events import events
 from stream_app.bench.figure import Figure, Result, Target
@@ -102,4 +102,4 @@ def _parse_and_hash(ledger: Path) -> float:
 def _each(lines: Sequence[bytes]) -> None:
     for data in lines:
         wire.load(data)
-        wire.digest(data)
+        encoding.digest(data)

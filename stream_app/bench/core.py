@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stream_app import rows, wire
+from stream_app import encoding, rows, wire
 from stream_app.bench.events import events
 from stream_app.bench.figure import Figure, Result
 from stream_app.bench.progress import Show
@@ -57,7 +57,7 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
     context = _context(sizes)
     cases = _cases(context, sizes)
     links = [_link(context, case) for case in cases]
-    hashes = [wire.digest(case.release) for case in cases]
+    hashes = [encoding.digest(case.release) for case in cases]
     lookups = [_finding(case.row) for case in cases]
     policy = cases[0].row.policy
     kind, version = policy.kind, policy.version
@@ -71,11 +71,11 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
             fold.step(context.keys, case.row.policy, case.row.state, case.observation) for case in cases
         ),
         "encode_release": lambda: _each(
-            wire.encode_release(case.row.series, kind, version, case.stepped.release) for case in cases
+            encoding.encode_release(case.row.series, kind, version, case.stepped.release) for case in cases
         ),
-        "hash_release": lambda: _each(wire.digest(case.release) for case in cases),
+        "hash_release": lambda: _each(encoding.digest(case.release) for case in cases),
         "encode_entry": lambda: _each(
-            wire.encode_release_entry(link, case.stepped.entry, release_hash)
+            encoding.encode_release_entry(link, case.stepped.entry, release_hash)
             for link, case, release_hash in zip(links, cases, hashes, strict=True)
         ),
         "dump_row": lambda: _each(rows.dump(case.decided.row, case.row, set()) for case in cases),
@@ -128,7 +128,7 @@ def _finding(row: SeriesRow) -> Callable[[str], SeriesRow]:
     return lambda _: row
 
 
-def _link(context: Context, case: Case) -> wire.Link:
+def _link(context: Context, case: Case) -> encoding.Link:
     row, keys = case.row, context.keys
     epoch = keys.epoch_of(case.stepped.entry.timestamp_ms)
-    return wire.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)
+    return encoding.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)

@@ -7,7 +7,7 @@ entry and release byte for byte, and the chains go on behind them.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from stream_app import wire
+from stream_app import encoding, wire
 from stream_app.context import Context
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import PartitionProducer
@@ -49,7 +49,8 @@ async def abandoned(
     for record, entry in aborted:
         series = entry["series"]
         row = moved.rows.get(series, rows.get(series))
-        if (entry["sequence"], entry["previous"]) != ((row.sequence + 1, row.previous) if row else (1, wire.NO_HASH)):
+        next_place = (row.sequence + 1, row.previous) if row else (1, encoding.NO_HASH)
+        if (entry["sequence"], entry["previous"]) != next_place:
             continue
         if entry["entry"] == "release":
             # PRIVACY: the entry's hash tells a release of few possible values as well as the release would, so the
@@ -99,7 +100,7 @@ async def _releases(reader: LogReader, topic: str, partition: int, wanted: set[s
     found: dict[str, Any] = {}
     async for records in reader.records(topic, partition, 0):
         for record in records:
-            digest = wire.digest(record.value)
+            digest = encoding.digest(record.value)
             if digest in wanted:
                 found[digest] = record
     return found

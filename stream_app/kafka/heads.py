@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stream_app import wire
+from stream_app import encoding, wire
 from stream_app.head import Foliage, Head, Leaf, decode
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
@@ -112,7 +112,7 @@ class Heads:
         self._due = False
 
     async def _write(self, producer: PartitionProducer, key: SigningKey) -> None:
-        last, previous = self._last or (None, wire.NO_HASH)
+        last, previous = self._last or (None, encoding.NO_HASH)
         number = last.number + 1 if last else 1
         # A clock that was set back must not put a head before the one it follows.
         now_ms = max(int(time.time() * 1000), last.time_ms if last else 0)
@@ -139,7 +139,7 @@ class Heads:
             await producer.abort()
             raise
         await producer.commit()
-        self._last = head, wire.digest(record)
+        self._last = head, encoding.digest(record)
         self._settle()
         self._shell.metrics.count("landmark_heads", 1, str(self._partition))
 
@@ -176,7 +176,7 @@ class Heads:
             )
         if head.key != key.fingerprint:
             logger.info("partition %d: heads were signed by key %s, now %s", self._partition, head.key, key.fingerprint)
-        return head, wire.digest(found.value)
+        return head, encoding.digest(found.value)
 
     def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
         return PartitionStoppedError(self._partition, reason, asked=asked, found=found)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from stream_app import rows, wire
+from stream_app import encoding, rows, wire
 from stream_app.context import Context
 from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
@@ -240,4 +240,4 @@ class _Releases:
                 return self._at_hand
             record = self._waiting.pop()
             if place == offset:
-                self._at_hand[wire.digest(record.value)] = record.value
+                self._at_hand[encoding.digest(record.value)] = record.value

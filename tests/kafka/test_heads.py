@@ -13,11 +13,11 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from stream_app.cli import main
+from stream_app.encoding import NO_HASH
 from stream_app.head import Foliage, Head
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.signing import SigningKey
-from stream_app.wire import NO_HASH
 from tests.kafka.installation import Installation, readings
 
 OFTEN = "300"

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app import wire
+from stream_app import encoding
 from stream_app.audit.entry import OpaqueEntry
 from stream_app.audit.finding import Finding
 from stream_app.audit.reader import read_entry, read_head_record, read_proof, read_release
@@ -111,7 +111,9 @@ def test_rejects_of_anything(value: bytes | None) -> None:
 def test_every_reason(reason: Reason) -> None:
     """A reject of every reason fits, with or without what could be read."""
     for series, timestamp_ms in (("home-7", START), ("home-7", None), (None, START), (None, None)):
-        assert misfits("reject", [wire.encode_reject(series, timestamp_ms, reason, "landmark.events", 3, 1187)]) == []
+        assert (
+            misfits("reject", [encoding.encode_reject(series, timestamp_ms, reason, "landmark.events", 3, 1187)]) == []
+        )
 
 
 def read_by_the_audit(record: str, value: bytes) -> bool:
