@@ -4,19 +4,27 @@ import argparse
 import asyncio
 import logging
 import signal
-from typing import TYPE_CHECKING
+import time
+from collections import deque
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 from stream_app.audit import Auditor, Finding
+from stream_app.audit.finding import CODES
 from stream_app.audit.report import LISTED, line_of
 
 if TYPE_CHECKING:
     from stream_app.audit.topic import Waiting
     from stream_app.cli.audited_topics import TopicSource
+    from stream_app.kafka.statuspage.audit import Found
+    from stream_app.kafka.statuspage.document import Look
     from stream_app.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 PORT = 9465
+SHOWN: Final = 20
+"""The last findings on the page; the report has them all."""
 
 
 def add_following_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +39,7 @@ def add_following_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=PORT,
         metavar="PORT",
-        help=f"with --follow: where metrics and health are served, on http_host (default {PORT}; 0: any free port)",
+        help=f"with --follow: where a page, metrics and health are served (default {PORT}; 0: any free one)",
     )
 
 
@@ -39,12 +47,15 @@ class Following:
     """An audit that goes on until SIGINT or SIGTERM; a second signal ends it without a report."""
 
     def __init__(self, source: "TopicSource", settings: "Settings", port: int) -> None:
-        """Log as a worker does; metrics and health are served once it runs."""
+        """Log as a worker does; a page, metrics and health are served once it runs."""
         from stream_app.kafka.logs import configure_logs  # noqa: PLC0415 - files are audited without it
         from stream_app.kafka.metrics import AUDIT_TABLE, Metrics  # noqa: PLC0415
 
         configure_logs(settings.log_level)
         self._source = source
+        self._show_series = settings.http_series
+        self._latest: deque[Found] = deque(maxlen=SHOWN)
+        self._began_seconds = time.monotonic()
         self._host, self._port = settings.http_host, port
         self._metrics = Metrics(AUDIT_TABLE)
         self._logged = 0
@@ -54,6 +65,7 @@ class Following:
     def tell(self, finding: Finding) -> None:
         """Count a finding, and log it unless there were too many."""
         self._metrics.count("landmark_audit_findings", 1, finding.code)
+        self._latest.appendleft(self._shown(finding))
         self._logged += 1
         # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
         if self._logged <= LISTED:
@@ -78,9 +90,15 @@ class Following:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
-        server = Server(self._metrics, lambda: (True, "alive"), self._is_ready, lambda: self._refresh(auditor))
+        server = Server(
+            self._metrics,
+            lambda: (True, "alive"),
+            self._is_ready,
+            lambda: self._refresh(auditor),
+            lambda seen: self._page(auditor, seen),
+        )
         await server.start(self._host, self._port)
-        logger.info("metrics and health at http://%s:%d", self._host, server.port)
+        logger.info("page, metrics and health at http://%s:%d", self._host, server.port)
         try:
             return await self._source.follow(auditor, stop, self._seen)
         finally:
@@ -94,6 +112,25 @@ class Following:
 
     def _is_ready(self) -> tuple[bool, str]:
         return (True, "follows the ledger") if self._ready else (False, "reading what there is")
+
+    def _shown(self, finding: Finding) -> "Found":
+        from stream_app.kafka.statuspage.audit import Found  # noqa: PLC0415
+
+        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        # PRIVACY: the page is for whoever reaches the port, so series are shown where the operator allowed it.
+        if not self._show_series:
+            return Found(when, finding.code, "", "")
+        place = f"{finding.series} {finding.sequence}" if finding.sequence else finding.series
+        return Found(when, finding.code, place, finding.message)
+
+    def _page(self, auditor: Auditor, look: "Look") -> str:
+        from stream_app.kafka.statuspage.audit import Auditing, audit_page  # noqa: PLC0415
+
+        up_seconds = time.monotonic() - self._began_seconds
+        signed = auditor.heads is not None
+        return audit_page(
+            Auditing(self._source.topic, self._ready, signed, dict(CODES.items()), self._latest, up_seconds), look
+        )
 
     def _refresh(self, auditor: Auditor) -> None:
         self._metrics.set("landmark_audit_entries", auditor.entries_read)

@@ -12,6 +12,7 @@ from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partition import Partition
 from stream_app.kafka.restore import Restorer
 from stream_app.kafka.shell import Shell
+from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import StateStore
 from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames
@@ -99,8 +100,9 @@ class Partitions:
     @property
     def stopped(self) -> dict[int, str]:
         """The partitions that stopped, with their reason codes."""
-        return {
-            number: partition.stopped.reason
-            for number, partition in self._owned.items()
-            if partition.stopped is not None
-        }
+        return {number: error.reason for number, error in self.owned.items() if error is not None}
+
+    @property
+    def owned(self) -> dict[int, PartitionStoppedError | None]:
+        """The partitions that are this worker's, with why those stopped that did."""
+        return {number: partition.stopped for number, partition in self._owned.items()}

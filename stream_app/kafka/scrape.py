@@ -1,9 +1,10 @@
 """One scrape of a metrics endpoint: samples by name, as Prometheus' text format has them."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 
@@ -38,22 +39,31 @@ class Scrape(NamedTuple):
 
     def by(self, name: str, label: str) -> dict[str, int]:
         """Return the sums by one label, largest first, without those that are 0."""
-        sums: dict[str, float] = defaultdict(float)
+        return {key[0]: value for key, value in self.sums(name, label).items()}
+
+    def sums(self, name: str, *labels: str) -> dict[tuple[str, ...], int]:
+        """Return the sums by some labels, largest first, without those that are 0."""
+        sums: dict[tuple[str, ...], float] = defaultdict(float)
         for sample in self.samples.get(name, ()):
-            sums[sample.labels.get(label, "")] += sample.value
+            sums[tuple(sample.labels.get(label, "") for label in labels)] += sample.value
         ordered = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
         return {key: int(value) for key, value in ordered if value}
 
 
 def scrape_of(text: str, seconds: float) -> Scrape:
     """Return the samples of a text; raises `ScrapeError` for what is none."""
-    samples: dict[str, list[Sample]] = {}
     try:
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                samples.setdefault(sample.name, []).append(Sample(sample.labels, sample.value))
+        return gathered(text_string_to_metric_families(text), seconds)
     except (ValueError, IndexError, KeyError) as error:
         raise ScrapeError("not in Prometheus' text format") from error
+
+
+def gathered(families: Iterable[Metric], seconds: float) -> Scrape:
+    """Return the samples of metric families, of a text or of a registry of this process."""
+    samples: dict[str, list[Sample]] = {}
+    for family in families:
+        for sample in family.samples:
+            samples.setdefault(sample.name, []).append(Sample(sample.labels, sample.value))
     return Scrape(seconds, samples)
 
 

@@ -1,23 +1,52 @@
-"""Metrics and health over HTTP: /metrics, /healthz and /readyz, on loopback unless configured otherwise."""
+"""The HTTP endpoint: a page at /, /metrics, /healthz and /readyz, on loopback unless configured otherwise."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
-from typing import Self
+from contextlib import suppress
+from typing import Final, Self
 
 from aiohttp import web
 
 from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.scrape import gathered
+from stream_app.kafka.statuspage.document import Look
+from stream_app.kafka.statuspage.history import EVERY_SECONDS, History
+from stream_app.kafka.statuspage.style import POLICY
 
 Condition = Callable[[], tuple[bool, str]]
 
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Server": "landmark-stream",
+}
+"""Of every answer, errors included."""
+
 
 class Server:
-    """A small HTTP server; what it says holds no series and no value."""
+    """A small HTTP server that only tells: it answers GET and HEAD. It knows no raw value (metrics.py)."""
 
-    def __init__(self, metrics: Metrics, healthy: Condition, ready: Condition, refresh: Callable[[], None]) -> None:
-        """Ask ``healthy`` and ``ready`` at each request; call ``refresh`` before the measures are shown."""
+    def __init__(
+        self,
+        metrics: Metrics,
+        healthy: Condition,
+        ready: Condition,
+        refresh: Callable[[], None],
+        page: Callable[[Look], str],
+    ) -> None:
+        """Ask ``healthy`` and ``ready`` at each request; call ``refresh`` before measures are looked at."""
         self._metrics = metrics
         self._refresh = refresh
+        self._page = page
+        self._history = History()
+        self._sampling: asyncio.Task[None] | None = None
         application = web.Application()
+        application.on_response_prepare.append(_harden)
+        application.router.add_get("/", self._show_page)
         application.router.add_get("/metrics", self._show_metrics)
         application.router.add_get("/healthz", _answer(healthy))
         application.router.add_get("/readyz", _answer(ready))
@@ -30,15 +59,38 @@ class Server:
         site = web.TCPSite(self._runner, host, port)
         await site.start()
         self.port = self._runner.addresses[0][1]
+        self._sampling = asyncio.create_task(self._sample())
         return self
 
     async def stop(self) -> None:
         """Close."""
+        if self._sampling is not None:
+            self._sampling.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sampling
         await self._runner.cleanup()
+
+    async def _sample(self) -> None:
+        """Keep what is measured, every few seconds, for the page's last minutes."""
+        while True:
+            self._refresh()
+            self._history.add(gathered(self._metrics.registry.collect(), time.monotonic()))
+            await asyncio.sleep(EVERY_SECONDS)
+
+    async def _show_page(self, request: web.Request) -> web.Response:
+        self._refresh()
+        scrape = gathered(self._metrics.registry.collect(), time.monotonic())
+        refreshes = request.query.get("refresh") != "off"
+        look = Look(scrape, self._history.sight(scrape), self._history, refreshes)
+        return web.Response(text=self._page(look), content_type="text/html", charset="utf-8")
 
     async def _show_metrics(self, _: web.Request) -> web.Response:
         self._refresh()
         return web.Response(body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+async def _harden(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
 
 
 def _answer(condition: Condition) -> Callable[[web.Request], Awaitable[web.Response]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from stream_app.kafka.distribution import Distribution, distribution_of
 from stream_app.kafka.scrape import Scrape, per_second
 
 
@@ -26,7 +27,12 @@ class WorkerSight:
     rejects_per_second: float | None
     spent_nano: int
     spend_nano_per_second: float | None
+    budget_left: Distribution  # this one and the next two since the scrape before, since the start at the first
+    sampling_rate: Distribution
+    backward_loss: Distribution
+    open_steps: int
     cached_series: int
+    correlated_series: int
     alarmed_series: int
     partitions_running: int
     partitions_stopped: Mapping[str, int]  # by reason
@@ -84,7 +90,12 @@ def sight_of(url: str, before: Scrape | None, scrape: Scrape) -> Sight:
         rejects_per_second=per_second(before, scrape, "landmark_rejects_total"),
         spent_nano=int(scrape.total("landmark_spend_nano_epsilon_total")),
         spend_nano_per_second=per_second(before, scrape, "landmark_spend_nano_epsilon_total"),
+        budget_left=_since(before, scrape, "landmark_budget_left_share"),
+        sampling_rate=_since(before, scrape, "landmark_sampling_rate"),
+        backward_loss=_since(before, scrape, "landmark_backward_loss"),
+        open_steps=int(scrape.total("landmark_open_steps")),
         cached_series=int(scrape.total("landmark_cached_series")),
+        correlated_series=int(scrape.total("landmark_correlated_series")),
         alarmed_series=int(scrape.total("landmark_alarmed_series")),
         partitions_running=int(scrape.total("landmark_partitions_running")),
         partitions_stopped=scrape.by("landmark_partitions_stopped", "reason"),
@@ -106,7 +117,12 @@ def together(workers: Sequence[WorkerSight]) -> WorkerSight:
         rejects_per_second=_sum(seen.rejects_per_second for seen in workers),
         spent_nano=sum(seen.spent_nano for seen in workers),
         spend_nano_per_second=_sum(seen.spend_nano_per_second for seen in workers),
+        budget_left=sum((seen.budget_left for seen in workers), Distribution()),
+        sampling_rate=sum((seen.sampling_rate for seen in workers), Distribution()),
+        backward_loss=sum((seen.backward_loss for seen in workers), Distribution()),
+        open_steps=sum(seen.open_steps for seen in workers),
         cached_series=sum(seen.cached_series for seen in workers),
+        correlated_series=sum(seen.correlated_series for seen in workers),
         alarmed_series=sum(seen.alarmed_series for seen in workers),
         partitions_running=sum(seen.partitions_running for seen in workers),
         partitions_stopped=_merged(seen.partitions_stopped for seen in workers),
@@ -117,6 +133,10 @@ def together(workers: Sequence[WorkerSight]) -> WorkerSight:
 def document(sights: list[Sight]) -> dict[str, Any]:
     """Return the figures of all endpoints for programs."""
     return {"instances": [asdict(sight) for sight in sights]}
+
+
+def _since(before: Scrape | None, scrape: Scrape, name: str) -> Distribution:
+    return distribution_of(scrape, name).since(distribution_of(before, name))
 
 
 def _sum(rates: Iterable[float | None]) -> float | None:

@@ -4,12 +4,15 @@ import asyncio
 import gc
 import logging
 import signal
+import time
 from contextlib import suppress
 
 from stream_app.context import Context
 from stream_app.kafka.app import App
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.serve import Server
+from stream_app.kafka.statuspage.document import Look
+from stream_app.kafka.statuspage.worker import Standing, Trouble, worker_page
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
@@ -31,19 +34,20 @@ class Worker:
         self._names = TopicNames.of(settings.prefix, settings.application)
         self._app = App(settings, context, signing_key, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()
+        self._began_seconds = time.monotonic()
 
     async def run(self) -> int:
         """Work until a signal; return 0, or 1 when it crashed or its partitions stopped (`exit_when_stopped`)."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop.set)
-        server = Server(self._metrics, self._healthy, self._ready, self._refresh)
+        server = Server(self._metrics, self._healthy, self._ready, self._refresh, self._page)
         await server.start(self._settings.http_host, self._settings.http_port)
         if self._signing_key is None:
             logger.warning("no heads are signed (signing_key_file): a ledger rewritten whole would not be noticed")
         else:
             logger.info("heads of the ledger are signed by key %s", self._signing_key.fingerprint)
-        logger.info("metrics and health at http://%s:%d", self._settings.http_host, server.port)
+        logger.info("page, metrics and health at http://%s:%d", self._settings.http_host, server.port)
         starting = asyncio.create_task(self._app.start())
         try:
             failed = await self._watch(starting)
@@ -96,6 +100,25 @@ class Worker:
         if not partitions.prepared:
             return False, "reading state back"
         return True, f"partitions {partitions.running}"
+
+    def _page(self, look: Look) -> str:
+        partitions = self._app.partitions
+        # PRIVACY: of a stopped partition its reason and remedy alone, which are texts of this program.
+        troubles = {
+            number: None if error is None else Trouble(error.reason, error.remedy)
+            for number, error in partitions.owned.items()
+        }
+        return worker_page(
+            Standing(
+                application=self._settings.application,
+                crashed=self._app.crashed,
+                prepared=partitions.prepared,
+                partitions=troubles,
+                running=partitions.running,
+                up_seconds=time.monotonic() - self._began_seconds,
+            ),
+            look,
+        )
 
     def _refresh(self) -> None:
         partitions, metrics = self._app.partitions, self._metrics

@@ -23,6 +23,7 @@ from stream_app.kafka.routing import router
 from stream_app.signing import SigningKey
 from tests.audit.written import hash_of
 from tests.kafka.installation import Installation, readings
+from tests.kafka.statuspage.read import Page
 
 PATIENCE_SECONDS = 60.0
 RAW = 7.777123
@@ -138,6 +139,10 @@ def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pyt
         inject(installation, "home-7", orjson.dumps(twin))
         follower.until(lambda: follower.found("fork") == 1, "found the fork")
         assert f"finding: fork  home-7 #{twin['sequence']}" in follower.said()
+        page = Page(follower.get("/"))
+        assert (page.data["found-fork"], page.data["entries"]) == (1, follower.measure("landmark_audit_entries"))
+        assert "✗ 1 finding " in page.text
+        assert "home-7" not in page.text
 
         # It takes the place of the next true entry.
         before = last_of(installation, "home-8")

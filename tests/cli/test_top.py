@@ -24,7 +24,7 @@ def serving(*measures: Metrics) -> Iterator[list[str]]:
     thread.start()
 
     async def start(metrics: Metrics) -> Server:
-        server = Server(metrics, lambda: (True, ""), lambda: (True, ""), lambda: None)
+        server = Server(metrics, lambda: (True, ""), lambda: (True, ""), lambda: None, lambda _: "")
         return await server.start("127.0.0.1", 0)
 
     servers = [asyncio.run_coroutine_threadsafe(start(metrics), loop).result() for metrics in measures]

@@ -1,0 +1,28 @@
+"""HTML elements; a text becomes markup by being escaped, and in no other way."""
+
+from html import escape
+
+
+class Markup(str):
+    """HTML; only the functions of this file make it."""
+
+    __slots__ = ()
+
+
+def element(tag: str, /, *children: str, **attributes: str | float) -> Markup:
+    """Return an element; texts among the children are escaped, and so are attributes.
+
+    `class_` stands for `class`, and an underscore within an attribute's name for a hyphen.
+    """
+    listed = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(it))}"' for key, it in attributes.items())
+    return Markup(f"<{tag}{listed}>{joined(*children)}</{tag}>")
+
+
+def void(tag: str, /, **attributes: str | float) -> Markup:
+    """Return an element that has no content and no end, such as `meta`."""
+    return Markup(element(tag, **attributes).removesuffix(f"</{tag}>"))
+
+
+def joined(*children: str) -> Markup:
+    """Return one after the other; texts are escaped."""
+    return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in children))

@@ -1,0 +1,1 @@
+"""Tests of the page at `/` of a worker or an audit."""

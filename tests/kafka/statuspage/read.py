@@ -1,0 +1,48 @@
+"""A page as a strict reader sees it: every element closed in order, its figures by name, and what it would load."""
+
+from html.parser import HTMLParser
+
+VOID = {"meta"}
+
+
+class Page(HTMLParser):
+    """A page that was read; raises `AssertionError` where its elements are not nested."""
+
+    def __init__(self, text: str) -> None:
+        """Read all of it."""
+        super().__init__()
+        self.data: dict[str, float] = {}
+        self.elements: list[str] = []
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take an element's beginning."""
+        found = dict(attrs)
+        self.elements.append(tag)
+        if tag not in VOID:
+            self._open.append(tag)
+        if tag == "data":
+            name = str(found["id"])
+            assert name not in self.data, f"two figures have the id {name}"
+            self.data[name] = float(str(found["value"]))
+        self.links += [str(value) for key, value in attrs if key in {"href", "src", "xlink:href", "action"}]
+        assert not [key for key, _ in attrs if key.startswith("on") or key == "style"]
+
+    def handle_endtag(self, tag: str) -> None:
+        """Take an element's end."""
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Take text, but for the style sheet."""
+        if "style" not in self._open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """Return what people read."""
+        return " ".join(" ".join(self.words).split())
