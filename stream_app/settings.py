@@ -124,7 +124,9 @@ class Settings(BaseSettings):
     exit_when_stopped: Literal["all", "any", "never"] = Field(
         "all", description="end the worker when this many of its partitions stopped"
     )
-    http_host: str = Field("127.0.0.1", min_length=1, description="address on which a page, metrics and health are served")
+    http_host: str = Field(
+        "127.0.0.1", min_length=1, description="address on which a page, metrics and health are served"
+    )
     http_port: int = Field(9464, ge=0, le=65535, description="port of page, metrics and health; 0: any free one")
     http_series: bool = Field(
         default=False, description="whether the page of `audit --follow` names the series of its findings"

@@ -12,7 +12,7 @@ from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partition import Partition
 from stream_app.kafka.restore import Restorer
 from stream_app.kafka.shell import Shell
-from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.stopped import StopReason
 from stream_app.kafka.table import StateStore
 from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames
@@ -98,11 +98,14 @@ class Partitions:
         return [number for number, partition in self._owned.items() if partition.runs]
 
     @property
-    def stopped(self) -> dict[int, str]:
+    def stopped(self) -> dict[int, StopReason]:
         """The partitions that stopped, with their reason codes."""
-        return {number: error.reason for number, error in self.owned.items() if error is not None}
+        return {number: reason for number, reason in self.owned.items() if reason is not None}
 
     @property
-    def owned(self) -> dict[int, PartitionStoppedError | None]:
+    def owned(self) -> dict[int, StopReason | None]:
         """The partitions that are this worker's, with why those stopped that did."""
-        return {number: partition.stopped for number, partition in self._owned.items()}
+        return {
+            number: None if partition.stopped is None else partition.stopped.reason
+            for number, partition in self._owned.items()
+        }

@@ -12,7 +12,7 @@ from stream_app.kafka.app import App
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.serve import Server
 from stream_app.kafka.statuspage.document import Look
-from stream_app.kafka.statuspage.worker import Standing, Trouble, worker_page
+from stream_app.kafka.statuspage.worker import Standing, worker_page
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
@@ -103,17 +103,12 @@ class Worker:
 
     def _page(self, look: Look) -> str:
         partitions = self._app.partitions
-        # PRIVACY: of a stopped partition its reason and remedy alone, which are texts of this program.
-        troubles = {
-            number: None if error is None else Trouble(error.reason, error.remedy)
-            for number, error in partitions.owned.items()
-        }
         return worker_page(
             Standing(
                 application=self._settings.application,
                 crashed=self._app.crashed,
                 prepared=partitions.prepared,
-                partitions=troubles,
+                partitions=partitions.owned,
                 running=partitions.running,
                 up_seconds=time.monotonic() - self._began_seconds,
             ),

@@ -1,5 +1,6 @@
 """HTML elements; a text becomes markup by being escaped, and in no other way."""
 
+import re
 from html import escape
 
 
@@ -26,3 +27,9 @@ def void(tag: str, /, **attributes: str | float) -> Markup:
 def joined(*children: str) -> Markup:
     """Return one after the other; texts are escaped."""
     return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in children))
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence whose `quoted` parts are code."""
+    parts = re.split(r"`([^`]*)`", text)
+    return joined(*(element("code", part) if place % 2 else part for place, part in enumerate(parts)))

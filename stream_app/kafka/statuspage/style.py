@@ -42,6 +42,7 @@ section.figure p.now small { font-size: .9375rem; font-weight: 400; color: var(-
 section.figure svg { margin-top: auto; }
 p { margin: .4rem 0; }
 p.note { color: var(--muted); font-size: .8125rem; margin: .6rem 0 0; }
+td:nth-child(2) > code { white-space: nowrap; }
 svg { display: block; width: 100%; height: 2.75rem; overflow: visible; }
 svg path { fill: none; vector-effect: non-scaling-stroke; }
 .line, .dot { stroke: var(--accent); stroke-width: 1.75; stroke-linejoin: round; stroke-linecap: round; }
@@ -63,6 +64,7 @@ tbody th { font-weight: 500; white-space: nowrap; }
 tr > :last-child { padding-right: 0; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 td.number { white-space: nowrap; }
+em { font-style: normal; color: var(--muted); }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .92em; }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .7rem 1.2rem; margin: 0; }
 dt { color: var(--muted); font-size: .8125rem; }

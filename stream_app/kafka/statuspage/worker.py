@@ -10,18 +10,13 @@ from stream_app.kafka.sight import WorkerSight
 from stream_app.kafka.statuspage import figure
 from stream_app.kafka.statuspage.document import Level, Look, Row, State, facts, page, pill, section, table
 from stream_app.kafka.statuspage.figure import datum
-from stream_app.kafka.statuspage.markup import Markup, element, joined
+from stream_app.kafka.statuspage.markup import Markup, element, joined, prose
 from stream_app.kafka.statuspage.plot import bars, ends, lately, part
-from stream_app.kafka.statuspage.remedy import REMEDIES
+from stream_app.kafka.stopped import REASONS, StopReason
+from stream_app.privacy.reason import REASONS as REJECTS
+from stream_app.privacy.reason import Advice
 
 _Text = Callable[[float], str]
-
-
-class Trouble(NamedTuple):
-    """Why a partition stopped, and what to do."""
-
-    reason: str
-    remedy: str
 
 
 class Standing(NamedTuple):
@@ -31,15 +26,15 @@ class Standing(NamedTuple):
     crashed: bool
     prepared: bool
     """Whether its state is read back."""
-    partitions: Mapping[int, Trouble | None]
-    """Those that it owns; None: no trouble."""
+    partitions: Mapping[int, StopReason | None]
+    """Those that it owns, with why those stopped that did."""
     running: Sequence[int]
     up_seconds: float
 
     @property
-    def stopped(self) -> dict[int, Trouble]:
-        """Return the partitions in trouble."""
-        return {number: trouble for number, trouble in self.partitions.items() if trouble is not None}
+    def stopped(self) -> dict[int, StopReason]:
+        """Return the partitions that stopped."""
+        return {number: reason for number, reason in self.partitions.items() if reason is not None}
 
     @property
     def state(self) -> State:
@@ -74,13 +69,18 @@ def _sections(standing: Standing, look: Look, seen: WorkerSight) -> Iterator[Mar
     yield section("This worker", _about(standing, look), kind="half")
 
 
-def _troubles(stopped: Mapping[int, Trouble]) -> Markup:
+def _troubles(stopped: Mapping[int, StopReason]) -> Markup:
     rows = [
-        Row(f"Partition {number}", (element("code", trouble.reason), f"{trouble.remedy}."))
-        for number, trouble in sorted(stopped.items())
+        Row(
+            f"Partition {number}",
+            (element("code", reason), prose(_sentence(known.meaning)), prose(_sentence(known.remedy))),
+        )
+        for number, reason in sorted(stopped.items())
+        for known in (REASONS[reason],)
     ]
-    note = element("p", "Nothing is lost meanwhile; the worker's log says what was found.", class_="note")
-    return section("Stopped", table("Stopped partitions", ("", "reason", "remedy"), rows), note, kind="trouble")
+    note = element("p", "Their events wait meanwhile. The worker's log says what was found.", class_="note")
+    heads = ("", "reason", "what happened", "what to do")
+    return section("Stopped", table("Stopped partitions", heads, rows), note, kind="trouble")
 
 
 def _figures(look: Look, seen: WorkerSight) -> Iterator[Markup]:
@@ -161,9 +161,9 @@ def _partitions(standing: Standing, look: Look) -> Markup:
 
 
 def _state(standing: Standing, number: int) -> State:
-    trouble = standing.partitions[number]
-    if trouble is not None:
-        return State("bad", trouble.reason)
+    reason = standing.partitions[number]
+    if reason is not None:
+        return State("bad", reason)
     return State("good", "runs") if number in standing.running else State("wait", "reads back")
 
 
@@ -205,13 +205,20 @@ def _decisions(look: Look) -> Markup:
 
 
 def _rejects(seen: WorkerSight) -> Markup:
-    if not seen.rejects:
-        return element("p", "None since the start.")
+    known: Mapping[str, Advice] = dict(REJECTS.items())
     rows = [
-        Row(reason, (datum(f"rejected-{reason}", number, figure.count(number)), REMEDIES.get(reason, "")))
+        Row(reason, (datum(f"rejected-{reason}", number, figure.count(number)), _advice(known.get(reason))))
         for reason, number in seen.rejects.items()
     ]
-    return table("Rejects", ("reason", "records", "what to do"), rows, (0,))
+    if not rows:
+        return element("p", "None since the start.")
+    return table("Rejects", ("reason", "records", "meaning, and what to do"), rows, (0,))
+
+
+def _advice(advice: Advice | None) -> Markup:
+    if advice is None:
+        return joined()
+    return joined(prose(_sentence(advice.meaning)), " ", element("em", prose(_sentence(advice.remedy))))
 
 
 def _losses(look: Look, seen: WorkerSight) -> Iterator[Markup]:
@@ -240,7 +247,7 @@ def _about(standing: Standing, look: Look) -> Markup:
     total = look.scrape.total
     return facts(
         (
-            ("version", f"landmark-stream {__version__}"),
+            ("version", __version__),
             ("Python", python_version()),
             ("up for", figure.duration(standing.up_seconds)),
             (
@@ -259,3 +266,7 @@ def _about(standing: Standing, look: Look) -> Markup:
 
 def _counted(number: int, one: str, more: str = "") -> str:
     return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

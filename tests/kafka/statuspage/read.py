@@ -3,6 +3,8 @@
 from html.parser import HTMLParser
 
 VOID = {"meta"}
+INLINE = {"a", "code", "data", "em", "small", "strong"}
+"""Elements that do not part words."""
 
 
 class Page(HTMLParser):
@@ -23,6 +25,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take an element's beginning."""
         found = dict(attrs)
+        self._part(tag)
         self.elements.append(tag)
         if tag not in VOID:
             self._open.append(tag)
@@ -35,6 +38,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Take an element's end."""
+        self._part(tag)
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
@@ -45,4 +49,8 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         """Return what people read."""
-        return " ".join(" ".join(self.words).split())
+        return " ".join("".join(self.words).split())
+
+    def _part(self, tag: str) -> None:
+        if tag not in INLINE:
+            self.words.append(" ")
