@@ -1,0 +1,103 @@
+"""Releases of Landmark Stream as typed values. Needs nothing but Python 3.11.
+
+Members that this file does not know are ignored. A release whose decision or value it does not know becomes `Unknown`:
+count it, show it, but take no number from it.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MS = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A published position in degrees."""
+
+    latitude: float
+    longitude: float
+
+
+Value = float | dict[str, int] | Location | str | bool
+"""By the kind of the series' policy: a number, counts by key, a location, or a category (a text or a boolean)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbed:
+    """A fresh measurement, paid for with budget."""
+
+    series: str
+    timestamp: datetime  # start of the step, UTC
+    policy: int
+    value: Value  # the estimate: what to use
+    measurement: Value  # the mechanism's own output; unbiased for numbers and counts
+    scale: float  # of the noise: the value's unit; items; metres; categories: 1 / epsilon
+    epsilon_nano: int  # what it cost
+
+
+@dataclass(frozen=True, slots=True)
+class Approximated:
+    """The estimate of an earlier step again: no new information."""
+
+    series: str
+    timestamp: datetime
+    policy: int
+    value: Value
+    source: datetime  # the step that the value is of
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The step had an event; nothing more is said."""
+
+    series: str
+    timestamp: datetime
+    policy: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A decision or a kind of value that is younger than this file."""
+
+    series: str
+    timestamp: datetime
+    decision: str
+
+
+Release = Perturbed | Approximated | Withheld | Unknown
+
+
+def parse(record: bytes) -> Release:
+    """Return the release that a record's value holds. Raises ValueError or KeyError for what is no release."""
+    found: dict[str, Any] = json.loads(record)
+    series, timestamp, decision = found["series"], _time(found["timestamp"]), found["decision"]
+    value, measurement = _value(found.get("value")), _value(found.get("measurement"))
+    if decision == "perturbed" and value is not None and measurement is not None:
+        scale, epsilon_nano = float(found["scale"]), int(found["epsilon_nano"])
+        return Perturbed(series, timestamp, found["policy"], value, measurement, scale, epsilon_nano)
+    if decision == "approximated" and value is not None:
+        return Approximated(series, timestamp, found["policy"], value, _time(found["source"]))
+    if decision == "withheld":
+        return Withheld(series, timestamp, found["policy"])
+    return Unknown(series, timestamp, decision)
+
+
+def _time(milliseconds: int) -> datetime:
+    return EPOCH + milliseconds * MS  # exact; datetime.fromtimestamp goes through a float
+
+
+def _value(found: Any) -> Value | None:
+    """Return a value of a known kind, else None."""
+    if isinstance(found, (bool, str)):
+        return found
+    if isinstance(found, (int, float)):
+        return float(found)
+    if isinstance(found, dict):
+        if all(type(items) is int for items in found.values()):
+            return found
+        if {"latitude", "longitude"} <= found.keys():
+            return Location(found["latitude"], found["longitude"])
+    return None

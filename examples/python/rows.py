@@ -1,0 +1,72 @@
+"""Releases as rows for a frame, whatever library it is of. Needs aiokafka.
+
+One row a release; series and timestamp together are unique. What does not apply to a row is left out:
+
+    series, timestamp        timestamp in UTC, to the millisecond
+    decision                 perturbed, approximated or withheld; others are younger than this file and have no value
+    policy                   number of the policy version
+    number                   estimate, of a series of numbers
+    counts_KEY               estimates, of a series of counts: one column a key
+    latitude, longitude      estimate, of a series of locations, in degrees
+    category                 estimate, of a series of categories ("true" and "false" of booleans)
+    measured_...             the same of the measurement: perturbed rows alone
+    scale, epsilon           scale of the noise and its price: perturbed rows alone
+    source                   step that the estimate is of: approximated rows alone
+"""
+
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+
+from release import Approximated, Location, Perturbed, Release, Unknown, Value, Withheld, parse
+
+KEYS = ["series", "timestamp"]
+
+
+async def read(bootstrap: str = "127.0.0.1:9092", topic: str = "landmark.releases") -> list[Release]:
+    """Return all releases up to the topic's end of now, committed ones only."""
+    found = []
+    async with AIOKafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        isolation_level="read_committed",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    ) as consumer:
+        partitions = consumer.assignment()  # without a group: all
+        ends = await consumer.end_offsets(partitions)
+        while [partition for partition in partitions if await consumer.position(partition) < ends[partition]]:
+            for records in (await consumer.getmany(timeout_ms=200)).values():
+                found += [parse(record.value) for record in records]
+    return found
+
+
+def row(release: Release) -> dict[str, Any]:
+    """Return a release as columns."""
+    place = {"series": release.series, "timestamp": release.timestamp}
+    match release:
+        case Perturbed(policy=policy, value=value, measurement=measurement, scale=scale, epsilon_nano=epsilon_nano):
+            values = columns(value) | columns(measurement, "measured_")
+            spent = {"scale": scale, "epsilon": epsilon_nano / 1e9}
+            return place | {"decision": "perturbed", "policy": policy} | values | spent
+        case Approximated(policy=policy, value=value, source=source):
+            return place | {"decision": "approximated", "policy": policy} | columns(value) | {"source": source}
+        case Withheld(policy=policy):
+            return place | {"decision": "withheld", "policy": policy}
+        case Unknown(decision=decision):
+            return place | {"decision": decision}
+
+
+def columns(value: Value, prefix: str = "") -> dict[str, Any]:
+    """Return the columns of a value, by its kind."""
+    match value:
+        case bool():
+            return {f"{prefix}category": str(value).lower()}
+        case str():
+            return {f"{prefix}category": value}
+        case float():
+            return {f"{prefix}number": value}
+        case Location(latitude=latitude, longitude=longitude):
+            return {f"{prefix}latitude": latitude, f"{prefix}longitude": longitude}
+        case dict():
+            return {f"{prefix}counts_{key}": items for key, items in value.items()}

@@ -1,0 +1,47 @@
+"""What the tests of the examples share: an installation, made once."""
+
+import pytest
+
+from stream_app.kafka.broker import LocalBroker
+from tests.examples.published import (
+    HOURS,
+    PARTITIONS,
+    POLICIES,
+    Published,
+    compiled,
+    observations,
+    of_a_later_version,
+    of_the_same_steps,
+    produced,
+    producers,
+    read,
+    strays,
+    transaction,
+)
+from tests.kafka.installation import Installation
+
+
+@pytest.fixture(scope="session")
+def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Published:
+    """Let every producer send, a worker decide, a transaction be aborted, and the producers and the worker go on."""
+    folder = tmp_path_factory.mktemp("examples")
+    policies = tuple({"epsilon": 1.0, **policy} for policy in POLICIES)
+    installation = Installation(broker, folder / "run", "examples", PARTITIONS, more={"policies": policies})
+    commands = producers(compiled(folder / "classes"))
+    with installation.worker() as worker:
+        sent = strays(installation, folder) + send(installation, commands, range(HOURS))
+        worker.await_committed(sent)
+        aborted = transaction(installation, of_the_same_steps(installation), committed=False)
+        sent += send(installation, commands, range(HOURS, 2 * HOURS))
+        worker.await_committed(sent)
+        assert worker.stop() == 0
+    transaction(installation, of_a_later_version(), committed=True)
+    return Published(installation, read(installation), aborted)
+
+
+def send(installation: Installation, commands: dict[str, list[str]], hours: range) -> int:
+    """Have every producer send its observations of some hours; return how many."""
+    sent = {name: list(observations(name, hours)) for name in commands}
+    for name, command in commands.items():
+        produced(command, installation, sent[name])
+    return sum(map(len, sent.values()))

@@ -1,0 +1,124 @@
+"""The frames of releases: what each column holds, in pandas and in polars."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import pandas_frame
+import polars_frame
+import release
+import rows
+from tests.deploy import ROOT
+from tests.examples.published import Published
+from tests.kafka.installation import START_MS
+
+SCHEMA_EXAMPLES = sorted((ROOT / "schemas" / "examples" / "release" / "valid").glob("*.json"))
+NOON = {"series": "home-7", "timestamp": START_MS + 1, "policy": 2}
+
+
+def parsed(**members: object) -> release.Release:
+    """Return what the example makes of a release with these members."""
+    return release.parse(json.dumps(NOON | members).encode())
+
+
+@pytest.fixture(scope="module")
+def releases(published: Published) -> list[release.Release]:
+    """Return the releases that the frames are made of."""
+    return asyncio.run(rows.read(*published.place))
+
+
+@pytest.mark.parametrize("file", SCHEMA_EXAMPLES, ids=lambda file: file.stem)
+def test_every_release_of_the_schema_is_known(file: Path) -> None:
+    """The example knows all that the schema has today."""
+    document = json.loads(file.read_bytes())
+    found = release.parse(file.read_bytes())
+    assert type(found).__name__.lower() == document["decision"]
+    assert rows.row(found)["timestamp"].timestamp() * 1000 == document["timestamp"]
+
+
+def test_unknown_members_change_nothing() -> None:
+    """A member more is ignored, at every level."""
+    assert parsed(decision="withheld", reason="x") == parsed(decision="withheld")
+    place = {"latitude": 1.5, "longitude": 2.5}
+    plain, more = (
+        parsed(decision="approximated", source=START_MS, value=value) for value in (place, {**place, "altitude": 7.5})
+    )
+    assert plain == more
+    assert isinstance(plain, release.Approximated)
+
+
+@pytest.mark.parametrize(
+    "members", [{"decision": "postponed"}, {"decision": "approximated", "value": [1], "source": 0}]
+)
+def test_what_is_unknown_has_no_value(members: dict[str, object]) -> None:
+    """Another decision, another kind of value: a row that says so and holds nothing to reckon with."""
+    time = datetime(2012, 6, 1, 7, 0, 0, 1_000, tzinfo=UTC)
+    assert rows.row(parsed(**members)) == {"series": "home-7", "timestamp": time, "decision": members["decision"]}
+
+
+def test_pandas(published: Published, releases: list[release.Release]) -> None:
+    """Each release is a row with its value in the columns of its kind, and nothing in the others."""
+    frame = pandas_frame.frame_of(releases)
+    assert str(frame["timestamp"].dtype) == "datetime64[ms, UTC]"
+    assert not frame.duplicated(["series", "timestamp"]).any()
+    by_step = {
+        (found["series"], found["timestamp"].timestamp() * 1000): {
+            str(name): value for name, value in found.items() if not pd.isna(value)
+        }
+        for found in frame.to_dict("records")
+    }
+    assert_rows(published, by_step)
+
+
+def test_polars(published: Published, releases: list[release.Release]) -> None:
+    """The same."""
+    frame = polars_frame.frame_of(releases)
+    assert frame.schema["timestamp"] == pl.Datetime("ms", "UTC")
+    by_step = {
+        (found["series"], found["timestamp"].timestamp() * 1000): {
+            name: value for name, value in found.items() if value is not None
+        }
+        for found in frame.iter_rows(named=True)
+    }
+    assert_rows(published, by_step)
+
+
+def assert_rows(published: Published, by_step: dict[tuple[str, float], dict[str, object]]) -> None:
+    """Check the rows of a frame, without nulls, against what was read."""
+    assert len(by_step) == len(published.releases)
+    for line in published.releases:
+        read = json.loads(line)
+        row = by_step[read["series"], read["timestamp"]]
+        wanted = {name: value for name, value in read.items() if name in {"series", "decision", "policy", "scale"}}
+        if "epsilon_nano" in read:
+            wanted["epsilon"] = read["epsilon_nano"] / 1e9
+        for member, prefix in (("value", ""), ("measurement", "measured_")):
+            match read.get(member):
+                case bool() | str() as category:
+                    wanted[f"{prefix}category"] = str(category).lower()
+                case {"latitude": latitude, "longitude": longitude}:
+                    wanted |= {f"{prefix}latitude": latitude, f"{prefix}longitude": longitude}
+                case dict() as counts:
+                    wanted |= {f"{prefix}counts_{key}": items for key, items in counts.items()}
+                case float() as number:
+                    wanted[f"{prefix}number"] = number
+                case list():  # a kind that the example does not know
+                    del wanted["policy"]
+        if read["decision"] == "postponed":
+            del wanted["policy"]
+        assert {name: value for name, value in row.items() if name not in {"timestamp", "source"}} == wanted
+        assert ("source" in row) == (read["decision"] == "approximated" and "policy" in wanted)
+
+
+@pytest.mark.parametrize("frame_of", [pandas_frame.frame_of, polars_frame.frame_of])
+def test_uncommitted_releases_make_no_frame(published: Published, frame_of: object) -> None:
+    """A step with two releases is refused: they were read without their isolation level."""
+    assert callable(frame_of)
+    releases = [release.parse(line) for line in (*published.releases, *published.aborted)]
+    with pytest.raises(ValueError, match="two releases"):
+        frame_of(releases)

@@ -1,0 +1,56 @@
+"""Each producer of the examples sends a series to where the worker looks for it; a careless one does not."""
+
+import json
+from typing import Any
+
+from stream_app.kafka.routing import router
+from tests.examples.published import HOURS, PARTITIONS, STRAYS, VALUES, Published
+
+
+def test_a_series_lies_where_murmur2_says(published: Published) -> None:
+    """Key and partition of every record, by every producer; Java's own partitioner is the reference of the others."""
+    partition_of = router(PARTITIONS)
+    found: dict[str, set[tuple[bytes, int]]] = {}
+    for record in published.installation.read(published.installation.names.events):
+        if b"stray" not in record.value and record.key is not None and record.value.startswith(b"{"):
+            series = json.loads(record.value)["series"]
+            found.setdefault(series, set()).add((record.key, record.partition))
+    assert len(found) == 3 * (len(VALUES) + 1) + 1
+    for series, places in found.items():
+        assert places == {(series.encode(), partition_of(series.encode()))}
+    assert {partition for places in found.values() for _, partition in places} == set(range(PARTITIONS))
+
+
+def test_all_that_they_sent_was_decided(published: Published) -> None:
+    """Nothing of theirs was rejected."""
+    decided = [json.loads(release) for release in published.releases]
+    for name in ("python", "kcat", "java"):
+        steps = {(each["series"], each["timestamp"]) for each in decided if each["series"] == f"bus-{name} é"}
+        assert len(steps) == 2 * HOURS
+    refused = {str(reject["series"]) for reject in rejects(published)}
+    assert not [series for series in refused if series.endswith(" é") or series.startswith("hush")]
+
+
+def rejects(published: Published) -> list[dict[str, Any]]:
+    """Return the rejects."""
+    names = published.installation.names
+    return [json.loads(record.value) for record in published.installation.read(names.rejects)]
+
+
+def test_another_partitioner_is_refused(published: Published) -> None:
+    """The partitioner that librdkafka takes by itself sends series elsewhere: each of those is `misrouted`."""
+    names = published.installation.names
+    partition_of = router(PARTITIONS)
+    strays = [record for record in published.installation.read(names.events) if b"stray" in record.value]
+    elsewhere = {record.key.decode() for record in strays if record.partition != partition_of(record.key)}
+    assert len(strays) == STRAYS
+    assert 0 < len(elsewhere) < STRAYS
+    refused = [reject for reject in rejects(published) if "stray" in str(reject["series"])]
+    assert {(reject["series"], reject["reason"]) for reject in refused} == {(each, "misrouted") for each in elsewhere}
+
+
+def test_framed_and_unkeyed_records_are_refused(published: Published) -> None:
+    """A schema registry's serializer puts a frame before the JSON: `malformed`. In a header it is welcome."""
+    found = [reject for reject in rejects(published) if "stray" not in str(reject["series"])]
+    assert sorted(reject["reason"] for reject in found) == ["malformed", "misrouted"]
+    assert [json.loads(each)["decision"] for each in published.releases if b"home-headed" in each] == ["perturbed"]
