@@ -23,7 +23,7 @@ test: lint  ## Check and test everything, with a real Kafka broker
 lint: $(TEST)  ## Check style, types, layers and docstrings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy stream_app tests
+	$(BIN)/mypy stream_app tests examples
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/interrogate --quiet stream_app tests
 

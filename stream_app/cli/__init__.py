@@ -35,7 +35,7 @@ COMMANDS = {
     "keys": "make, list and erase noise keys, make and export signing keys",
     "check": "check the configuration or a policy file",
     "evaluate": "the source papers' experiments: error, temporal loss and time of schemes",
-    "files": "where the schemas, dashboards and rules of this installation are",
+    "files": "where the schemas, examples, dashboards and rules of this installation are",
     "completion": "print a script that completes commands and options in a shell",
     "bench": "measure the worker against bare clients, as ratios of one run",
 }

@@ -1,4 +1,4 @@
-"""``files``: where the schemas, dashboards and rules of this installation are, for the programs that read them."""
+"""``files``: where the schemas, examples, dashboards and rules of this installation are, for the programs that read them."""
 
 import argparse
 from importlib.metadata import PackageNotFoundError, files
@@ -8,9 +8,10 @@ import stream_app
 from stream_app import wire
 from stream_app.cli import UsageError
 
-HELP = "where the schemas, dashboards and rules of this installation are"
+HELP = "where the schemas, examples, dashboards and rules of this installation are"
 IN_A_CHECKOUT = {
     "schemas": "schemas",
+    "examples": "examples",
     "grafana": "deploy/grafana/dashboards",
     "prometheus": "deploy/prometheus",
 }

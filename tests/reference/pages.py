@@ -1,7 +1,7 @@
 """All pages under docs/reference."""
 
 from tests.deploy import ROOT
-from tests.reference import commands, exit_codes, findings, metrics, records, rejects, settings, stops
+from tests.reference import commands, exit_codes, findings, metrics, records, rejects, settings, stops, topics
 
 FOLDER = ROOT / "docs" / "reference"
 PAGES = {
@@ -13,6 +13,7 @@ PAGES = {
     "rejects.md": rejects.page,
     "settings.md": settings.page,
     "stops.md": stops.page,
+    "topics.md": topics.page,
 }
 """Every page by its file's name."""
 
