@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.examples.published import EXAMPLES, HOURS, VALUES, Published, classpath
+from tests.examples.published import EXAMPLES, HOURS, QUICK_START, VALUES, Published, classpath
 
-SECONDS = 90
+SECONDS = 300
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
@@ -106,7 +106,7 @@ def java(published: Published, isolation: str, count: int, folder: Path) -> list
     """Run the Java consumer, which follows, in a group of its own, from its source as its comment says."""
     source = EXAMPLES / "java" / "ConsumeReleases.java"
     (folder / source.name).write_text(source.read_text().replace(COMMITTED, isolation))
-    command = ["java", "-cp", classpath(), source.name, *published.place, f"java-{isolation}"]
+    command = ["java", QUICK_START, "-cp", classpath(), source.name, *published.place, f"java-{isolation}"]
     return [same_numbers(line) for line in first_lines(command, count, folder)]
 
 
