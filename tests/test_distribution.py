@@ -22,6 +22,7 @@ POLICY = (
     '{"series":"home-*","epsilon":1.0,"protection":{"level":"landmark","landmarks":[18000000],"step":3600000},'
     '"scheme":{"name":"uniform"},"value":{"kind":"number","lower":0,"upper":10,"resolution":0.001}}\n'
 )
+EXAMPLES = ("README.md", "python/release.py", "kcat/produce.sh", "java/ConsumeReleases.java", "registry/register.py")
 OURS = ("*.egg-info", "__pycache__", "build", "dist", ".*_cache", ".venv", ".git", ".hypothesis", ".landmark-stream")
 """What work leaves in a checkout and nobody ships."""
 BUILD = "from setuptools import build_meta; import sys; print(build_meta.{}(sys.argv[1]))"
@@ -102,6 +103,7 @@ def test_a_wheel_holds_the_package_and_its_files(wheel: Path) -> None:
     shared = f"landmark_stream-{stream_app.__version__}.data/data/share/landmark-stream"
     shipped = {name.removeprefix(f"{shared}/") for name in names if name.startswith(shared)}
     assert {f"schemas/{file.name}" for file in (ROOT / "schemas").iterdir() if file.is_file()} <= shipped
+    assert {f"examples/{file}" for file in EXAMPLES} <= shipped
     assert {"grafana/operation.json", "prometheus/rules.yml"} <= shipped
 
 
@@ -123,6 +125,7 @@ def test_an_installed_wheel_tells_its_files(program: Path, tmp_path: Path) -> No
     folders = json.loads(answer(program, tmp_path, "files", "--json"))
     for name, place, file in (
         ("schemas", "schemas", "release.v1.schema.json"),
+        ("examples", "examples", "README.md"),
         ("grafana", "deploy/grafana/dashboards", "operation.json"),
         ("prometheus", "deploy/prometheus", "rules.yml"),
     ):

@@ -1,4 +1,4 @@
-"""``files``: where the schemas, examples, dashboards and rules of this installation are, for the programs that read them."""
+"""``files``: where schemas, examples, dashboards and rules of this installation are, for programs that read them."""
 
 import argparse
 from importlib.metadata import PackageNotFoundError, files

@@ -13,11 +13,10 @@ def page() -> str:
     document = yaml.safe_load((FOLDER / "asyncapi.v1.yaml").read_text())
     info = document["info"]
     return (
-        pages_top("Topics", "schemas/asyncapi.v1.yaml")
-        + f"{_paragraph(info['description'])}\n\n"
-        + "[The AsyncAPI document](../../schemas/asyncapi.v1.yaml) is the same for programs. Its host is the setting"
-        + " `bootstrap_servers`. [Records](records.md) has every member of every record,"
-        + " [Read releases](../how-to/read-releases.md) programs that read and write them.\n\n"
+        pages_top("Topics", "schemas/asyncapi.v1.yaml") + f"{_paragraph(info['description'])}\n\n"
+        "[The AsyncAPI document](../../schemas/asyncapi.v1.yaml) is the same for programs. Its host is the setting"
+        " `bootstrap_servers`. [Records](records.md) has every member of every record,"
+        " [Read releases](../how-to/read-releases.md) programs that read and write them.\n\n"
         + table(
             ("topic", "the worker", "records"),
             (_row(document, channel) for channel in document["channels"].values()),
@@ -38,7 +37,7 @@ def _section(document: dict[str, Any], name: str) -> str:
     messages = [_resolved(document, message) for message in channel["messages"].values()]
     return (
         f"\n## {channel['address']}\n\n{_paragraph(channel['description'])}\n\n"
-        + f"The worker {_direction(document, channel)} it. {sentence(operation['summary'])}\n\n"
+        f"The worker {_direction(document, channel)} it. {sentence(operation['summary'])}\n\n"
         + table(
             ("record", "what it is", "key", "headers"),
             (
