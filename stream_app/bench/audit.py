@@ -3,8 +3,6 @@
 Processor time, not the clock's: one core is what an audit uses. The ledger is what the worker would have written.
 """
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from stream_app import encoding, wire
 from stream_app.audit.files import Lines
 from stream_app.bench.events import events
 from stream_app.bench.figure import Figure, Result, Target
-from stream_app.bench.process import ClientError
+from stream_app.bench.measured import usage_of
 from stream_app.bench.progress import Show
 from stream_app.bench.sizes import Sizes
 from stream_app.collection import Collection
@@ -29,7 +27,6 @@ DEFAULT = Sizes(events=190_000, series=10_000)
 NEEDS_BROKER = False
 TARGETS = (Target("peak_memory", "at most", 1024.0),)
 _SHOWN = 10_000
-_KIBIBYTE = 1024
 _MEBIBYTE = 1024 * 1024
 
 
@@ -40,11 +37,12 @@ def run(folder: Path, sizes: Sizes, show: Show) -> Result:
     audited: list[float] = []
     memory: list[float] = []
     bare: list[float] = []
+    command = (sys.executable, "-m", "stream_app", "audit", "--ledger", str(ledger))
     for number in range(sizes.repeats):
         show("audit", number, sizes.repeats)
-        seconds, peak_bytes = _audit(ledger)
-        audited.append(entries / seconds)
-        memory.append(peak_bytes / _MEBIBYTE)
+        took = usage_of(command)
+        audited.append(entries / took.seconds)
+        memory.append(took.peak_bytes / _MEBIBYTE)
         bare.append(entries / _parse_and_hash(ledger))
     figures = {
         "audit": Figure.of("entries/s", audited),
@@ -74,19 +72,6 @@ def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
             count += len(outcome.entries)
             file.writelines(b"%b\n" % entry.value for entry in outcome.entries)
     return count
-
-
-def _audit(ledger: Path) -> tuple[float, int]:
-    """Return the processor seconds of the command `audit`, its start included, and the most memory it held, bytes."""
-    command = (sys.executable, "-m", "stream_app", "audit", "--ledger", str(ledger))
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None, "it was asked for"
-        said = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise ClientError(f"audit ended with {process.returncode}:\n{said.decode(errors='replace')[-3000:]}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _KIBIBYTE
 
 
 def _parse_and_hash(ledger: Path) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.experiment import SHARES, Found, Row, mean_of, spread_of
+from stream_app.evaluation.experiment import SHARES, Found, Row, error_row
 from stream_app.evaluation.placement import Placement
 from stream_app.evaluation.trial import DummiesOf, ErrorOf
 from stream_app.privacy.dummies.request import MOST_STEPS, MethodName
@@ -48,20 +48,8 @@ class ErrorByDummies:
         """Return a row a data set, method, kind of dummies, share of landmarks and fraction of the budget."""
         rows: list[Row] = []
         for data, dummies, fraction, setting in self._named():
-            measures = found(setting)
-            rows.append(
-                {
-                    "data": data.name,
-                    "unit": data.unit,
-                    "method": setting.method,
-                    "epsilon": setting.epsilon,
-                    "share": setting.placement.share_percent,
-                    "dummies": dummies,
-                    "fraction": fraction,
-                    **spread_of("error", measures),
-                    "landmarks": mean_of("landmarks", measures),
-                }
-            )
+            varied = {"share": setting.placement.share_percent, "dummies": dummies, "fraction": fraction}
+            rows.append(error_row(setting, data.unit, varied, found(setting), ("landmarks",)))
         return rows
 
     def _named(self) -> Iterator[tuple[DataSet, str, float, ErrorOf | DummiesOf]]:

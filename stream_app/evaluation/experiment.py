@@ -11,6 +11,7 @@ from stream_app.evaluation.spread import Mean, Ratio
 from stream_app.evaluation.trial import (
     LOSS_STATES,
     NOTHING,
+    DummiesOf,
     ErrorOf,
     LossOf,
     Measures,
@@ -32,6 +33,8 @@ PRIVATE = "private"
 WINDOW_METHODS = ("uniform", "uniform+level", "bd", "ba", f"bd-{PRIVATE}", f"ba-{PRIVATE}")
 ORDERED = ("number", "counts")
 """Kinds whose private dissimilarity is defined."""
+RELEASED = ("perturbed", "withheld")
+"""Shares of the steps that stand beside an error."""
 LOSS_METHODS = ("uniform", "adaptive", "balanced")
 
 Row = Mapping[str, Any]
@@ -68,19 +71,8 @@ class ErrorByShare:
         units = {data.name: data.unit for data in self.data}
         rows: list[Row] = []
         for setting in self.settings():
-            measures = found(setting)
-            rows.append(
-                {
-                    "data": setting.data,
-                    "unit": units[setting.data],
-                    "method": setting.method,
-                    "epsilon": setting.epsilon,
-                    "share": None if setting.method == NOTHING else setting.placement.share_percent,
-                    **spread_of("error", measures),
-                    "perturbed": mean_of("perturbed", measures),
-                    "withheld": mean_of("withheld", measures),
-                }
-            )
+            varied = {"share": None if setting.method == NOTHING else setting.placement.share_percent}
+            rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
         return rows
 
 
@@ -146,22 +138,10 @@ class ErrorByWindow:
     def rows(self, found: Found) -> list[Row]:
         """Return a row a data set, method and window."""
         units = {data.name: data.unit for data in self.data}
-        rows: list[Row] = []
-        for setting in self.settings():
-            measures = found(setting)
-            rows.append(
-                {
-                    "data": setting.data,
-                    "unit": units[setting.data],
-                    "method": setting.method,
-                    "epsilon": setting.epsilon,
-                    "window": setting.window,
-                    **spread_of("error", measures),
-                    "perturbed": mean_of("perturbed", measures),
-                    "withheld": mean_of("withheld", measures),
-                }
-            )
-        return rows
+        return [
+            error_row(setting, units[setting.data], {"window": setting.window}, found(setting), RELEASED)
+            for setting in self.settings()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +213,21 @@ class TimeByMethod:
 
 def _nothing(data: DataSet) -> ErrorOf:
     return ErrorOf(data.name, NOTHING, data.epsilon, Placement(0))
+
+
+def error_row(
+    setting: ErrorOf | WindowOf | DummiesOf, unit: str, varied: Row, measures: Sequence[Measures], means: Sequence[str]
+) -> Row:
+    """Return a row on an error: where it was found, what the experiment varies, the error and means besides."""
+    return {
+        "data": setting.data,
+        "unit": unit,
+        "method": setting.method,
+        "epsilon": setting.epsilon,
+        **varied,
+        **spread_of("error", measures),
+        **{name: mean_of(name, measures) for name in means},
+    }
 
 
 def mean_of(name: str, measures: Sequence[Measures]) -> float:

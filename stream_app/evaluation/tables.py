@@ -1,6 +1,7 @@
 """The results of experiments as tables for people."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from rich.box import SIMPLE
 from rich.table import Table
@@ -10,112 +11,31 @@ from stream_app.evaluation.experiment import Row
 Cell = Callable[[Row], str]
 
 
+class Pivot(NamedTuple):
+    """What of a row names its table, its line and its column, and what stands there."""
+
+    title: Cell
+    line: Cell
+    column: Cell
+    cell: Cell
+
+
 def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Table]:
     """Return the tables of all experiments, a few a piece."""
-    made = {
-        "share": _errors,
-        "compare": _ratios,
-        "window": _windows,
-        "dummies": _dummies,
-        "dummies-budget": _draws,
-        "correlation": _losses,
-        "time": _times,
-    }
-    return [table for name, rows in experiments.items() for table in made[name](rows)]
+    return [table for name, rows in experiments.items() for table in _pivoted(rows, _PIVOTS[name])]
 
 
-def _errors(rows: Sequence[Row]) -> list[Table]:
-    return _pivots(
-        rows,
-        title=lambda row: (
-            f"Mean error ({row['unit']}) by share of landmarks: {row['data']}, epsilon {row['epsilon']:g}"
-        ),
-        line=lambda row: row["method"],
-        column=_share,
-        cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
-    )
-
-
-def _ratios(rows: Sequence[Row]) -> list[Table]:
-    return _pivots(
-        rows,
-        title=lambda row: f"Error of {row['first']} over that of {row['second']}: {row['data']}",
-        line=lambda row: f"epsilon {row['epsilon']:g}",
-        column=_share,
-        cell=_ratio,
-    )
-
-
-def _windows(rows: Sequence[Row]) -> list[Table]:
-    return _pivots(
-        rows,
-        title=lambda row: f"Mean error ({row['unit']}) by steps of a window: {row['data']}, epsilon {row['epsilon']:g}",
-        line=lambda row: row["method"],
-        column=lambda row: str(row["window"]),
-        cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
-    )
-
-
-def _dummies(rows: Sequence[Row]) -> list[Table]:
-    return _pivots(
-        rows,
-        title=lambda row: (
-            f"Mean error ({row['unit']}) with dummies, by share of true landmarks: {row['data']}, "
-            f"epsilon {row['epsilon']:g}"
-        ),
-        line=lambda row: f"{row['method']}, {row['dummies']}",
-        column=_share,
-        cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
-    )
-
-
-def _draws(rows: Sequence[Row]) -> list[Table]:
-    return _pivots(
-        rows,
-        title=lambda row: (
-            f"Mean error ({row['unit']}) by what of the budget draws dummies: {row['data']}, "
-            f"epsilon {row['epsilon']:g}, {row['share']} % landmarks"
-        ),
-        line=lambda row: f"{row['method']}, {row['dummies']}",
-        column=lambda row: f"{100 * row['fraction']:g} %",
-        cell=lambda row: _number(row["error"]) + _half(row["error"], row["high"]),
-    )
-
-
-def _losses(rows: Sequence[Row]) -> list[Table]:
-    return _pivots(
-        rows,
-        title=lambda row: (
-            f"Landmark temporal loss (an estimate): {row['correlation']} correlation, "
-            f"strength {row['strength']:.3g}, {row['data']}, epsilon {row['epsilon']:g}"
-        ),
-        line=lambda row: f"{row['method']}, {row['distribution']}",
-        column=_share,
-        cell=lambda row: _number(row["estimate"]) + _half(row["estimate"], row["high"]),
-    )
-
-
-def _times(rows: Sequence[Row]) -> list[Table]:
-    return _pivots(
-        rows,
-        title=lambda _: "Processor time of a decision (microseconds)",
-        line=lambda row: row["method"],
-        column=lambda row: row["data"],
-        cell=lambda row: _number(row["microseconds"]) + _half(row["microseconds"], row["high"]),
-    )
-
-
-def _pivots(rows: Sequence[Row], *, title: Cell, line: Cell, column: Cell, cell: Cell) -> list[Table]:
+def _pivoted(rows: Sequence[Row], pivot: Pivot) -> list[Table]:
     """Return a table a title, with its lines and columns in the order of the rows."""
     by_title: dict[str, list[Row]] = {}
     for row in rows:
-        by_title.setdefault(title(row), []).append(row)
+        by_title.setdefault(pivot.title(row), []).append(row)
     made = []
     for name, found in by_title.items():
-        columns = list(dict.fromkeys(column(row) for row in found))
+        columns = list(dict.fromkeys(pivot.column(row) for row in found))
         cells: dict[str, dict[str, str]] = {}
         for row in found:
-            cells.setdefault(line(row), {})[column(row)] = cell(row)
+            cells.setdefault(pivot.line(row), {})[pivot.column(row)] = pivot.cell(row)
         table = Table(title=name, box=SIMPLE, title_justify="left", padding=(0, 0, 0, 1))
         table.add_column("")
         for heading in columns:
@@ -124,6 +44,11 @@ def _pivots(rows: Sequence[Row], *, title: Cell, line: Cell, column: Cell, cell:
             table.add_row(label, *(shown.get(heading, "") for heading in columns))
         made.append(table)
     return made
+
+
+def _figure(name: str) -> Cell:
+    """Return what shows a figure with the upper half of its confidence interval."""
+    return lambda row: _number(row[name]) + _half(row[name], row["high"])
 
 
 def _ratio(row: Row) -> str:
@@ -145,3 +70,51 @@ def _number(value: float) -> str:
 def _half(middle: float, high: float | None) -> str:
     """Return the upper half of the confidence interval, or nothing where it is not known or has no width."""
     return "" if high is None or high == middle else f" ±{_number(high - middle)}"
+
+
+def _error(of: str) -> Cell:
+    """Return the title of a table of errors."""
+    return lambda row: f"Mean error ({row['unit']}) {of}: {row['data']}, epsilon {row['epsilon']:g}"
+
+
+def _method(row: Row) -> str:
+    return str(row["method"])
+
+
+def _disguised(row: Row) -> str:
+    return f"{row['method']}, {row['dummies']}"
+
+
+_PIVOTS: Mapping[str, Pivot] = {
+    "share": Pivot(_error("by share of landmarks"), _method, _share, _figure("error")),
+    "compare": Pivot(
+        lambda row: f"Error of {row['first']} over that of {row['second']}: {row['data']}",
+        lambda row: f"epsilon {row['epsilon']:g}",
+        _share,
+        _ratio,
+    ),
+    "window": Pivot(_error("by steps of a window"), _method, lambda row: str(row["window"]), _figure("error")),
+    "dummies": Pivot(_error("with dummies, by share of true landmarks"), _disguised, _share, _figure("error")),
+    "dummies-budget": Pivot(
+        lambda row: f"{_error('by what of the budget draws dummies')(row)}, {row['share']} % landmarks",
+        _disguised,
+        lambda row: f"{100 * row['fraction']:g} %",
+        _figure("error"),
+    ),
+    "correlation": Pivot(
+        lambda row: (
+            f"Landmark temporal loss (an estimate): {row['correlation']} correlation, "
+            f"strength {row['strength']:.3g}, {row['data']}, epsilon {row['epsilon']:g}"
+        ),
+        lambda row: f"{row['method']}, {row['distribution']}",
+        _share,
+        _figure("estimate"),
+    ),
+    "time": Pivot(
+        lambda _: "Processor time of a decision (microseconds)",
+        _method,
+        lambda row: str(row["data"]),
+        _figure("microseconds"),
+    ),
+}
+"""How the rows of each experiment are laid out."""
