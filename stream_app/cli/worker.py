@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stream_app import keyfile
 from stream_app.cli import UsageError
+from stream_app.cli.configured import reaching
 from stream_app.context import Context
 from stream_app.kafka.cluster import Cluster
 from stream_app.kafka.logs import configure_logs
@@ -47,7 +48,8 @@ def _end(*_: object) -> None:
 
 
 async def _run(settings: Settings, context: Context, signing_key: SigningKey | None) -> int:
-    await _check_topics(settings)
+    with reaching(settings):
+        await _check_topics(settings)
     return await Worker(settings, context, signing_key).run()
 
 

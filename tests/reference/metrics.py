@@ -74,10 +74,16 @@ def _rows(metrics: Mapping[str, Meaning], rules: list[Any]) -> list[tuple[str, .
             next((unit for end, unit in UNITS.items() if name.endswith(end)), "count"),
             ", ".join(code(label) for label in meaning.labels),
             sentence(meaning.text),
-            ", ".join(alerts_on(name, rules)),
+            ", ".join(_linked(alert) for alert in alerts_on(name, rules)),
         )
         for name, meaning in metrics.items()
     ]
+
+
+def _linked(alert: str) -> str:
+    """Return an alert with a link to the page on it, where there is one."""
+    page = ROOT / "docs" / "alerts" / f"{alert}.md"
+    return f"[{alert}](../alerts/{alert}.md)" if page.exists() else alert
 
 
 def _rules() -> list[Any]:

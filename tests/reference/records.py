@@ -12,9 +12,9 @@ from tests.schemas.catalogue import DOCUMENTS, FOLDER, SUFFIX, schemas
 
 TOP = """\
 Values are UTF-8 JSON, one record each. All times are milliseconds since 1970-01-01T00:00:00Z, budgets ending in `_nano`
-are units of 1e-9 epsilon. [The AsyncAPI document](../../schemas/asyncapi.v1.yaml) has keys, headers, partitioning and
-the topics' settings; topics begin with the setting `prefix`, here `landmark`. [Policies](../policies.md) explains the
-members of a policy.
+are units of 1e-9 epsilon. [Topics](topics.md) has their
+keys, headers, partitioning and settings; topics begin with the setting `prefix`, here `landmark`.
+[Policies](../policies.md) explains the members of a policy.
 
 """
 UNIONS = ("oneOf", "anyOf")
