@@ -4,6 +4,8 @@ The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and l
 """
 
 import os
+import ssl
+import stat
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -156,6 +158,38 @@ class Settings(BaseSettings):
             raise ValueError("names no file")
         return value
 
+    @field_validator("sasl_password_file", "certificate_key_file")
+    @classmethod
+    def _others_cannot_read(cls, value: Path | None) -> Path | None:
+        mode = 0 if value is None else stat.S_IMODE(value.stat().st_mode)
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise ValueError(f"mode is {mode:04o}, so others may read it: run `chmod 600`, and consider it seen")
+        return value
+
+    @field_validator("ca_file")
+    @classmethod
+    def _trusts_somebody(cls, value: Path | None) -> Path | None:
+        try:
+            if value is not None:
+                ssl.create_default_context(cafile=value)
+        except ssl.SSLError as error:
+            raise ValueError(f"holds no certificates in PEM form ({error.reason or error})") from None
+        return value
+
+    @field_validator("certificate_key_file")
+    @classmethod
+    def _key_fits(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        certificate: Path | None = info.data.get("certificate_file")
+        if value is not None and certificate is not None:
+            try:
+                load_certificate(ssl.create_default_context(), certificate, value)
+            except (ssl.SSLError, OSError) as error:
+                found = getattr(error, "reason", None) or type(error).__name__
+                raise ValueError(
+                    f"{certificate} and it are no certificate and its key, PEM form, not encrypted ({found})"
+                ) from None
+        return value
+
     @field_validator("sasl_user")
     @classmethod
     def _user_and_protocol(cls, value: str | None, info: ValidationInfo) -> str | None:
@@ -173,6 +207,8 @@ class Settings(BaseSettings):
         wanted = int(info.data.get("security_protocol", "").startswith("SASL"))
         if passwords != wanted:
             raise ValueError(f"found {passwords} passwords (sasl_password, sasl_password_file), {wanted} needed")
+        if value is not None and not value.read_text().strip("\r\n"):
+            raise ValueError("is empty: it holds the password alone")
         return value
 
     @classmethod
@@ -225,6 +261,11 @@ class Settings(BaseSettings):
         document = self.model_dump(mode="json")
         document["policies"] = [_without_hidden(policy) for policy in document["policies"]]
         return document
+
+
+def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    """Let a TLS client show a certificate; raises `ssl.SSLError` unless both files are one pair, not encrypted."""
+    context.load_cert_chain(certificate, key, password=bytes)  # without one, an encrypted key would ask the terminal
 
 
 def _without_hidden(policy: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from stream_app.cli import main
 from stream_app.settings import InvalidSettingsError, Settings
 from stream_app.signing import SigningKey
+from tests.kafka.secured import Authority
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,12 @@ def write(text: str) -> Path:
     file = Path("landmark-stream.toml")
     file.write_text(text)
     return file
+
+
+def private(name: str, text: str, mode: int = 0o600) -> None:
+    """Write a file that its owner alone may read, or another mode."""
+    Path(name).write_text(text)
+    Path(name).chmod(mode)
 
 
 def test_everything_has_a_default() -> None:
@@ -69,13 +77,57 @@ def test_named_file_must_exist() -> None:
 
 def test_two_passwords_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which password counts is never a guess, and no error shows one."""
-    Path("password").write_text("from-file\n")
+    private("password", "from-file\n")
     write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
     assert Settings.load().password() == "from-file"
     monkeypatch.setenv("LANDMARK_STREAM_SASL_PASSWORD", "from-environment")
     with pytest.raises(InvalidSettingsError, match="found 2 passwords") as caught:
         Settings.load()
     assert "from-environment" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_password_that_others_can_read_is_refused(mode: int) -> None:
+    """As noise keys are; the remedy is in the error, the password is not."""
+    private("password", "from-file\n", mode)
+    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
+    with pytest.raises(InvalidSettingsError, match=f"mode is {mode:04o}.*chmod 600") as caught:
+        Settings.load()
+    assert "from-file" not in str(caught.value)
+
+
+def test_an_empty_password_is_refused() -> None:
+    """A file that lost its content is told before anything connects."""
+    private("password", "\n")
+    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
+    with pytest.raises(InvalidSettingsError, match="is empty"):
+        Settings.load()
+
+
+def test_certificates_are_read_with_the_settings(tmp_path: Path) -> None:
+    """No authority, another's key, an encrypted key, a key that others can read: each is told at its field."""
+    one, other = Authority.make(tmp_path, "one"), Authority.make(tmp_path, "other")
+    (certificate, key), (_, strange) = one.sign("client"), other.sign("stranger")
+    text = f'security_protocol = "SSL"\nca_file = "{one.file}"\ncertificate_file = "{certificate}"\n'
+    write(f'{text}certificate_key_file = "{key}"')
+    assert Settings.load().certificate_key_file == key
+
+    secret = serialization.load_pem_private_key(key.read_bytes(), None)
+    locked = tmp_path / "locked.key"
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    locked.write_bytes(secret.private_bytes(pem, form, serialization.BestAvailableEncryption(b"p")))
+    locked.chmod(0o600)
+    for wrong in (strange, locked):
+        write(f'{text}certificate_key_file = "{wrong}"')
+        with pytest.raises(InvalidSettingsError, match=r"certificate_key_file: .*no certificate and its key"):
+            Settings.load()
+    key.chmod(0o640)
+    write(f'{text}certificate_key_file = "{key}"')
+    with pytest.raises(InvalidSettingsError, match="certificate_key_file: mode is 0640"):
+        Settings.load()
+    write(f'security_protocol = "SSL"\nca_file = "{strange}"')
+    with pytest.raises(InvalidSettingsError, match="ca_file: holds no certificates"):
+        Settings.load()
 
 
 def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

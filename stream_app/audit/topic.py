@@ -83,7 +83,8 @@ async def find(client: Mapping[str, Any], topics: list[str]) -> None:
     finally:
         await consumer.stop()
     if missing:
-        raise TopicError(f"topic {min(missing)} is not there; make it with `topics`, or set `prefix`")
+        remedy = "make it with `topics`, set `prefix`, or allow this user to read it (`topics --acls`)"
+        raise TopicError(f"topic {min(missing)} is not there; {remedy}")
 
 
 async def whole(consumer: Any, ledger: str) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from aiokafka.errors import KafkaError
 
 from stream_app.cli import UsageError
+from stream_app.kafka.cluster import ClusterError
+from stream_app.kafka.refusal import refusal_of
 from stream_app.settings import InvalidSettingsError, Settings
 
 
@@ -31,6 +33,5 @@ def reaching(settings: Settings) -> Iterator[None]:
         yield
     except LookupError as error:
         raise UsageError(str(error)) from None
-    except (KafkaError, OSError) as error:
-        where = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
-        raise UsageError(f"{where}: {error}. Start one with `kafka start`, or name others") from None
+    except (KafkaError, ClusterError, OSError) as error:
+        raise UsageError(str(refusal_of(settings, error))) from None

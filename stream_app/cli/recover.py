@@ -9,11 +9,11 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from stream_app.cli import UsageError
+from stream_app.cli.configured import reaching
 from stream_app.context import Context
 from stream_app.kafka.group import members
 from stream_app.kafka.recover import Recovered, Recovery
@@ -49,12 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     if strange:
         raise UsageError(f"--partition: {strange} of {settings.partitions} partitions, which count from 0")
     try:
-        done = asyncio.run(_run(settings, context, wanted, accept_lost_input=arguments.accept_lost_input))
+        with reaching(settings):
+            done = asyncio.run(_run(settings, context, wanted, accept_lost_input=arguments.accept_lost_input))
     except (PartitionStoppedError, RebuildError) as error:
         raise UsageError(str(error)) from error
-    except (KafkaError, OSError) as error:
-        where = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
-        raise UsageError(f"{where}: {error!r}. Start them, or name others") from error
     if arguments.json:
         print(json.dumps({"partitions": [asdict(one) for one in done]}))
     else:

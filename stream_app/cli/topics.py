@@ -4,37 +4,40 @@ import argparse
 import asyncio
 import json
 from dataclasses import asdict
-from pathlib import Path
-
-from aiokafka.errors import KafkaError
 
 from stream_app.cli import UsageError
-from stream_app.kafka.cluster import ClusterError
+from stream_app.cli.configured import add_config, reaching, settings_of
+from stream_app.kafka.acls import ROLES, commands
 from stream_app.kafka.provision import MOST_REPLICAS, Report, make_and_check
-from stream_app.settings import InvalidSettingsError, Settings
 
 HELP = "create and check the topics"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("--config", type=Path, help="configuration file (default: landmark-stream.toml if there)")
+    add_config(parser)
     parser.add_argument("--check", action="store_true", help="only check: make nothing")
     parser.add_argument("--replication", type=int, help=f"copies (default: one a broker, {MOST_REPLICAS} at most)")
+    parser.add_argument(
+        "--acls",
+        action="append",
+        default=[],
+        metavar="ROLE=PRINCIPAL",
+        help="only print the `kafka-acls` commands that give a role what it needs (worker=User:landmark); may be "
+        f"given several times; roles are {', '.join(ROLES)}",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Make and check; 0 when every topic is as it must be, 2 otherwise."""
-    try:
-        settings = Settings.load(arguments.config)
-    except InvalidSettingsError as error:
-        raise UsageError(f"configuration:\n{error}") from error
-    try:
+    settings = settings_of(arguments)
+    if arguments.acls:
+        granted = [_granted(words) for words in arguments.acls]
+        print("\n".join(line for role, principal in granted for line in commands(role, principal, settings)))
+        return 0
+    with reaching(settings):
         report = asyncio.run(make_and_check(settings, arguments.replication, only_check=arguments.check))
-    except (KafkaError, ClusterError, OSError) as error:
-        where = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
-        raise UsageError(f"{where}: {error}. Start one with `kafka start`, or name others") from error
     if arguments.json:
         facts = {
             "holds": not report.differences,
@@ -45,6 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(report)
     return 2 if report.differences else 0
+
+
+def _granted(words: str) -> tuple[str, str]:
+    role, _, principal = words.partition("=")
+    if role not in ROLES or ":" not in principal:
+        roles = ", ".join(ROLES)
+        raise UsageError(f"--acls {words}: asked for ROLE=TYPE:NAME, such as worker=User:landmark; roles are {roles}")
+    return role, principal
 
 
 def _print(report: Report) -> None:

@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
             context = load_context(settings)
             signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
             configure_logs(settings.log_level)
+            with reaching(settings):
+                asyncio.run(_check_topics(settings))
             return asyncio.run(_run(settings, context, signing_key))
     except (InvalidSettingsError, KeyFileError) as error:
         raise UsageError(str(error)) from error
@@ -48,8 +50,6 @@ def _end(*_: object) -> None:
 
 
 async def _run(settings: Settings, context: Context, signing_key: SigningKey | None) -> int:
-    with reaching(settings):
-        await _check_topics(settings)
     return await Worker(settings, context, signing_key).run()
 
 

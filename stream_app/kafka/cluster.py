@@ -67,9 +67,10 @@ class Cluster:
         if not wanted:
             return
         answer = await self._admin.create_topics(wanted)
-        refused = [f"{name}: {_reason(code, *rest)}" for name, code, *rest in answer.topic_errors if code]
+        refused = {name: (code, *rest) for name, code, *rest in answer.topic_errors if code}
         if refused:
-            raise ClusterError("making topics", "; ".join(refused))
+            told = "; ".join(f"{name}: {_reason(*why)}" for name, why in refused.items())
+            raise ClusterError("making topics", told) from for_code(next(iter(refused.values()))[0])()
         # The controller answers before the other brokers have heard of the topics.
         names = {topic.name for topic in wanted}
         deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -84,7 +85,7 @@ class Cluster:
         for answer in await self._admin.describe_configs(resources) if resources else ():
             for code, message, _, name, entries in answer.resources:
                 if code:
-                    raise ClusterError(f"settings of {name}", _reason(code, message))
+                    raise ClusterError(f"settings of {name}", _reason(code, message)) from for_code(code)()
                 result[name] = {entry[0]: entry[1] for entry in entries}
         return result
 

@@ -5,6 +5,7 @@ into RocksDB in one write a fetch.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
@@ -14,8 +15,14 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
+from mode import Service
 
+from stream_app.kafka.refusal import unauthorized
 from stream_app.outcome import InputRecord
+
+logger = logging.getLogger(__name__)
+
+_GROUP_SECONDS = 1.0
 
 
 class Fetched(list[InputRecord]):
@@ -82,6 +89,18 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer = self._ensure_consumer()
         return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
 
+    async def check_group(self) -> None:
+        """Take up what the group's coordinator refused; raises aiokafka's error when ACLs did."""
+        await self.call_thread(self._check_group)
+
+    async def _check_group(self) -> None:
+        try:
+            self._ensure_consumer()._coordinator.check_errors()  # noqa: SLF001 (`getmany` would ask; Faust fetches without)
+        except KafkaError as error:
+            if unauthorized(error):
+                raise
+            logger.warning("the group: %r; asks again", error)
+
     async def owns(self, tp: TP, offset: int) -> bool:
         """Tell whether the group still counts this member as the partition's owner, by a commit of ``offset``."""
         return bool(await self.call_thread(self._owns, tp, offset))
@@ -117,6 +136,13 @@ class Consumer(driver.Consumer):
         """Start with nothing to be read again."""
         super().__init__(*arguments, **named)
         self._kept: dict[TP, int] = {}
+
+    @Service.task
+    async def _watch_group(self) -> None:
+        """Crash when the group is refused: its coordinator would wait for ever until somebody took its error up."""
+        while not self.should_stop:
+            await self.sleep(_GROUP_SECONDS)
+            await self._thread.check_group()
 
     def keep(self, tp: TP, offset: int) -> None:
         """Let the group's offset of a partition go no further than this, whatever is acknowledged."""
@@ -221,7 +247,15 @@ class Consumer(driver.Consumer):
         return min(int(newest) + 1, self._kept[tp])
 
 
+class Producer(driver.Producer):
+    """Faust's producer, by which nothing is sent."""
+
+    async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
+        """Make nothing, as the consumer: Faust would make the changelog's topic, which a worker need not be allowed."""
+
+
 class Transport(driver.Transport):
-    """Faust's transport with our consumer."""
+    """Faust's transport with our consumer and producer."""
 
     Consumer: ClassVar[type[Consumer]] = Consumer
+    Producer: ClassVar[type[Producer]] = Producer

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from stream_app.kafka.security import client_arguments
+from stream_app.kafka.security import client_arguments, started
 from stream_app.settings import Settings
 
 Isolation = Literal["read_committed", "read_uncommitted"]
@@ -31,11 +31,8 @@ class LogReader:
             max_partition_fetch_bytes=settings.fetch_bytes,
             fetch_max_wait_ms=100,
         )
-        await consumer.start()
-        try:
+        async with started(consumer):
             yield cls(consumer)
-        finally:
-            await consumer.stop()
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset kept and the one after the last."""

@@ -105,11 +105,17 @@ class PartitionProducer:
             found = await asyncio.gather(*answers, return_exceptions=True)
         for answer in found:
             if isinstance(answer, BaseException):
-                raise answer
+                raise self._why(answer)
         last = found[-1]
         if isinstance(last, BaseException) or last.offset < 0:
             return None
         return int(last.offset) + int(pages.pages[-1].record_count())
+
+    def _why(self, error: BaseException) -> BaseException:
+        """Return what ended the transaction: the batch of a topic that is refused fails only as of no transaction."""
+        ended = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
+        cause: BaseException | None = ended.exception() if ended.done() and not ended.cancelled() else None
+        return cause or error
 
     async def commit(self) -> None:
         """Commit; when this raises, only the log knows whether it was."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import ConsumerRecord
 
-from stream_app.kafka.security import client_arguments
+from stream_app.kafka.security import client_arguments, started
 from stream_app.settings import Settings
 
 POLL_MS = 200
@@ -16,16 +16,19 @@ async def committed_records(settings: Settings, topic: str, *, follow: bool = Fa
 
     Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
     """
-    async with AIOKafkaConsumer(
+    client = AIOKafkaConsumer(
         topic,
         **client_arguments(settings),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-    ) as consumer:
+    )
+    async with started(client) as consumer:
         places = list(consumer.assignment())  # without a group every partition, once the topic is known
         if not places:
-            raise LookupError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
+            raise LookupError(
+                f"topic {topic} is not there; make it with `topics`, set `prefix`, or allow this user to see it"
+            )
         ends = await consumer.end_offsets(places)
         while follow or [place for place in places if await consumer.position(place) < ends[place]]:
             for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():

@@ -17,6 +17,7 @@ from stream_app.kafka.abandoned import abandoned, adopt
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.reopening import Reopening
+from stream_app.kafka.restore import input_short
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
@@ -141,8 +142,10 @@ class Recovery:
                 inputs = [input_offset(record) for record in records]
                 last_input = max(last_input, *inputs)
                 rejected.update(offset for offset in inputs if offset >= committed)
-            first, _ = await reader.bounds(self._names.events, partition)
+            first, end = await reader.bounds(self._names.events, partition)
         next_offset = max(last_input + 1, committed)
+        if next_offset > end:
+            raise input_short(partition, next_offset, end)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
             raise PartitionStoppedError(
                 partition,

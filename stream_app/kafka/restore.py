@@ -32,6 +32,16 @@ class Restored:
     """Whether nothing was ever decided here; the row must be written before anything is."""
 
 
+def input_short(partition: int, next_offset: int, end: int) -> PartitionStoppedError:
+    """Return why a partition whose input ends at ``end`` cannot go on: input below ``next_offset`` would be skipped."""
+    return PartitionStoppedError(
+        partition,
+        "input-short",
+        asked=f"input up to offset {next_offset}, which was decided",
+        found=f"that the log ends at {end}",
+    )
+
+
 class Restorer:
     """Reads one partition's state back; its producer must be open, so that nobody else writes any more."""
 
@@ -59,12 +69,14 @@ class Restorer:
             await self._catch_up(reader)
         value = self._store.read(self._partition, PARTITION_KEY)
         async with LogReader.opened(self._settings, "read_uncommitted") as reader:
-            first, _ = await reader.bounds(self._names.events, self._partition)
+            first, end = await reader.bounds(self._names.events, self._partition)
             _, ledger_end = await reader.bounds(self._names.ledger, self._partition)
             if value is None:
                 return self._first_row(committed, first, ledger_end)
             row = PartitionRow.decode(value)
             self._check(row, committed, first, ledger_end)
+            if end < row.next_offset:
+                raise input_short(self._partition, row.next_offset, end)
             tail = await self._read_tail(reader, row)
         self._tell_changes(row, tail)
         return Restored(row, tail if len(tail) else None, fresh=False)

@@ -1,12 +1,14 @@
 """How clients reach the brokers: the same transport security for every client of the program."""
 
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.types.auth import CredentialsT
 
-from stream_app.settings import Settings
+from stream_app.settings import Settings, load_certificate
 
 
 def client_arguments(settings: Settings) -> dict[str, Any]:
@@ -21,6 +23,16 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
         arguments["sasl_plain_username"] = settings.sasl_user
         arguments["sasl_plain_password"] = settings.password()
     return arguments
+
+
+@asynccontextmanager
+async def started(client: Any) -> AsyncIterator[Any]:
+    """Start an aiokafka client for a ``with`` block; its own block leaves one open that could not start."""
+    try:
+        await client.start()
+        yield client
+    finally:
+        await client.stop()
 
 
 def faust_credentials(settings: Settings) -> CredentialsT | None:
@@ -46,6 +58,6 @@ def _context(settings: Settings) -> ssl.SSLContext | None:
     if settings.security_protocol not in ("SSL", "SASL_SSL"):
         return None
     context = ssl.create_default_context(cafile=settings.ca_file)
-    if settings.certificate_file is not None:
-        context.load_cert_chain(settings.certificate_file, settings.certificate_key_file)
+    if settings.certificate_file is not None and settings.certificate_key_file is not None:
+        load_certificate(context, settings.certificate_file, settings.certificate_key_file)
     return context

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.routing import router
-from stream_app.kafka.security import client_arguments
+from stream_app.kafka.security import client_arguments, started
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 
@@ -28,9 +28,10 @@ async def send_events(settings: Settings, events: Iterable[Event]) -> int:
     """
     names = TopicNames.of(settings.prefix, settings.application)
     sent = 0
-    async with AIOKafkaProducer(
+    client = AIOKafkaProducer(
         **client_arguments(settings), acks="all", enable_idempotence=True, max_batch_size=1_000_000
-    ) as producer:
+    )
+    async with started(client) as producer:
         partition_of = router(len(await producer.partitions_for(names.events)))
         remaining = iter(events)
         while chunk := list(islice(remaining, CHUNK_EVENTS)):

@@ -9,11 +9,13 @@ StopReason = Literal[
     "changelog-short",
     "state-damaged",
     "input-lost",
+    "input-short",
     "release-lost",
     "ledger-short",
     "head-damaged",
     "topic-replaced",
     "partition-count",
+    "not-authorized",
     "transaction-failed",
     "internal-error",
 ]
@@ -47,6 +49,12 @@ REASONS: Final[dict[StopReason, Explained]] = {
         "Run `landmark-stream recover --accept-lost-input`, which goes on behind them, adopts what an aborted batch "
         "wrote of them, since it may have been read, and gives such steps up; raise the retention of the events",
     ),
+    "input-short": Explained(
+        "the events topic ends before what was decided of it: events are lost, or it is another topic than the outputs "
+        "tell of, and later input would be skipped",
+        "Restore all topics from one backup; if there is none, give new topics a `prefix` and `application` of their "
+        "own, under policies of what budget is left",
+    ),
     "release-lost": Explained(
         "told by `recover`: the worker died between a ledger entry and its release, and their input is gone",
         "Restore the events from a backup; else go on with topics of another `prefix`",
@@ -67,6 +75,10 @@ REASONS: Final[dict[StopReason, Explained]] = {
     "partition-count": Explained(
         "topics or settings have another number of partitions than that with which series were placed",
         "Set the old count again; more partitions need topics of their own",
+    ),
+    "not-authorized": Explained(
+        "the brokers' ACLs refuse what a worker needs; nothing of the batch counts",
+        "`landmark-stream topics --acls worker=PRINCIPAL` prints the commands that allow it; restart the worker then",
     ),
     "transaction-failed": Explained(
         "a transaction was not committed, and a new producer did not mend it",

@@ -116,7 +116,8 @@ def differences(wanted: Iterable[Topic], found: Mapping[str, Topic]) -> tuple[Di
 def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
     name = wanted.name
     if found is None:
-        return [Difference(name, "topic", "there", "missing", "Make it: topics")]
+        remedy = "Make it: `topics`; or, if it is there, allow this user to see it: `topics --acls` says how"
+        return [Difference(name, "topic", "there", "missing", remedy)]
     result = []
     if found.partitions != wanted.partitions:
         # More partitions move series to others, whose state rows do not know them: their events would be misrouted.

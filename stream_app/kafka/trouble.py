@@ -6,6 +6,7 @@ from pathlib import Path
 from aiokafka import errors
 
 from stream_app.collection import LostCountersError
+from stream_app.kafka.refusal import unauthorized
 from stream_app.kafka.stopped import PartitionStoppedError
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that.
@@ -45,6 +46,10 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
     if isinstance(error, LookupError | LostCountersError):
         return PartitionStoppedError(
             partition, "state-damaged", asked="whole rows in the state table", found=told(error)
+        )
+    if unauthorized(error):
+        return PartitionStoppedError(
+            partition, "not-authorized", asked="what a worker needs of the brokers", found=told(error)
         )
     is_kafka = isinstance(error, errors.KafkaError | OSError)
     return PartitionStoppedError(

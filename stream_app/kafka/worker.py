@@ -10,10 +10,12 @@ from contextlib import suppress
 from stream_app.context import Context
 from stream_app.kafka.app import App
 from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.refusal import GRANT, unauthorized
 from stream_app.kafka.serve import Server
 from stream_app.kafka.statuspage.document import Look
 from stream_app.kafka.statuspage.worker import Standing, worker_page
 from stream_app.kafka.topics import TopicNames
+from stream_app.kafka.trouble import told
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
 
@@ -71,10 +73,10 @@ class Worker:
         gc.set_threshold(100_000, 20, 1_000)
         while not self._asked_to_stop.is_set():
             if starting.done() and starting.exception() is not None:
-                logger.error("cannot start: %s", type(starting.exception()).__name__)
+                logger.error("cannot start: %s", _ended_by(starting.exception()))
                 return True
             if self._app.crashed:
-                logger.error("crashed: %s", type(self._app.crash_reason).__name__)
+                logger.error("crashed: %s", _ended_by(self._app.crash_reason))
                 return True
             if self._given_up():
                 logger.error("ends: partitions %s stopped", self._app.partitions.stopped)
@@ -126,3 +128,8 @@ class Worker:
         metrics.set("landmark_recovery_remaining", recovery.active_remaining_total() if recovery.in_recovery else 0)
         metrics.set("landmark_recovered_rows", recovery.recovered_rows)
         metrics.set("landmark_state_bytes", self._app.store.bytes_on_disk())
+
+
+def _ended_by(error: BaseException | None) -> str:
+    said = "no reason" if error is None else told(error)
+    return f"{said}. {GRANT}" if unauthorized(error) else said

@@ -1,0 +1,210 @@
+"""A broker that trusts nobody: TLS, SCRAM users, client certificates, and ACLs that deny what they do not allow."""
+
+import asyncio
+import datetime as dt
+import ipaddress
+import socket
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from stream_app.kafka.acls import Access
+from stream_app.kafka.broker import HOST, LocalBroker
+from stream_app.kafka.local.jars import fetch_jars, find_java
+
+PASSWORD = "correct-horse-battery"  # noqa: S105 (of a broker that lives as long as its tests)
+
+_RESOURCES = {"topic": 2, "group": 3, "transactional-id": 5}
+_PATTERNS = {"literal": 3, "prefixed": 4}
+_OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
+_ALLOW = 3
+# https://kafka.apache.org/protocol.html, org.apache.kafka.common.acl.AclOperation and its neighbours
+
+
+@dataclass(frozen=True)
+class Authority:
+    """Signs certificates; brokers and clients that trust it trust those."""
+
+    folder: Path
+    name: str
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @classmethod
+    def make(cls, folder: Path, name: str) -> "Authority":
+        """Make one and write its certificate."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = _builder(name, name, key, dt.timedelta(days=1))
+        certificate = certificate.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        authority = cls(folder, name, key, certificate.sign(key, hashes.SHA256()))
+        authority.file.write_bytes(authority.certificate.public_bytes(serialization.Encoding.PEM))
+        return authority
+
+    @property
+    def file(self) -> Path:
+        """Its certificate."""
+        return self.folder / f"{self.name}.pem"
+
+    def sign(
+        self, name: str, hosts: Iterable[str] = (), lifetime: dt.timedelta = dt.timedelta(hours=12)
+    ) -> tuple[Path, Path]:
+        """Write a certificate and its key; ``hosts`` are the addresses and names that it is good for."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        names = [_general_name(host) for host in hosts]
+        builder = _builder(name, self.name, key, lifetime)
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        certificate, secret = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        certificate.write_bytes(builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        secret.touch(mode=0o600)
+        secret.write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()))
+        return certificate, secret
+
+
+def _builder(
+    name: str, issuer: str, key: ec.EllipticCurvePrivateKey, lifetime: dt.timedelta
+) -> x509.CertificateBuilder:
+    now = dt.datetime.now(dt.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(min(now, now + lifetime) - dt.timedelta(days=1))
+        .not_valid_after(now + lifetime)
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+@dataclass(frozen=True)
+class SecuredBroker:
+    """A running broker with a listener for SCRAM over TLS, one for client certificates, and one for its administrator.
+
+    The administrator's listener is plain and its user may do all: it stands for the machine's own hands.
+    """
+
+    broker: LocalBroker
+    authority: Authority
+    sasl: str
+    tls: str
+    granted: dict[str, set[Access]] = field(default_factory=dict)
+
+    def settings(self, user: str, folder: Path) -> dict[str, Any]:
+        """Return the transport settings of a SCRAM user."""
+        password = folder / f"{user}.password"
+        if not password.exists():
+            password.touch(mode=0o600)
+            password.write_text(PASSWORD + "\n")
+        return {
+            "bootstrap_servers": self.sasl,
+            "security_protocol": "SASL_SSL",
+            "ca_file": str(self.authority.file),
+            "sasl_user": user,
+            "sasl_password_file": str(password),
+        }
+
+    def certified(self, user: str) -> dict[str, Any]:
+        """Return the transport settings of who shows a certificate."""
+        certificate, key = self.authority.sign(user)
+        return {
+            "bootstrap_servers": self.tls,
+            "security_protocol": "SSL",
+            "ca_file": str(self.authority.file),
+            "certificate_file": str(certificate),
+            "certificate_key_file": str(key),
+        }
+
+    def allow(self, user: str, accesses: Iterable[Access]) -> None:
+        """Give a user exactly these; of what it has already, nothing is taken away for a moment."""
+        wanted, had = set(accesses), self.granted.get(user, set())
+        asyncio.run(self._change(f"User:{user}", wanted - had, had - wanted))
+        self.granted[user] = wanted
+
+    async def _change(self, principal: str, given: Iterable[Access], taken: Iterable[Access]) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
+        await admin.start()
+        try:
+            for request, accesses in ((CreateAclsRequest, given), (DeleteAclsRequest, taken)):
+                for access in accesses:
+                    kind, pattern = _RESOURCES[access.resource], _PATTERNS[access.pattern]
+                    operation = _OPERATIONS[access.operation]
+                    acl = request(kind, access.name, pattern, principal, "*", operation, _ALLOW)
+                    answer = await admin._send_request(acl)  # noqa: SLF001 (no public call sends a request of one's own)
+                    results = answer.creation_responses if request is CreateAclsRequest else answer.filter_responses
+                    assert results[0][0] == 0, answer
+        finally:
+            await admin.close()
+
+
+@contextmanager
+def secured_broker(folder: Path, users: Iterable[str]) -> Iterator[SecuredBroker]:
+    """Run one until the block ends; these users have the password of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    authority = Authority.make(folder, "authority")
+    certificate, key = authority.sign("broker", (HOST,))
+    keystore = folder / "broker.pem"
+    keystore.touch(mode=0o600)
+    keystore.write_bytes(key.read_bytes() + certificate.read_bytes())
+    admin, sasl, tls, controller = _free_ports(4)
+    overrides = {
+        "listeners": f"PLAINTEXT://{HOST}:{admin},SASL_SSL://{HOST}:{sasl},SSL://{HOST}:{tls},"
+        f"CONTROLLER://{HOST}:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{admin},SASL_SSL://{HOST}:{sasl},SSL://{HOST}:{tls}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:PLAINTEXT",
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(keystore),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.file),
+        "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/,DEFAULT",
+        "listener.name.ssl.ssl.client.auth": "required",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+    }
+    _format(folder / "kafka", overrides, users)
+    with LocalBroker.start(folder / "kafka", admin, overrides=overrides) as broker:
+        yield SecuredBroker(broker, authority, f"{HOST}:{sasl}", f"{HOST}:{tls}")
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((HOST, 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+
+
+def _format(folder: Path, overrides: Mapping[str, str], users: Iterable[str]) -> None:
+    """Make the data folder with its first users: who is to make them in a running broker needs one already."""
+    folder.mkdir()
+    settings = folder / "format.properties"
+    lines = {"process.roles": "broker,controller", "node.id": "1", "controller.listener.names": "CONTROLLER"}
+    lines |= {"log.dirs": str(folder / "data"), **overrides}
+    settings.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    scrams = [word for user in users for word in ("--add-scram", f'SCRAM-SHA-512=[name={user},password="{PASSWORD}"]')]
+    command = [find_java(), "-XX:TieredStopAtLevel=1", "-cp", f"{fetch_jars()}/*", "kafka.tools.StorageTool", "format"]
+    command += ["--cluster-id", "AAAAAAAAAAAAAAAAAAAAAA", "--config", str(settings), *scrams]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,88 @@
+"""Backups on real brokers: a cold copy goes on elsewhere; a copy of the outputs alone is never taken for a state."""
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.producer import PartitionProducer
+from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.table import PARTITION_KEY
+from tests.kafka.installation import Installation, readings
+from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+
+
+def test_a_cold_copy_goes_on_elsewhere(tmp_path: Path) -> None:
+    """Another broker, made of the copied folder, has everything; what is sent there comes out as it would have here."""
+    with LocalBroker.start(tmp_path / "first") as first:
+        installation = Installation(first, tmp_path / "site", "copied")
+        total = installation.send(readings(60))
+        with installation.worker() as worker:
+            worker.await_committed(total)
+            assert worker.stop() == 0
+    shutil.copytree(tmp_path / "first" / "data", tmp_path / "second" / "data")
+    with LocalBroker.start(tmp_path / "second") as second:
+        moved = replace(installation, broker=second)
+        shutil.rmtree(moved.folder / "data-a")  # as the page says
+        total += moved.send(readings(40, start=60))
+        with moved.worker() as worker:
+            worker.await_committed(total)
+            assert worker.stop() == 0
+        moved.answered_once()
+        assert moved.command("audit") == 0
+        assert_topics_hold_what_replay_computes(moved)
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test, with something decided."""
+    made = Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"), partitions=1)
+    total = made.send(readings(20))
+    with made.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    return made
+
+
+def test_outputs_without_their_input_are_no_state(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where ledger and releases are all there is, new events would be skipped: nothing goes on there."""
+    installation.delete(installation.names.events)
+    installation.delete(installation.names.changelog)
+    shutil.rmtree(installation.folder / "data-a")
+    installation.send(readings(5, start=20))
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+    assert "row-missing" in worker.log.read_text()
+    capsys.readouterr()
+    assert installation.command("recover") == 2
+    said = capsys.readouterr().err
+    assert "input-short" in said
+    assert "the log ends at 5" in said
+    assert len(installation.read(installation.names.releases)) == 20
+
+
+def test_a_state_ahead_of_its_input_stops(installation: Installation) -> None:
+    """An events topic that lost its end would let later events pass unseen."""
+    (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
+    row = PartitionRow.decode(newest.value)
+    asyncio.run(
+        _put_row(installation, replace(row, next_offset=row.next_offset + 1, recall_offset=row.next_offset + 1))
+    )
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+    assert "input-short" in worker.log.read_text()
+
+
+async def _put_row(installation: Installation, row: PartitionRow) -> None:
+    producer = await PartitionProducer.open(installation.settings(), 0)
+    pages = producer.pages()
+    pages.append(PARTITION_KEY, row.encode(), 0, [])
+    await producer.begin()
+    await producer.send(installation.names.changelog, pages)
+    await producer.commit()
+    await producer.stop()
