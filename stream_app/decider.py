@@ -43,9 +43,9 @@ class Decider:
     def __init__(self, context: Context, find: Lookup, outlets: Outlets, collection: Collection) -> None:
         """Take ``find`` for the row of a series before the batch, ``collection`` for its partition's open counters."""
         self.changed: dict[str, SeriesRow] = {}
-        self.decisions: dict[tuple[str, str], int] = {}  # by decision and scheme
+        self.decisions: dict[tuple[str, str, str], int] = {}  # by decision, scheme and digest of the default policy
         self.rejected: dict[Reason, int] = {}  # by reason
-        self.spent_nano = 0
+        self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
         self._context: Final = context
         self._find: Final = find
         self._outlets: Final = outlets
@@ -88,13 +88,18 @@ class Decider:
             released = outcome.release
             if released is not None:
                 release(released.key, released.value, released.timestamp_ms, headers)
-            sort = (outcome.decision or "control", row.policy.scheme.name)
+            scheme, default = row.policy.scheme.name, row.default
+            sort = (outcome.decision or "control", scheme, default)
             decisions[sort] = decisions.get(sort, 0) + 1
-            self.spent_nano += outcome.spent_nano
+            self._spend(scheme, default, outcome.spent_nano)
         return True
 
+    def _spend(self, scheme: str, default: str, nano: int) -> None:
+        payer = (scheme, default)
+        self.spent[payer] = self.spent.get(payer, 0) + nano
+
     def _advance(self, outcome: Advanced, headers: Headers) -> None:
-        outlets, scheme = self._outlets, outcome.row.policy.scheme.name
+        outlets, scheme, default = self._outlets, outcome.row.policy.scheme.name, outcome.row.default
         self.changed[outcome.row.series] = outcome.row
         entries = (*outcome.adopted, *(entry for step in outcome.steps for entry in step.entries))
         if outlets.settle is not None:
@@ -107,9 +112,9 @@ class Decider:
             assert step.decision is not None, "a closed step was decided"
             outlets.release(step.release.key, step.release.value, step.release.timestamp_ms, headers)
             self._closed_bytes += len(step.release.value)
-            sort: tuple[str, str] = (step.decision, scheme)
+            sort: tuple[str, str, str] = (step.decision, scheme, default)
             self.decisions[sort] = self.decisions.get(sort, 0) + 1
-            self.spent_nano += step.spent_nano
+            self._spend(scheme, default, step.spent_nano)
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""
@@ -127,6 +132,25 @@ class Decider:
             loss = None if before is None else before.backward_loss
             if loss is not None or row.backward_loss is not None:
                 found.append((loss, row.backward_loss))
+        return found
+
+    def used(self) -> dict[tuple[str, str], int]:
+        """Return by how much the budget in use grew, ``S + M`` over all changed series, in nano-epsilon.
+
+        By scheme and digest of the default policy; under policies that can be used up alone (`Policy.exhaustible`).
+        """
+        found: dict[tuple[str, str], int] = {}
+        for series, row in self.changed.items():
+            policy, guard = row.policy, row.state.guard
+            if not policy.exhaustible:
+                continue
+            grown = guard.used_nano
+            before = self._before[series]
+            if before is not None and before.policy.version == policy.version:
+                grown -= before.state.guard.used_nano
+            if grown:
+                payer = (policy.scheme.name, row.default)
+                found[payer] = found.get(payer, 0) + grown
         return found
 
     def _lookup(self, series: str) -> SeriesRow | None:

@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--ledgers", type=int, default=250, help="true ledgers that an audit must find true (1000: minutes)"
     )
+    parser.addoption("--queries", metavar="FILE", help="write what Prometheus was asked by tests/deploy, and answered")
 
 
 @pytest.fixture

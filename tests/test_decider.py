@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from stream_app import rows
 from stream_app.collection import Collection
-from stream_app.context import Context
+from stream_app.context import Context, Limits
 from stream_app.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers, Outlets
 from stream_app.decision import decide
 from stream_app.outcome import Decided, InputRecord, LedgerMessage, Rejected
 from stream_app.rows import SeriesRow
 from tests.run import KEYS, Record, default, observation, policy
 
-CONTEXT = Context(KEYS, (default("home-*"),))
+CONTEXT = Context(KEYS, (default("home-*"),), Limits(lifetime_nano=10**12))
 
 
 class Topic:
@@ -99,11 +99,39 @@ def test_what_is_counted() -> None:
     desk.decider.decide(records(*EVENTS))
     decided = desk.decider.decisions
     assert sum(decided.values()) == 4
-    assert decided["control", "uniform"] == 1
+    own, shared = "", CONTEXT.defaults[0].digest
+    assert decided["control", "uniform", own] == 1
     assert desk.decider.rejected == {"malformed": 1, "duplicate": 1, "no-policy": 1}
     assert desk.asked == {"home-1": 1, "home-2": 1, "bus-1": 1}
     spent = sum(orjson.loads(entry).get("epsilon_nano", 0) for entry in desk.ledger.values())
-    assert desk.decider.spent_nano == spent > 0
+    assert sum(desk.decider.spent.values()) == spent > 0
+    assert desk.decider.spent.keys() == {("uniform", own), ("uniform", shared)}
+
+
+def test_growth_of_the_budget_in_use() -> None:
+    """Over batches it adds up to what each version used; policies that cannot be used up do not count."""
+    known: dict[str, SeriesRow] = {}
+    grown: Counter[tuple[str, str]] = Counter()
+    used: Counter[tuple[str, str]] = Counter()
+    for nth in range(8):
+        desk = Desk(known)
+        batch: list[Record | bytes] = [observation(f"home-{place}", nth + 1, 1.0) for place in range(3)]
+        batch.append(observation("bus-1", nth + 1, 1.0))
+        if nth == 0:
+            batch.insert(0, policy("bus-1", protection={"level": "event"}))
+        if nth == 4:
+            batch.append(policy("home-1", 2, epsilon=0.5, protection={"level": "landmark", "landmarks": [[6, 9]]}))
+        desk.decider.decide(records(*batch))
+        if nth == 4:
+            used["uniform", known["home-1"].default] = known["home-1"].state.guard.used_nano
+        known |= desk.decider.changed
+        grown.update(desk.decider.used())
+    for row in known.values():
+        if row.series != "bus-1":
+            used["uniform", row.default] += row.state.guard.used_nano
+    assert ("uniform", "") in used, "the second version ruled"
+    assert known["bus-1"].state.guard.used_nano > 0
+    assert grown == used
 
 
 def test_rows_to_store() -> None:

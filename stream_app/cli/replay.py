@@ -103,10 +103,10 @@ def _replay(arguments: argparse.Namespace, context: Context) -> tuple[dict[str, 
             decider.decide([InputRecord("landmark.events", 0, offset, 0, None, event)])
             count += 1
     totals = {"events": count} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
-    for (decision, _), found in decider.decisions.items():
+    for (decision, _, _), found in decider.decisions.items():
         if decision in totals:
             totals[decision] += found
-    totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": decider.spent_nano}
+    totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     return totals, decider.rejected
 
 

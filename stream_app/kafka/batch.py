@@ -40,6 +40,7 @@ class Batch:
     records: int
     recall_offset: int
     """Where the counts of the steps still open behind it are to be read again from; without any, its end."""
+    first_append_ms: int
     last_append_ms: int
     open_steps: int = 0
     """Steps that take contributions behind it."""
@@ -49,18 +50,22 @@ class Batch:
     """Whether binding ledger entries of later input are still to be recomputed."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
-    decisions: dict[tuple[str, str], int] = field(default_factory=dict)
+    decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """By decision, scheme and digest of the default policy that ruled, empty for a policy of the series' own."""
     rejected: dict[Reason, int] = field(default_factory=dict)
-    spent_nano: int = 0
+    spent: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Nano-epsilon of all releases, by scheme and digest."""
+    used: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By how much the budget in use grew, in nano-epsilon, by scheme and digest."""
     losses: list[tuple[float | None, float | None]] = field(default_factory=list)
     """Backward loss before and after, of series whose policy names a correlation."""
 
     @classmethod
     def of(cls, portion: Portion, outputs: Outputs) -> "Batch":
         """Return the batch of a portion before anything in it is decided."""
-        append_ms = portion.records[-1].timestamp_ms if portion.records else 0
-        end = portion.end
-        return cls(portion.start, end, outputs, portion.messages, len(portion.records), end, append_ms)
+        records, end = portion.records, portion.end
+        first_ms, last_ms = (records[0].timestamp_ms, records[-1].timestamp_ms) if records else (0, 0)
+        return cls(portion.start, end, outputs, portion.messages, len(records), end, first_ms, last_ms)
 
 
 async def decide(
@@ -91,8 +96,9 @@ async def decide(
     if tail is not None:
         tail.overdue(batch.end)
         batch.bound = len(tail) > 0
-    batch.changed, batch.stored, batch.spent_nano = decider.changed, decider.stored(), decider.spent_nano
+    batch.changed, batch.stored = decider.changed, decider.stored()
     batch.decisions, batch.rejected = decider.decisions, decider.rejected
+    batch.spent, batch.used = decider.spent, decider.used()
     if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
         batch.losses = decider.losses()
     return batch

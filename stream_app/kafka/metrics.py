@@ -1,15 +1,21 @@
 """What a worker measures, and an audit that follows it: a registry and a table of names each, no series labels.
 
-# PRIVACY: every figure is a function of released values, decisions and public facts; nothing counts raw values.
+# PRIVACY: every figure is a function of released values, decisions and public facts; nothing counts raw values. Labels
+# name no series, no value and no text of a policy: decisions, schemes, reasons, partitions, and default policies by
+# their place. That hides nobody where there are few series: with one of them, when it sends, where its landmarks are
+# and what it spent show as plainly as in the ledger, which the guarantee lets anyone read. Who may not read the ledger
+# may not see the metrics either.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 _LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
 
@@ -27,16 +33,44 @@ TABLE: dict[str, Meaning] = {
     "landmark_events": Meaning("counter", ("partition",), "Input records decided and committed."),
     "landmark_decisions": Meaning(
         "counter",
-        ("decision", "scheme"),
+        ("decision", "scheme", "policy"),
         "Records that changed a series: perturbed, approximated, withheld, or control (policy, landmarks, close).",
     ),
     "landmark_rejects": Meaning("counter", ("reason",), "Records refused, by reason code."),
-    "landmark_spend_nano_epsilon": Meaning("counter", (), "Budget spent by releases, in 1e-9 epsilon."),
+    "landmark_spend_nano_epsilon": Meaning(
+        "counter", ("scheme", "policy"), "Budget spent by releases, in 1e-9 epsilon, added up over all steps."
+    ),
+    "landmark_budget_used_nano_epsilon": Meaning(
+        "counter",
+        ("scheme", "policy"),
+        "Growth of budget in use: all landmarks and the dearest other step, in 1e-9 epsilon (landmark, user level).",
+    ),
+    "landmark_budget_left_nano_epsilon": Meaning(
+        "gauge",
+        ("scheme", "policy"),
+        "Budget left together to the series that changed last, in 1e-9 epsilon; levels landmark and user.",
+    ),
+    "landmark_budget_left_series": Meaning(
+        "gauge",
+        ("scheme", "policy", "share"),
+        "Series by share of budget left, at most this and above the one before; of those that changed last.",
+    ),
+    "landmark_sampling_rate_series": Meaning(
+        "gauge",
+        ("policy", "rate"),
+        "Series by rate of publishing, at most this and above the one before; of those that changed last.",
+    ),
     "landmark_budget_left_share": Meaning(
-        "histogram", (), "Share of budget left, of the first 50 series of each batch.", _SHARES
+        "histogram",
+        (),
+        "Share of budget left, of those of the first 50 series of each batch whose budget can be used up.",
+        _SHARES,
     ),
     "landmark_sampling_rate": Meaning(
         "histogram", (), "Adaptive's rate of publishing, of the first 50 series of each batch.", _SHARES
+    ),
+    "landmark_default_policy_epsilon": Meaning(
+        "gauge", ("policy", "level", "scheme"), "Epsilon of each configured default policy."
     ),
     "landmark_backward_loss": Meaning(
         "histogram",
@@ -55,6 +89,9 @@ TABLE: dict[str, Meaning] = {
     "landmark_decision_seconds": Meaning(
         "histogram", (), "Time to decide a batch, other partitions' turns included.", _SECONDS
     ),
+    "landmark_append_to_commit_seconds": Meaning(
+        "histogram", (), "From the append of a batch's first event until its commit.", _WAITS
+    ),
     "landmark_event_lag_seconds": Meaning(
         "gauge", ("partition",), "From the append of a batch's last event until its commit."
     ),
@@ -65,6 +102,11 @@ TABLE: dict[str, Meaning] = {
     ),
     "landmark_recalled_records": Meaning(
         "counter", ("partition",), "Input records read again after an assignment, for what open steps count."
+    ),
+    "landmark_restore_seconds": Meaning(
+        "gauge",
+        ("partition",),
+        "From a partition's assignment until it decides: fencing, state, tail, recall.",
     ),
     "landmark_recovery_remaining": Meaning("gauge", (), "Changelog offsets still to be read back."),
     "landmark_recovered_rows": Meaning("gauge", (), "Changelog rows read back since the start."),
@@ -77,6 +119,7 @@ TABLE: dict[str, Meaning] = {
     ),
     "landmark_heads": Meaning("counter", ("partition",), "Signed heads of the ledger that were written."),
     "landmark_reopened": Meaning("counter", ("partition",), "Times that a partition's producer was opened again."),
+    "landmark_build": Meaning("gauge", ("version",), "1, under the version of the program that runs."),
 }
 
 AUDIT_TABLE: dict[str, Meaning] = {
@@ -95,6 +138,7 @@ class Metrics:
     def __init__(self, table: Mapping[str, Meaning] = TABLE) -> None:
         """Start every measure of a table at zero."""
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         made = {name: _make(name, meaning, self.registry) for name, meaning in table.items()}
         self._counters = {name: measure for name, measure in made.items() if isinstance(measure, Counter)}
         self._gauges = {name: measure for name, measure in made.items() if isinstance(measure, Gauge)}
@@ -113,6 +157,16 @@ class Metrics:
     def forget(self, name: str) -> None:
         """Drop all labelled values of a gauge."""
         self._gauges[name].clear()
+
+    def replace(self, name: str, values: Iterable[tuple[tuple[str, ...], float]]) -> None:
+        """Set a gauge to values under their labels, and to nothing else; those under equal labels are added up."""
+        summed: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for labels, value in values:
+            summed[labels] += value
+        gauge = self._gauges[name]
+        gauge.clear()
+        for labels, value in summed.items():
+            gauge.labels(*labels).set(value)
 
     def observe(self, name: str, value: float) -> None:
         """Add a value to a histogram."""

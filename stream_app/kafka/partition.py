@@ -13,7 +13,9 @@ from stream_app.kafka.batch import Batch, Outputs
 from stream_app.kafka.census import Census
 from stream_app.kafka.heads import Heads
 from stream_app.kafka.inbox import Inbox, Portion
+from stream_app.kafka.policylabel import labels_of
 from stream_app.kafka.producer import PartitionProducer
+from stream_app.kafka.recent import Recent
 from stream_app.kafka.report import report_batch, report_census
 from stream_app.kafka.restore import Restorer
 from stream_app.kafka.row import PartitionRow
@@ -48,6 +50,8 @@ class Partition:
         settings = shell.settings
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._rows = RowReader(shell.store, number, max(2, settings.cached_series // settings.partitions))
+        self.recent = Recent(settings.cached_series // settings.partitions)
+        self._labels = labels_of(shell.context.defaults)
         self._census = Census(settings)
         self._transactions = Transactions(shell, number)
         self._producer: PartitionProducer | None = None
@@ -62,6 +66,7 @@ class Partition:
         self._refetch: asyncio.Task[None] | None = None
         self._lost: PartitionStoppedError | None = None
         self._failures = 0
+        self._assigned: float | None = time.perf_counter()
 
     # Assignment
 
@@ -157,6 +162,7 @@ class Partition:
             self._collection = await self._restorer.recall(row, self._rows.find)
             again = row.next_offset - row.recall_offset
             self._shell.metrics.count("landmark_recalled_records", again, str(self.number))
+            self._restored()
         while not self._ending.is_set():
             portion = await self._next()
             if portion is None:
@@ -171,6 +177,11 @@ class Partition:
             # PRIVACY: while it waits for more, a worker holds no record that is counted already, nor a seed.
             del portion, batch
         await self._committed()
+
+    def _restored(self) -> None:
+        if self._assigned is not None:
+            self._shell.metrics.set("landmark_restore_seconds", time.perf_counter() - self._assigned, str(self.number))
+            self._assigned = None  # a producer that is opened again is no assignment
 
     async def _next(self) -> Portion | None:
         while not self._ending.is_set():
@@ -218,8 +229,9 @@ class Partition:
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
         self._rows.land()
         self._heads.note(batch.changed, self._row.ledger_offset)
-        metrics = self._shell.metrics
-        report_batch(metrics, self.number, batch, time.perf_counter() - started, waiting=len(self._inbox))
+        self.recent.take(batch.changed)
+        metrics, seconds = self._shell.metrics, time.perf_counter() - started
+        report_batch(metrics, self._labels, self.number, batch, seconds, waiting=len(self._inbox))
         metrics.set("landmark_cached_series", len(self._rows), str(self.number))
         if self._census.counts:
             self._census.move(batch.losses)

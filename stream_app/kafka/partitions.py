@@ -16,6 +16,7 @@ from stream_app.kafka.stopped import StopReason
 from stream_app.kafka.table import StateStore
 from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames
+from stream_app.rows import SeriesRow
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
 
@@ -96,6 +97,10 @@ class Partitions:
     def running(self) -> list[int]:
         """The partitions that work."""
         return [number for number, partition in self._owned.items() if partition.runs]
+
+    def recent(self) -> list[SeriesRow]:
+        """Return the rows of the series that changed last."""
+        return [row for partition in self._owned.values() for row in partition.recent.rows()]
 
     @property
     def stopped(self) -> dict[int, StopReason]:

@@ -7,21 +7,28 @@ import signal
 import time
 from contextlib import suppress
 
+from stream_app import __version__
 from stream_app.context import Context
 from stream_app.kafka.app import App
 from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.policylabel import NAMED, label_of, labels_of
 from stream_app.kafka.refusal import GRANT, unauthorized
+from stream_app.kafka.report import report_standing
 from stream_app.kafka.serve import Server
+from stream_app.kafka.standing import standing_of
 from stream_app.kafka.statuspage.document import Look
 from stream_app.kafka.statuspage.worker import Standing, worker_page
 from stream_app.kafka.topics import TopicNames
 from stream_app.kafka.trouble import told
+from stream_app.privacy.rational import NANO
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
 
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.25
+_STANDING_SECONDS = 5.0  # as often as Prometheus looks
+_STANDING_SHARE = 0.02  # of the time; 50,000 series take about 0.05 s
 
 
 class Worker:
@@ -33,6 +40,12 @@ class Worker:
         self._signing_key = signing_key
         self._metrics = Metrics()
         self._metrics.set("landmark_first_key_epoch", context.keys.first_epoch)
+        self._metrics.set("landmark_build", 1, __version__)
+        self._labels = labels_of(context.defaults)
+        for default in context.defaults[:NAMED]:
+            policy = default.policy
+            where = (label_of(self._labels, default.digest), policy.level, policy.scheme.name)
+            self._metrics.set("landmark_default_policy_epsilon", policy.epsilon_nano / NANO, *where)
         self._names = TopicNames.of(settings.prefix, settings.application)
         self._app = App(settings, context, signing_key, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()
@@ -51,10 +64,12 @@ class Worker:
             logger.info("heads of the ledger are signed by key %s", self._signing_key.fingerprint)
         logger.info("page, metrics and health at http://%s:%d", self._settings.http_host, server.port)
         starting = asyncio.create_task(self._app.start())
+        counting = asyncio.create_task(self._count_budgets())
         try:
             failed = await self._watch(starting)
         finally:
             logger.info("stopping")
+            counting.cancel()
             if not starting.done():
                 starting.cancel()
                 with suppress(asyncio.CancelledError):
@@ -84,6 +99,16 @@ class Worker:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked_to_stop.wait(), _LOOK_SECONDS)
         return False
+
+    async def _count_budgets(self) -> None:
+        """Show time and again how budgets stand: beside the decisions, in a thread, and seldom when it takes long."""
+        while True:
+            rows = self._app.partitions.recent()
+            started = time.perf_counter()
+            standing = await asyncio.to_thread(standing_of, rows)
+            took = time.perf_counter() - started
+            report_standing(self._metrics, self._labels, standing)
+            await asyncio.sleep(max(_STANDING_SECONDS, took / _STANDING_SHARE))
 
     def _given_up(self) -> bool:
         partitions = self._app.partitions

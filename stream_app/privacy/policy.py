@@ -116,11 +116,29 @@ class Policy:
 
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # at level w-event
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
+    exhaustible: bool = field(init=False, repr=False, compare=False)
+    """Whether spends use the budget up: at the levels event and w-event each step, or window, has it anew."""
 
     def __post_init__(self) -> None:
         """Look up once what every event asks for."""
         object.__setattr__(self, "windows", self.protection if isinstance(self.protection, WindowLevel) else None)
         object.__setattr__(self, "sampling", sampling_of(self.scheme))
+        object.__setattr__(self, "exhaustible", isinstance(self.protection, LandmarkLevel | UserLevel))
+
+    @property
+    def level(self) -> str:
+        """The level's name, as records have it."""
+        match self.protection:
+            case LandmarkLevel():
+                return "landmark"
+            case EventLevel():
+                return "event"
+            case UserLevel():
+                return "user"
+            case WindowLevel():
+                return "w-event"
+            case _:
+                assert_never(self.protection)
 
     @property
     def landmarks(self) -> LandmarkSet:

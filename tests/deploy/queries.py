@@ -21,10 +21,10 @@ _SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_
 
 
 class Query(NamedTuple):
-    """One query of a panel."""
+    """One query: of a panel, of a dashboard's annotations or variables, or of a rule."""
 
-    dashboard: str
-    panel: str
+    place: str
+    name: str
     expression: str
 
 
@@ -40,6 +40,35 @@ def panel_queries() -> Iterator[Query]:
         for panel in load(dashboard)["panels"]:
             for target in panel.get("targets", ()):
                 yield Query(dashboard.stem, panel["title"], target["expr"])
+
+
+def annotation_queries() -> Iterator[Query]:
+    """Yield what the dashboards ask for their annotations."""
+    for dashboard in DASHBOARDS:
+        for annotation in load(dashboard)["annotations"]["list"]:
+            yield Query(dashboard.stem, annotation["name"], annotation["expr"])
+
+
+def variables() -> Iterator[Query]:
+    """Yield what the dashboards ask for the values that a reader can choose from."""
+    for dashboard in DASHBOARDS:
+        for variable in load(dashboard)["templating"]["list"]:
+            if variable["type"] == "query":
+                yield Query(dashboard.stem, variable["name"], variable["query"])
+
+
+def resolved(expression: str, chosen: dict[str, str], rate_interval: str) -> str:
+    """Return a query as Grafana sends it: variables with the values in ``chosen``, and ``.+`` where all are chosen.
+
+    Raises:
+        ValueError: if a variable is left that Grafana would not know.
+    """
+    text = expression.replace("$__rate_interval", rate_interval)
+    for name in ("job", "instance", "policy"):
+        text = text.replace(f"${name}", chosen.get(name, ".+"))
+    if "$" in text:
+        raise ValueError(f"a variable that no dashboard has: {text}")
+    return text
 
 
 def rules() -> list[dict[str, Any]]:

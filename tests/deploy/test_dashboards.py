@@ -1,17 +1,23 @@
 """Dashboards and rules use what worker and audit export, and nothing that it does not."""
 
 import re
+import shutil
+import subprocess
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
+from deploy.grafana.__main__ import DASHBOARDS as MADE
+from deploy.grafana.__main__ import FOLDER, text_of
+from deploy.grafana.dashboard import COLUMNS, Dashboard
+from deploy.grafana.panel import SOURCE, Unit
 from tests.deploy import ROOT
 from tests.deploy.queries import ALL, DASHBOARDS, exported, load, names_in, panel_queries, rules
 
-OUTSIDE = {"instance", "job", "le"}  # labels that Prometheus itself gives
+OUTSIDE = {"instance", "job", "le", "__name__", "alertname", "alertstate"}  # labels that Prometheus itself gives
 
 
 def expressions() -> list[str]:
@@ -26,10 +32,15 @@ def test_queries_name_what_exists() -> None:
     assert unknown == set()
 
 
+OF_THE_PAGE = {"landmark_budget_left_share", "landmark_sampling_rate"}
+"""What a worker's own page shows of its last minutes; the dashboards have gauges of the same instead."""
+
+
 def test_every_metric_is_shown() -> None:
-    """No metric is exported that no panel shows."""
+    """No metric is exported that no panel shows, and no page."""
     shown = {exported()[name] for query in panel_queries() for name in names_in(query.expression)}
-    assert shown == set(ALL)
+    assert shown | OF_THE_PAGE == set(ALL)
+    assert not shown & OF_THE_PAGE
 
 
 def test_queries_group_by_labels_that_exist() -> None:
@@ -45,22 +56,74 @@ def test_queries_group_by_labels_that_exist() -> None:
 def test_no_metric_names_a_series() -> None:
     """Labels are few and public: a series' id or value among them would publish when it sent events."""
     assert {label for meaning in ALL.values() for label in meaning.labels} == {
-        "code", "decision", "partition", "reason", "scheme",
+        "code", "decision", "level", "partition", "policy", "rate", "reason", "scheme", "share", "version",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("dashboard", MADE, ids=lambda dashboard: dashboard.name)
+def test_files_are_what_the_code_makes(dashboard: Dashboard) -> None:
+    """The committed JSON is that of the description; if it is not, `python -m deploy.grafana` writes it."""
+    assert (FOLDER / f"{dashboard.name}.json").read_text() == text_of(dashboard)
+
+
+def test_no_other_dashboards() -> None:
+    """Each file of the folder comes of a description."""
+    assert {path.stem for path in DASHBOARDS} == {dashboard.name for dashboard in MADE}
 
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
 def test_panels_are_laid_out(path: Path) -> None:
-    """Ids and titles are unique, panels do not overlap, each explains itself by a unit and says where its data is."""
+    """Ids and titles are unique, panels stand in the grid without overlap."""
     panels = load(path)["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert len({panel["title"] for panel in panels}) == len(panels)
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= COLUMNS for panel in panels)
     for one, other in combinations(panels, 2):
         assert not overlap(one["gridPos"], other["gridPos"]), (one["title"], other["title"])
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_panels_explain_themselves(path: Path) -> None:
+    """Each has a description in whole sentences, a unit, thresholds that grow, and names for its lines."""
+    for panel in load(path)["panels"]:
+        if panel["type"] == "row":
+            continue
+        assert re.fullmatch(r"[A-Za-z0-9].{3,}\.", panel["description"]), panel["title"]
+        defaults = panel["fieldConfig"]["defaults"]
+        assert defaults["unit"] in get_args(Unit)
+        first, *steps = [step["value"] for step in defaults["thresholds"]["steps"]]
+        assert first is None
+        assert steps == sorted(set(steps))
+        assert panel["targets"]
+        if panel["type"] in {"timeseries", "heatmap"}:
+            assert all(target["legendFormat"] != "__auto" for target in panel["targets"]), panel["title"]
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_the_reader_chooses(path: Path) -> None:
+    """Every query of every panel keeps to the data source, jobs, instances and policies that were chosen."""
+    content = load(path)
+    chosen = {variable["name"]: variable for variable in content["templating"]["list"]}
     sources = yaml.safe_load((ROOT / "deploy/grafana/provisioning/datasources/prometheus.yml").read_text())
-    assert {panel["datasource"]["uid"] for panel in panels if panel["type"] != "row"} == {
-        source["uid"] for source in sources["datasources"]
-    }
+    assert chosen["datasource"]["current"]["value"] in {source["uid"] for source in sources["datasources"]}
+    for panel in content["panels"]:
+        for target in panel.get("targets", ()):
+            assert target["datasource"] == panel["datasource"] == SOURCE
+            for name, labels in re.findall(r"\b((?:landmark|process)_\w+)(\{[^}]*\})?", target["expr"]):
+                assert labels.startswith('{job=~"$job", instance=~"$instance"'), target["expr"]
+                by_policy = name in exported() and "policy" in ALL[exported()[name]].labels
+                if by_policy and name != "landmark_default_policy_epsilon":
+                    assert 'policy=~"$policy"' in labels, target["expr"]
+
+
+def test_linter_finds_nothing() -> None:
+    """Grafana's own linter agrees, warnings included, where it is installed."""
+    linter = shutil.which("dashboard-linter")
+    if linter is None:
+        pytest.skip("no dashboard-linter: go install github.com/grafana/dashboard-linter@latest")
+    for path in DASHBOARDS:
+        run = subprocess.run([linter, "lint", "--strict", str(path)], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
 
 
 def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -68,11 +131,3 @@ def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
     beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
     above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
     return not (beside or above)
-
-
-def test_alerts_say_what_to_do() -> None:
-    """Each alert has a severity, a summary and a remedy."""
-    for rule in rules():
-        if "alert" in rule:
-            assert rule["labels"]["severity"] in {"page", "ticket"}
-            assert set(rule["annotations"]) == {"summary", "remedy"}

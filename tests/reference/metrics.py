@@ -15,8 +15,14 @@ A worker serves them at `/metrics` of `http_host:http_port` in Prometheus' text 
 None has a series label, and none depends on a raw value. A counter has the ending `_total`; a histogram is
 `_bucket` (with the label `le`), `_sum` and `_count`. Alerts are those of `deploy/prometheus/rules.yml`.
 
-Labels: `partition` is the number of an input partition; `decision`, `scheme`, `reason` and `code` are the words of
-[records](records.md), [rejects](rejects.md), [stopped partitions](stops.md) and [findings](findings.md).
+Labels: `partition` is the number of an input partition; `decision`, `scheme`, `level`, `reason` and `code` are words of
+[records](records.md), [rejects](rejects.md), [stopped partitions](stops.md) and [findings](findings.md). `policy` is
+`own` for all policies that series sent for themselves, `default-1` to `default-20` for the configured default policies
+by their place, `more` for those behind them, and `earlier` for default policies that left the configuration and rule
+series still. `share` and `rate` are upper ends of classes, from `0.00` to `1.00`.
+
+Series that changed last: those that sent something since their worker took them over, at most `cached_series` of them.
+Both processes also export `process_*`: memory, processor time, open files and the time of their start.
 
 """
 MIDDLE = (
@@ -26,6 +32,7 @@ UNITS = {
     "_seconds": "seconds",
     "_bytes": "bytes",
     "_nano_epsilon": "1e-9 epsilon",
+    "_policy_epsilon": "epsilon",
     "_share": "0 to 1",
     "_rate": "0 to 1",
     "_loss": "epsilon",

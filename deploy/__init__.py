@@ -1,0 +1,1 @@
+"""What deploys the worker and watches it."""

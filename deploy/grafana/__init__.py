@@ -1,0 +1,1 @@
+"""The Grafana dashboards, from which `python -m deploy.grafana` makes their JSON."""

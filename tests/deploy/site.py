@@ -1,0 +1,149 @@
+"""A real worker and a real audit on the real broker, and a real Prometheus with our configuration that scrapes both."""
+
+import asyncio
+import http.client
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stream_app import keyfile
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.provision import make_and_check
+from stream_app.settings import Settings
+from stream_app.signing import SigningKey
+from tests.deploy.prometheus import program
+from tests.deploy.queries import PROMETHEUS
+
+PATIENCE_SECONDS = 90
+SCRAPE = "500ms"
+STEP_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A worker, an audit that follows it, and the Prometheus that scrapes both."""
+
+    settings: Settings
+    worker_port: int
+    audit_port: int
+    prometheus_port: int
+
+
+@contextmanager
+def standing(broker: LocalBroker, folder: Path) -> Iterator[Site]:
+    """Run a worker and an audit on the broker, and a Prometheus that scrapes them often."""
+    worker_port, audit_port, prometheus_port = free_port(), free_port(), free_port()
+    keyfile.create(folder / "noise.key")
+    (folder / "public.pem").write_text(SigningKey.create(folder / "signing.key").public_pem())
+    (folder / "household.json").write_text('{"backward": [[0.8, 0.2], [0, 1]], "forward": null}')
+    config = folder / "landmark-stream.toml"
+    config.write_text(
+        f"""
+        bootstrap_servers = "{broker.bootstrap_servers}"
+        prefix = "scraped"
+        application = "scraped-app"
+        key_file = "{folder / "noise.key"}"
+        signing_key_file = "{folder / "signing.key"}"
+        head_interval_ms = 1000
+        correlation_alarm = 1000.0
+        correlations = {{ household = "{folder / "household.json"}" }}
+        data_folder = "{folder / "data"}"
+        http_port = {worker_port}
+
+        [[policies]]
+        series = "sensor-*"
+        epsilon = 1.0
+        protection = {{ level = "user", length = 1000, step = {STEP_MS} }}
+        scheme = {{ name = "uniform" }}
+        value = {{ kind = "number", lower = 0, upper = 10, resolution = 0.01 }}
+        """
+    )
+    settings = Settings.load(config)
+    assert asyncio.run(make_and_check(settings)).differences == ()
+    with (
+        running([sys.executable, "-m", "stream_app", "worker", "--config", str(config)], folder / "worker.log"),
+        running(audit_command(folder, config, audit_port), folder / "audit.log"),
+        running(prometheus_command(folder, worker_port, audit_port, prometheus_port), folder / "prometheus.log"),
+    ):
+        wait_for(worker_port, "/readyz", folder / "worker.log")
+        wait_for(audit_port, "/readyz", folder / "audit.log")
+        wait_for(prometheus_port, "/-/ready", folder / "prometheus.log")
+        yield Site(settings, worker_port, audit_port, prometheus_port)
+
+
+def audit_command(folder: Path, config: Path, port: int) -> list[str]:
+    """Return the command of an audit that follows the worker."""
+    command = [sys.executable, "-m", "stream_app", "audit", "--follow", "--http-port", str(port)]
+    return [*command, "--config", str(config), "--heads", "--public-key", str(folder / "public.pem")]
+
+
+def prometheus_command(folder: Path, worker_port: int, audit_port: int, own_port: int) -> list[str]:
+    """Return the command of a Prometheus with our configuration but for where the others are and how often it looks."""
+    config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
+    config["global"] = {"scrape_interval": SCRAPE, "scrape_timeout": SCRAPE, "evaluation_interval": SCRAPE}
+    config["rule_files"] = [str(PROMETHEUS / name) for name in config["rule_files"]]
+    ports = {"landmark-stream": worker_port, "landmark-audit": audit_port, "prometheus": own_port}
+    config["scrape_configs"] = [
+        {"job_name": job["job_name"], "static_configs": [{"targets": [f"127.0.0.1:{ports[job['job_name']]}"]}]}
+        for job in config["scrape_configs"]
+    ]
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+    return [
+        program("prometheus"),
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'tsdb'}",
+        f"--web.listen-address=127.0.0.1:{own_port}",
+    ]
+
+
+@contextmanager
+def running(command: list[str], log: Path) -> Iterator[None]:
+    """Run a program until the end of the block, then end it and nothing else."""
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def wait_for(port: int, path: str, log: Path) -> None:
+    """Wait until a server answers 200."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if get(port, path)[0] == http.client.OK:
+                return
+        except OSError:
+            pass
+        time.sleep(0.1)
+    pytest.fail(f"no answer at {path}: {log.read_text()[-2000:]}")
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    """Ask a server on loopback."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def free_port() -> int:
+    """Return a port of loopback that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,76 @@
+"""How budgets stand in the metrics: which series count, in which class, under which label."""
+
+from stream_app.context import Context, Limits
+from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.policylabel import EARLIER, MORE, NAMED, OWN, label_of, labels_of
+from stream_app.kafka.recent import Recent
+from stream_app.kafka.report import report_standing
+from stream_app.kafka.scrape import scrape_of
+from stream_app.kafka.standing import SHARES, standing_of
+from stream_app.rows import SeriesRow
+from tests.run import ADAPTIVE, KEYS, Run, default, observation, policy
+
+USER = {"level": "user", "length": 4}
+DEFAULT = default("home-*", protection=USER)
+
+
+def rows() -> dict[str, SeriesRow]:
+    """Return rows of every kind: under a default policy and their own, exhaustible and not, open and closed."""
+    run = Run(Context(KEYS, (DEFAULT,), Limits(lifetime_nano=10**12)))
+    run.feed_all([observation("home-1", step, 1.0) for step in (1, 2, 3)])
+    run.feed_all([observation("home-2", step, 1.0) for step in (1, 2, 3, 4)])
+    run.feed_all([observation("home-3", 1, 1.0), {"type": "close", "series": "home-3"}])
+    run.feed_all([policy("bus-1", protection={"level": "event"}), observation("bus-1", 1, 1.0)])
+    run.feed_all([policy("bus-2", protection=USER, scheme=ADAPTIVE), observation("bus-2", 1, 1.0)])
+    return run.rows
+
+
+def test_series_count_in_the_class_of_their_share() -> None:
+    """A quarter left, nothing left, three quarters left; a closed series and an event-level one do not count."""
+    standing = standing_of(rows().values())
+    digest = DEFAULT.digest
+    assert standing.left == {
+        ("uniform", digest, "0.30"): 1,
+        ("uniform", digest, "0.00"): 1,
+        ("adaptive", "", "0.80"): 1,
+    }
+    assert standing.left_nano == {("uniform", digest): 250_000_000, ("adaptive", ""): 750_000_000}
+    assert standing.rates == {("", "1.00"): 1}
+
+
+def test_labels_are_few_and_say_no_glob() -> None:
+    """However many default policies there are; equal ones share the first place."""
+    many = [default(f"home-{nth}", epsilon=1 + nth / 100) for nth in range(2 * NAMED)]
+    labels = labels_of([many[0], *many])
+    assert set(labels.values()) == {"default-1", *(f"default-{nth}" for nth in range(3, NAMED + 1)), MORE}
+    assert label_of(labels, many[0].digest) == "default-1"
+    assert (label_of(labels, ""), label_of(labels, "another")) == (OWN, EARLIER)
+
+
+def test_what_is_shown_is_replaced() -> None:
+    """A second look shows itself alone; what stands under one label is added up."""
+    metrics, labels = Metrics(), labels_of([])
+    report_standing(metrics, labels, standing_of(rows().values()))
+    shown = scrape_of(metrics.text().decode(), 0).samples["landmark_budget_left_series"]
+    assert {(sample.labels["policy"], sample.labels["share"]): sample.value for sample in shown} == {
+        (EARLIER, "0.30"): 1,
+        (EARLIER, "0.00"): 1,
+        (OWN, "0.80"): 1,
+    }
+    report_standing(metrics, labels, standing_of([]))
+    assert not scrape_of(metrics.text().decode(), 0).holds("landmark_budget_left_series")
+
+
+def test_recent_rows_are_the_last_of_each_series_and_bounded() -> None:
+    """A later row takes the place of an earlier one; series that changed longest ago go first."""
+    row = rows()["home-1"]
+    recent = Recent(4)
+    recent.take({"home-1": row})
+    later = row.replaced(sequence=row.sequence + 1)
+    recent.take({"home-2": row})
+    recent.take({"home-1": later})
+    assert sorted(row.sequence for row in recent.rows()) == [row.sequence, later.sequence]
+    for nth in range(10):
+        recent.take({f"home-{nth}": row})
+        assert len(list(recent.rows())) <= 4
+    assert tuple(sorted(SHARES)) == SHARES
