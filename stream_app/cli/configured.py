@@ -31,6 +31,8 @@ def reaching(settings: Settings) -> Iterator[None]:
     """Turn what goes wrong with the brokers into a `UsageError` that names them and the remedy."""
     try:
         yield
+    except BrokenPipeError:  # whoever read the output has enough; a broker that goes away is a `KafkaError`
+        raise
     except LookupError as error:
         raise UsageError(str(error)) from None
     except (KafkaError, ClusterError, OSError) as error:

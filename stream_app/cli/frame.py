@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stream_app.cli import printable
+from stream_app.kafka.distribution import Distribution
 from stream_app.kafka.sight import AuditSight, NoSight, Sight, WorkerSight, together
 
 NANO = 10**9
@@ -22,6 +23,8 @@ WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSight], str]], ...] = (
     ("commit of a batch", lambda seen: "-" if seen.commit_seconds is None else f"{seen.commit_seconds * 1000:.0f} ms"),
     ("epsilon spent", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
     ("epsilon a second", lambda seen: _small(seen.spend_nano_per_second)),
+    ("share of budget left", lambda seen: _mean(seen.budget_left)),
+    ("sampling rate", lambda seen: _mean(seen.sampling_rate)),
     ("rejects a second", lambda seen: _rate(seen.rejects_per_second)),
     ("series in memory", lambda seen: f"{seen.cached_series:,}"),
     ("partitions served", lambda seen: f"{seen.partitions_running}"),
@@ -58,6 +61,10 @@ def _workers(workers: Sequence[WorkerSight]) -> Table:
     _counts(table, "decided", [seen.decisions for seen in workers])
     _counts(table, "rejected", [seen.rejects for seen in workers])
     _counts(table, "partitions stopped", [seen.partitions_stopped for seen in workers], BAD)
+    if any(seen.open_steps for seen in workers):
+        table.add_row("open steps", *(f"{seen.open_steps:,}" for seen in workers))
+    if any(seen.correlated_series for seen in workers):
+        table.add_row("series with a correlation", *(f"{seen.correlated_series:,}" for seen in workers))
     if any(seen.alarmed_series for seen in workers):
         table.add_row("series over the alarm", *(f"{seen.alarmed_series:,}" for seen in workers), style=BAD)
     if any(seen.recovery_remaining for seen in workers):
@@ -95,6 +102,11 @@ def _names(counts: Iterable[Mapping[str, int]]) -> list[str]:
 
 def _rate(per_second: float | None) -> str:
     return "-" if per_second is None else f"{per_second:,.1f}"
+
+
+def _mean(found: Distribution) -> str:
+    """Return the mean of a share, as observed since the look before."""
+    return "-" if found.mean is None else f"{found.mean:.1%}".replace("%", " %")
 
 
 def _small(nano_per_second: float | None) -> str:

@@ -3,11 +3,13 @@
 import argparse
 import asyncio
 import sys
+from fnmatch import fnmatchcase
 from typing import Any
 
 from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
+from stream_app.cli.moment import milliseconds_of
 from stream_app.kafka.reading import committed_records
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
@@ -19,12 +21,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("topic", choices=("releases", "ledger", "rejects", "heads"), help="which topic")
     add_config(parser)
-    parser.add_argument("--series", help="only this series")
+    parser.add_argument(
+        "--series", action="append", metavar="GLOB", help="only this series, or those that match; repeat it for more"
+    )
+    begins = parser.add_mutually_exclusive_group()
+    begins.add_argument(
+        "--from", dest="begin", choices=("start", "end"), default="start", help="where to begin (default: %(default)s)"
+    )
+    begins.add_argument(
+        "--since",
+        metavar="TIMESTAMP",
+        help="only records of this time or later (releases and ledger: the step's start); ms, or ISO 8601 with offset",
+    )
     parser.add_argument(
         "--without-leaves", action="store_true", help="of the heads, the signed records alone: what a witness keeps"
     )
     parser.add_argument("--limit", type=int, help="stop after so many records")
-    parser.add_argument("--follow", action="store_true", help="go on for ever")
+    parser.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: output is JSON Lines always")
 
 
@@ -46,7 +59,10 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
     shown = 0
     if arguments.limit == 0:
         return
-    async for record in committed_records(settings, topic, follow=arguments.follow):
+    from_end, since_ms = arguments.begin == "end", _since(arguments)
+    async for record in committed_records(
+        settings, topic, follow=arguments.follow, from_end=from_end, since_ms=since_ms
+    ):
         if not _wanted(arguments, record.value):
             continue
         shown += 1
@@ -64,4 +80,14 @@ def _wanted(arguments: argparse.Namespace, value: bytes) -> bool:
     found: Any = wire.load(value)
     if arguments.without_leaves:
         return bool(found["type"] == "head")
-    return bool(found["series"] == arguments.series)
+    series = str(found["series"])
+    return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)
+
+
+def _since(arguments: argparse.Namespace) -> int | None:
+    if arguments.since is None:
+        return None
+    since_ms = milliseconds_of(arguments.since)
+    if since_ms is None or since_ms < 0:
+        raise UsageError(f"--since: {arguments.since!r} is no moment; write integer ms, or ISO 8601 with offset")
+    return since_ms

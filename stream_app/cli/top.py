@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
 from stream_app import wire
 from stream_app.cli import UsageError
@@ -71,10 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _watch(console: Console, endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor, interval: float) -> None:
     try:
-        with Live(frame(_look(endpoints, pool)), console=console, screen=True, auto_refresh=False) as live:
+        foot = Text(f"every {interval:g} s; Ctrl-C ends it", style="dim")
+        with Live(Group(frame(_look(endpoints, pool)), foot), console=console, screen=True, auto_refresh=False) as live:
             while True:
                 time.sleep(interval)
-                live.update(frame(_look(endpoints, pool)), refresh=True)
+                live.update(Group(frame(_look(endpoints, pool)), foot), refresh=True)
     except KeyboardInterrupt:
         return
 

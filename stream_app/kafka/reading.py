@@ -11,9 +11,13 @@ from stream_app.settings import Settings
 POLL_MS = 200
 
 
-async def committed_records(settings: Settings, topic: str, *, follow: bool = False) -> AsyncIterator[ConsumerRecord]:
+async def committed_records(
+    settings: Settings, topic: str, *, follow: bool = False, from_end: bool = False, since_ms: int | None = None
+) -> AsyncIterator[ConsumerRecord]:
     """Yield the records of ``topic`` up to its end when the call began, or for ever with ``follow``.
 
+    It begins at the start of each partition; with ``from_end`` behind what is there. With ``since_ms`` records of an
+    earlier timestamp are left out, without reading those before the first later one.
     Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
     """
     client = AIOKafkaConsumer(
@@ -30,7 +34,14 @@ async def committed_records(settings: Settings, topic: str, *, follow: bool = Fa
                 f"topic {topic} is not there; make it with `topics`, set `prefix`, or allow this user to see it"
             )
         ends = await consumer.end_offsets(places)
+        starts = ends if from_end else {}
+        if since_ms is not None:
+            found = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
+            starts = {place: ends[place] if first is None else first.offset for place, first in found.items()}
+        for place, start in starts.items():
+            consumer.seek(place, start)
         while follow or [place for place in places if await consumer.position(place) < ends[place]]:
             for records in (await consumer.getmany(timeout_ms=POLL_MS)).values():
                 for record in records:
-                    yield record
+                    if since_ms is None or record.timestamp >= since_ms:
+                        yield record

@@ -78,6 +78,7 @@ def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(busy(), audit()) as urls:
         assert main(["top", "--json", "--interval", "0.05", "--url", urls[0], "--url", f"{urls[1]}/metrics"]) == 0
     first, second = json.loads(capsys.readouterr().out)["instances"]
+    assert first["budget_left"] == {"counts": dict.fromkeys(first["budget_left"]["counts"], 0), "total": 0.0}
     assert (first["kind"], first["events"], first["events_per_second"]) == ("worker", 100, 0.0)
     assert (second["kind"], second["findings"]) == ("audit", {"share": 2})
 

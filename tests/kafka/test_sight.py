@@ -26,6 +26,8 @@ def busy() -> Metrics:
     metrics.set("landmark_partitions_running", 2)
     metrics.set("landmark_partitions_stopped", 1, "fenced")
     metrics.observe("landmark_barrier_seconds", 0.1)
+    metrics.observe("landmark_budget_left_share", 0.25)
+    metrics.observe("landmark_budget_left_share", 0.75)
     return metrics
 
 
@@ -46,6 +48,9 @@ def test_a_worker_at_work() -> None:
     metrics.count("landmark_events", 50, "1")
     metrics.count("landmark_spend_nano_epsilon", 40, "uniform", "own")
     metrics.count("landmark_rejects", 20, "early")
+    assert (alone.budget_left.mean, alone.budget_left.observations, alone.sampling_rate.mean) == (0.5, 2, None)
+    metrics.observe("landmark_budget_left_share", 0.35)
+    metrics.set("landmark_open_steps", 6, "1")
     metrics.observe("landmark_barrier_seconds", 0.2)
     metrics.observe("landmark_barrier_seconds", 0.4)
     seen = sight_of("http://a:1", first, scraped(metrics, 110.0))
@@ -54,6 +59,8 @@ def test_a_worker_at_work() -> None:
     assert (seen.spent_nano, seen.spend_nano_per_second) == (2_000_000_040, 4.0)
     assert (list(seen.rejects.items()), seen.rejects_per_second) == ([("early", 20), ("late", 5)], 2.0)
     assert seen.commit_seconds == pytest.approx(0.3)
+    assert {upper: met for upper, met in seen.budget_left.counts.items() if met} == {"0.4": 1}
+    assert (seen.budget_left.mean, seen.open_steps) == (pytest.approx(0.35), 6)
     assert (seen.partitions_running, seen.partitions_stopped, seen.cached_series) == (2, {"fenced": 1}, 12)
 
 
@@ -76,6 +83,7 @@ def test_workers_together() -> None:
     assert (seen.events, seen.lag_records, seen.lag_seconds, seen.partitions_running) == (200, 14, 9.5, 4)
     assert (seen.rejects, seen.rejects_per_second, seen.partitions_stopped) == ({"late": 19}, 3.0, {"fenced": 2})
     assert list(seen.decisions.items()) == [("perturbed", 160), ("approximated", 30)]
+    assert (seen.budget_left.mean, seen.budget_left.observations) == (0.5, 2)
 
 
 def test_an_audit_that_follows() -> None:

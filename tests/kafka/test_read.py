@@ -1,0 +1,122 @@
+"""``read``: committed records alone, from where one asks, a line each and at once."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from stream_app.cli import main
+from stream_app.kafka.broker import LocalBroker
+from tests.kafka.aborted import abort_entries
+from tests.kafka.installation import HOUR_MS, START_MS, Installation
+
+
+@pytest.fixture(scope="module")
+def installation(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """Releases of three series at three steps each; those of a fourth were aborted."""
+    found = Installation(broker, tmp_path_factory.mktemp("read"), "read")
+    for step in range(3):
+        for series in ("home-1", "home-2", "car[1]"):
+            release(found, series, step)
+    asyncio.run(abort_entries(found, 0, 0, [{"series": "home-3"}], line("home-3", 1)))
+    return found
+
+
+def line(series: str, step: int) -> bytes:
+    """Return a release's bytes."""
+    return json.dumps({"series": series, "timestamp": START_MS + step * HOUR_MS, "decision": "withheld"}).encode()
+
+
+def release(installation: Installation, series: str, step: int) -> None:
+    """Write a release as a worker does, stamped with its step."""
+
+    async def send() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
+        await producer.start()
+        await producer.send_and_wait(
+            installation.names.releases,
+            line(series, step),
+            key=series.encode(),
+            timestamp_ms=START_MS + step * HOUR_MS,
+        )
+        await producer.stop()
+
+    asyncio.run(send())
+
+
+def read(installation: Installation, capfd: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, int]]:
+    """Return series and step of what is printed."""
+    capfd.readouterr()
+    assert main(["read", "releases", "--config", installation.config(), *words]) == 0
+    found = [json.loads(each) for each in capfd.readouterr().out.splitlines()]
+    return sorted((each["series"], (each["timestamp"] - START_MS) // HOUR_MS) for each in found)
+
+
+def test_which_records(installation: Installation, capfd: pytest.CaptureFixture[str]) -> None:
+    """All that were committed; by series or glob, a name with brackets too; from a time on; from the end."""
+    everything = [(series, step) for series in ("car[1]", "home-1", "home-2") for step in range(3)]
+    assert read(installation, capfd) == everything
+    homes = [each for each in everything if each[0].startswith("home")]
+    assert read(installation, capfd, "--series", "home-*") == homes
+    assert read(installation, capfd, "--series", "car[1]", "--series", "home-2") == everything[:3] + everything[6:]
+    later = [each for each in everything if each[1] >= 1]
+    assert read(installation, capfd, "--since", str(START_MS + 1)) == later
+    assert read(installation, capfd, "--since", "2012-06-01T09:00:00+02:00", "--limit", "99") == everything
+    assert read(installation, capfd, "--since", str(START_MS + 9 * HOUR_MS)) == []
+    assert read(installation, capfd, "--from", "end") == []
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "-5", "2012-06-01T07:00:00"])
+def test_no_moment(moment: str, installation: Installation, capfd: pytest.CaptureFixture[str]) -> None:
+    """The error says how one is written."""
+    assert main(["read", "releases", f"--since={moment}", "--config", installation.config()]) == 2
+    assert "offset" in capfd.readouterr().err
+
+
+def following(installation: Installation, *words: str) -> "subprocess.Popen[bytes]":
+    """Run ``read --follow`` with its output in a pipe."""
+    command = [sys.executable, "-m", "stream_app", "read", "releases", "--follow", "--config", installation.config()]
+    return subprocess.Popen(
+        [*command, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,  # noqa: PLW1509
+    )
+
+
+def test_each_line_comes_at_once_and_ctrl_c_ends_it(broker: LocalBroker, tmp_path: Path) -> None:
+    """In a pipe too; what is committed later follows, and an interrupt leaves no traceback."""
+    installation = Installation(broker, tmp_path, "read-follow")
+    release(installation, "home-1", 0)
+    process = following(installation)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == line("home-1", 0) + b"\n"
+        release(installation, "home-1", 1)
+        assert process.stdout.readline() == line("home-1", 1) + b"\n"
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+        assert (process.returncode, rest, errors) == (130, b"", b"")
+    finally:
+        process.kill()
+
+
+def test_a_reader_that_has_enough_is_no_error(broker: LocalBroker, tmp_path: Path) -> None:
+    """As `head` is: the next line finds no reader, and nothing is said of brokers."""
+    installation = Installation(broker, tmp_path, "read-enough")
+    release(installation, "home-1", 0)
+    process = following(installation)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        process.stdout.readline()
+        process.stdout.close()
+        release(installation, "home-1", 1)
+        assert (process.wait(60), process.stderr.read()) == (0, b"")
+    finally:
+        process.kill()
