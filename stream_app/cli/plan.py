@@ -19,10 +19,11 @@ from stream_app.cli.planned import print_plan
 from stream_app.cli.policyfile import documents_in, parameters_of, problems_of
 from stream_app.correlationfile import CorrelationFileError
 from stream_app.outlook.course import CourseError
+from stream_app.outlook.crowding import Crowd, crowd_events, crowds
 from stream_app.outlook.error import unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
-from stream_app.outlook.plots import errors_of, losses_of, spends_of
+from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.question import Question
 from stream_app.privacy.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
 from stream_app.privacy.loss.temporal import Adversary
@@ -38,6 +39,8 @@ class Plan(NamedTuple):
     series: str
     question: Question
     outlooks: list[Outlook]
+    crowds: list[Crowd]
+    """Landmarks against noise; empty for a level without landmarks."""
     within: Mapping[str, Any] | None
     """What may be spent at every event, whatever the scheme, for the bound that was asked."""
     note: str
@@ -118,11 +121,12 @@ def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:
         question = Question(policy, horizon, adversary, arguments.bound)
         within = None if arguments.bound is None or adversary is None else _within(question, adversary)
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
-            bar = bars.add_task("plan", total=events_of(question))
+            bar = bars.add_task("plan", total=events_of(question) + crowd_events(policy))
             found = list(outlooks(question, lambda: bars.advance(bar)))
+            crowded = list(crowds(policy, lambda: bars.advance(bar)))
     except (HorizonError, CourseError, PlanError) as error:
         raise UsageError(str(error)) from None
-    return Plan(series, question, found, within, note)
+    return Plan(series, question, found, crowded, within, note)
 
 
 def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
@@ -166,7 +170,18 @@ def _document(plan: Plan) -> dict[str, Any]:
         "within": plan.within,
         "note": plan.note or None,
         "schemes": [dict(_members(outlook)) for outlook in plan.outlooks],
+        "landmarks_against_noise": [
+            {"landmarks": crowd.landmarks, "schemes": [_noise(outlook) for outlook in crowd.outlooks]}
+            for crowd in plan.crowds
+        ],
     }
+
+
+def _noise(outlook: Outlook) -> dict[str, Any]:
+    """Return what each kind of step comes to; means over those that are published."""
+    sides = (("landmark", outlook.landmark), ("regular", outlook.regular))
+    figures = {name: {part: mean and mean.mean for part, mean in side.means()} for name, side in sides}
+    return {"label": outlook.variant.label, "own": outlook.variant.own, **figures}
 
 
 def _members(outlook: Outlook) -> Iterator[tuple[str, Any]]:
@@ -200,6 +215,8 @@ def _draw(path: Path, plan: Plan) -> None:
     if plan.question.adversary is not None:
         draws.append(("Temporal loss of each event", losses_of(found)))
     draws.append(("Spent at each event", spends_of(found)))
+    if plan.crowds:
+        draws.append(("Landmarks against noise: solid at a landmark, dashed at a regular step", noise_of(plan.crowds)))
     try:
         picture(path, draws)
     except (PlotError, OSError) as error:

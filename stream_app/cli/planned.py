@@ -1,12 +1,13 @@
 """The part of ``plan`` that shows people what was found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stream_app.outlook.crowding import Crowd
 from stream_app.outlook.error import unit
 from stream_app.outlook.outlook import Mean, Outlook, Side
 from stream_app.privacy.rational import NANO
@@ -44,8 +45,26 @@ def print_plan(plan: "Plan") -> None:
         for row in _rows(outlook, bound):
             table.add_row(*row)
     console.print(table)
+    if plan.crowds:
+        console.print("Landmarks against noise: mean scale under the policy's own scheme")
+        console.print(_noise(plan.crowds))
     for line in _lines(plan):
         console.print(escape(line), soft_wrap=True)
+
+
+def _noise(crowds: Sequence[Crowd]) -> Table:
+    """Return the scale of the noise by the number of landmarks, for the policy's own scheme."""
+    table = Table()
+    table.add_column("landmarks", justify="right")
+    for outlook in crowds[0].outlooks:
+        if outlook.variant.own:
+            table.add_column(f"{escape(outlook.variant.label)},\nat a landmark", justify="right")
+            table.add_column("\nat a regular step", justify="right")
+    for crowd in crowds:
+        own = [outlook for outlook in crowd.outlooks if outlook.variant.own]
+        scales = [_figure(side.scale) for outlook in own for side in (outlook.landmark, outlook.regular)]
+        table.add_row(str(crowd.landmarks), *scales)
+    return table
 
 
 def _rows(outlook: Outlook, bound: float | None) -> Iterator[list[str]]:

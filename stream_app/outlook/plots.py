@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from stream_app.audit.canvas import Draw
 from stream_app.audit.plots import LANDMARK_COLOUR, REGULAR_COLOUR, legend_below
+from stream_app.outlook.crowding import COUNTS, Crowd
 from stream_app.outlook.outlook import Outlook
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def errors_of(outlooks: Sequence[Outlook]) -> Draw:
                 axes.bar([place + shift for place in places], errors, width=_BAR, color=colour, label=name)
         axes.set_xticks(range(len(outlooks)), [_label(outlook) for outlook in outlooks], rotation=20, ha="right")
         axes.set_ylim(bottom=0)
+        axes.set_ylabel("mean over published steps")
         axes.legend()
 
     return draw
@@ -34,9 +36,9 @@ def losses_of(outlooks: Sequence[Outlook]) -> Draw:
     """Draw the temporal loss of each event."""
 
     def draw(axes: "Axes") -> None:
-        for outlook in outlooks:
+        for place, outlook in enumerate(outlooks):
             if outlook.loss is not None:
-                axes.plot(outlook.loss.total, lw=1.2, label=_label(outlook))
+                axes.plot(outlook.loss.total, lw=_width(place), label=_label(outlook))
         _finish(axes, "temporal loss (epsilon)")
 
     return draw
@@ -46,11 +48,39 @@ def spends_of(outlooks: Sequence[Outlook]) -> Draw:
     """Draw what each event spends."""
 
     def draw(axes: "Axes") -> None:
-        for outlook in outlooks:
-            axes.plot(outlook.epsilons, lw=1.0, drawstyle="steps-mid", label=_label(outlook))
+        for place, outlook in enumerate(outlooks):
+            axes.plot(outlook.epsilons, lw=_width(place), drawstyle="steps-mid", label=_label(outlook))
         _finish(axes, "epsilon")
 
     return draw
+
+
+def noise_of(crowds: Sequence[Crowd]) -> Draw:
+    """Draw the scale of the noise by the number of landmarks, scheme by scheme, on logarithmic axes."""
+
+    def draw(axes: "Axes") -> None:
+        for place, outlook in enumerate(crowds[0].outlooks):
+            colour = f"C{place}"
+            for side, dashes in (("landmark", "-"), ("regular", (0, (4, 3)))):
+                scales = [(crowd.landmarks, getattr(crowd.outlooks[place], side).scale) for crowd in crowds]
+                drawn = [(landmarks, scale.mean) for landmarks, scale in scales if scale is not None]
+                if drawn:
+                    label = _label(outlook) if side == "landmark" else None
+                    axes.plot(
+                        *zip(*drawn, strict=True), lw=_width(place), ls=dashes, color=colour, marker=".", label=label
+                    )
+        axes.set(xscale="log", yscale="log", xlabel="landmarks", ylabel="scale of the noise")
+        axes.yaxis.set_major_formatter("{x:,g}")
+        axes.set_xticks(COUNTS, [str(count) for count in COUNTS])
+        axes.minorticks_off()
+        legend_below(axes)
+
+    return draw
+
+
+def _width(place: int) -> float:
+    """Return a line's width: what comes later is thinner, so that of equal lines each is seen."""
+    return max(1.0, 4.5 - 1.3 * place)
 
 
 def _finish(axes: "Axes", name: str) -> None:

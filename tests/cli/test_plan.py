@@ -151,3 +151,20 @@ def test_faulty_policies_are_all_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert "policies.jsonl:2.scheme" in said
     assert main(["plan", str(tmp_path / "nothing")]) == 2
     assert main(["plan", written(tmp_path)]) == 2
+
+
+def test_landmarks_against_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """More landmarks, more noise: in the document for every scheme, in the table for the policy's own."""
+    file = written(tmp_path, {**POLICY, "scheme": {"name": "uniform"}})
+    plan = planned(capsys, file)
+    scales = {
+        crowd["landmarks"]: next(each for each in crowd["schemes"] if each["own"])["landmark"]["scale"]
+        for crowd in plan["landmarks_against_noise"]
+    }
+    assert scales[1] == pytest.approx(20)
+    assert scales[100] == pytest.approx(1010)
+    assert main(["plan", file]) == 0
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert ["100", "1010", "1010"] in rows
+    event = planned(capsys, written(tmp_path, {**POLICY, "protection": {"level": "event", "step": HOUR_MS}}))
+    assert event["landmarks_against_noise"] == []
