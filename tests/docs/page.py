@@ -36,7 +36,8 @@ def blocks_of(markdown: str) -> tuple[Block, ...]:
 
     Raises:
         PageError: for a fence that is not closed, an attribute that no block of its language has, a reason to skip that
-            is not given in words, or a ``text`` block that shows the output of nothing, or any output.
+            is not given in words, a fence without a language right behind commands, or a ``text`` block that shows the
+            output of nothing, or any output.
     """
     blocks: list[Block] = []
     for line, info, text in _fenced(markdown):
@@ -48,6 +49,8 @@ def blocks_of(markdown: str) -> tuple[Block, ...]:
                 )
             if not any(literal(row) for row in text.splitlines()):
                 raise PageError(f"line {line}: nothing but `…`: every output would do")
+        if not block.language and blocks and blocks[-1].language == "sh":
+            raise PageError(f"line {line}: a drawing behind commands passes for output: call it `text`")
         if block.skip is not None and len(block.skip.split()) < 3:
             raise PageError(f"line {line}: skipped for no reason: say why nobody can run it here")
         blocks.append(block)

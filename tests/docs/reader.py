@@ -55,7 +55,7 @@ class Reader:
             (self.folder / ".landmark-stream").mkdir()
             (self.folder / ".landmark-stream" / "kafka").symlink_to(broker.folder)
 
-    def follow(self, blocks: tuple[Block, ...], seconds: float = 300.0, grace: float = 30.0) -> str | None:
+    def follow(self, blocks: tuple[Block, ...], seconds: float = 800.0, grace: float = 30.0) -> str | None:
         """Do what the page says, for so many seconds at most; return what went otherwise than it says, or None.
 
         Whatever the page started has ended then; it has ``grace`` seconds to do it by itself.

@@ -62,6 +62,7 @@ def test_a_false_page_does_not(tmp_path: Path, page: str) -> None:
         sh("echo a") + text("…"),
         sh("echo a") + text("│ … │\n…"),
         text("a"),
+        sh("echo a") + "```\nb\n```\n",
         sh("echo a", ' skip="no"'),
         sh("echo a", " if=1"),
         '```text file="x"\na\n```\n',
