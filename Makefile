@@ -25,7 +25,7 @@ lint: $(TEST)  ## Check style, types, layers and docstrings
 	$(BIN)/ruff format --check
 	$(BIN)/mypy stream_app tests examples
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/interrogate --quiet stream_app tests
+	$(BIN)/interrogate --quiet stream_app tests deploy
 
 format: $(TEST)  ## Put the code in the formatter's shape
 	$(BIN)/ruff check --fix
