@@ -48,6 +48,9 @@ def test_the_page_says_what_the_metrics_say(worker: WorkerProcess) -> None:
     page = Page(asked(worker, "/")[1])
     assert page.data["events"] == scrape.total("landmark_events_total") == 302
     assert page.data["spent-nano"] == scrape.total("landmark_spend_nano_epsilon_total") > 0
+    spent = {name: nano for name, nano in page.data.items() if name.startswith("spent-") and name != "spent-nano"}
+    by = scrape.sums("landmark_spend_nano_epsilon_total", "policy", "scheme")
+    assert spent == {f"spent-{policy}-{scheme}": nano for (policy, scheme), nano in by.items()}
     assert page.data["lag-records"] == scrape.total("landmark_event_lag_records")
     assert page.data["lag-seconds"] == scrape.largest("landmark_event_lag_seconds") > 0
     assert page.data["rejects"] == scrape.total("landmark_rejects_total") == 2

@@ -42,6 +42,7 @@ section.figure p.now small { font-size: .9375rem; font-weight: 400; color: var(-
 section.figure svg { margin-top: auto; }
 p { margin: .4rem 0; }
 p.note { color: var(--muted); font-size: .8125rem; margin: .6rem 0 0; }
+p.note + .wide { margin-top: 1rem; }
 td:nth-child(2) > code { white-space: nowrap; }
 svg { display: block; width: 100%; height: 2.75rem; overflow: visible; }
 svg path { fill: none; vector-effect: non-scaling-stroke; }

@@ -174,6 +174,21 @@ def _budget(look: Look) -> Iterator[Markup]:
     if rate.observations:
         yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always"))
     yield element("p", "Of the first 50 series of each batch, in the last ten minutes.", class_="note")
+    spent = look.scrape.sums("landmark_spend_nano_epsilon_total", "policy", "scheme")
+    total = sum(spent.values())
+    rows = [
+        Row(
+            policy or figure.NONE,
+            (
+                scheme or figure.NONE,
+                datum(f"spent-{policy}-{scheme}", nano, figure.epsilon(nano)),
+                joined(figure.share(nano / total), part(nano / total)),
+            ),
+        )
+        for (policy, scheme), nano in spent.items()
+    ]
+    if rows:
+        yield table("Epsilon spent", ("policy", "scheme", "epsilon spent", "share"), rows, (1, 2))
 
 
 def _distribution(

@@ -39,6 +39,7 @@ def test_its_figures_are_those_of_the_registry() -> None:
     assert page.data["lag-records"] == 7
     assert page.data["lag-seconds"] == 2.5
     assert page.data["spent-nano"] == 2_000_000_000
+    assert page.data["spent-own-adaptive"] == 2_000_000_000
     assert page.data["rejects"] == page.data["rejected-late"] == 5
     assert page.data["decided-perturbed-adaptive"] == 60
     assert page.data["decided-perturbed-uniform"] == 20
