@@ -16,6 +16,7 @@ BENCHES: Mapping[str, tuple[str, str]] = {
     "series": ("population", "memory and speed with a million series"),
     "latency": ("latency", "from append to committed release at half load"),
     "recovery": ("recovery", "reading the state of a million series back from the changelog"),
+    "sizing": ("sizing", "bytes and processor time for each series, event and ledger entry (docs/sizing.md)"),
     "loss": ("temporal", "temporal loss of a million timestamps, against the published algorithm"),
     "core": ("core", "one decision and its parts, without Kafka"),
     "collect": ("collect", "contributions/s of one open step, their memory, and a closed cell, without Kafka"),

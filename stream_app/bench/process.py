@@ -54,15 +54,20 @@ class Client:
 
     def cpu_seconds(self) -> float:
         """Return the processor time of all its threads so far."""
-        try:
-            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
-        except OSError:
-            return 0.0
-        fields = stat.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return cpu_seconds(self._process.pid)
 
     def peak_bytes(self) -> int:
         """Return the most memory that was resident at once."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) * _KIBIBYTE
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of all threads of a process so far; 0 when it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0.0
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS

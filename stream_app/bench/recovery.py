@@ -24,9 +24,10 @@ _ROWS = "landmark_recovered_rows"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A worker's start: how long until it was ready, and the rows that it read back for it."""
+    """A worker's start: how long until it was ready, its processor time, and the rows that it read back for it."""
 
     seconds: float
+    cpu_seconds: float
     rows: int
 
 
@@ -39,21 +40,26 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
         work(site, sizes.series, show)
         for number in range(sizes.repeats):
             show("starts", 2 * number, 2 * sizes.repeats)
-            kept.append(_start(site))
+            kept.append(start(site))
             shutil.rmtree(site.settings.data_folder)
-            lost.append(_start(site))
+            lost.append(start(site))
     pairs = list(zip(kept, lost, strict=True))
     figures = {
-        "start_with_state": Figure.of("s", (start.seconds for start in kept)),
-        "start_without_state": Figure.of("s", (start.seconds for start in lost)),
+        "start_with_state": Figure.of("s", (one.seconds for one in kept)),
+        "start_without_state": Figure.of("s", (one.seconds for one in lost)),
         "recovery": Figure.of("s", (after.seconds - before.seconds for before, after in pairs)),
-        "rows": Figure.of("rows", (start.rows for start in lost)),
+        "rows": Figure.of("rows", (one.rows for one in lost)),
         "rate": Figure.of("rows/s", (after.rows / (after.seconds - before.seconds) for before, after in pairs)),
     }
     return Result("recovery", sizes.document(), figures)
 
 
-def _start(site: Site) -> Start:
+def start(site: Site) -> Start:
+    """Start a worker and wait until it is ready.
+
+    Raises:
+        ClientError: if it ends, or is not ready for minutes.
+    """
     began = time.perf_counter()
     with worker(site) as client:
         while not _ready(site.http_port):
@@ -61,7 +67,8 @@ def _start(site: Site) -> Start:
             if time.perf_counter() - began > PATIENCE_SECONDS:
                 raise ClientError(f"not ready after {PATIENCE_SECONDS:.0f} seconds:\n{client.last_words()}")
             time.sleep(_LOOK_SECONDS)
-        return Start(time.perf_counter() - began, _recovered(site.http_port, client))
+        seconds, cpu = time.perf_counter() - began, client.cpu_seconds()
+        return Start(seconds, cpu, _recovered(site.http_port, client))
 
 
 def _ready(port: int) -> bool:
