@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The pip that Python 3.11 brings looks at every file of every project for twice as long as the rest takes.
 PIP := 26.3
+CYCLONEDX := 7.5.0
 DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
@@ -45,6 +46,22 @@ constraints:  ## Take the newest versions of all dependencies into constraints.t
 	build/constraints/bin/pip install --quiet pip==$(PIP)
 	build/constraints/bin/pip install --quiet .[demo,test]
 	build/constraints/bin/pip freeze --exclude landmark-stream > constraints.txt
+	$(MAKE) hashes LOCKER=build/constraints/bin/python
+
+LOCKER ?= $(BIN)/python
+hashes:  ## Write the image's hashed locks from constraints.txt
+	$(LOCKER) deploy/image/lock.py runtime > deploy/image/requirements.txt
+	$(LOCKER) deploy/image/lock.py build > deploy/image/build-requirements.txt
+
+SBOM := build/sbom
+sbom:  ## Install as the image does and write build/sbom/sbom.json, a bill of materials in CycloneDX
+	rm -rf $(SBOM)
+	mkdir -p $(SBOM)
+	PYTHON=$(PYTHON) COMPILE_LANDMARK_STREAM=0 deploy/image/install . $(SBOM)/environment
+	$(PYTHON) -m venv $(SBOM)/tool
+	$(SBOM)/tool/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==$(CYCLONEDX)
+	$(SBOM)/tool/bin/cyclonedx-py environment --output-reproducible --validate --pyproject pyproject.toml \
+		--output-format JSON --output-file $(SBOM)/sbom.json $(SBOM)/environment/bin/python
 
 clean:  ## Remove what this file made; data and keys of the demo stay
 	find stream_app -name "*.so" -delete

@@ -1,0 +1,261 @@
+"""The Kubernetes manifests: valid, restricted, and in agreement with the program, its settings and each other."""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from stream_app.cli import COMMANDS, audit, topics, worker
+from stream_app.settings import PREFIX, Settings
+from tests.deploy import ROOT
+from tests.deploy.queries import PROMETHEUS
+
+KUBERNETES = ROOT / "deploy" / "kubernetes"
+VENDOR = Path(__file__).parent / "vendor"
+GROUPS = {
+    "v1": "core.v1",
+    "apps/v1": "apps.v1",
+    "batch/v1": "batch.v1",
+    "networking.k8s.io/v1": "networking.v1",
+    "policy/v1": "policy.v1",
+}
+OPERATOR = "monitoring.coreos.com/v1"
+DECLARE = {"worker": worker.add_arguments, "audit": audit.add_arguments, "topics": topics.add_arguments}
+
+
+def manifests() -> list[dict[str, Any]]:
+    """Return every object of the files that the kustomizations name."""
+    found: list[dict[str, Any]] = []
+    for folder in (KUBERNETES, KUBERNETES / "monitoring"):
+        for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
+            found.extend(yaml.safe_load_all((folder / name).read_text()))
+    return found
+
+
+MANIFESTS = manifests()
+
+
+def named(kind: str, name: str) -> dict[str, Any]:
+    """Return one object."""
+    (found,) = (one for one in MANIFESTS if (one["kind"], one["metadata"]["name"]) == (kind, name))
+    return found
+
+
+def pods() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every workload's name and pod template."""
+    for one in MANIFESTS:
+        if "template" in one.get("spec", {}):
+            yield one["metadata"]["name"], one["spec"]["template"]
+
+
+def containers(template: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the containers of a pod, those of its start first."""
+    spec = template["spec"]
+    return [*spec.get("initContainers", []), *spec["containers"]]
+
+
+def settings_file() -> dict[str, Any]:
+    """Return the settings that the pods get."""
+    return tomllib.loads((KUBERNETES / "landmark-stream.toml").read_text())
+
+
+@cache
+def schema_file(name: str) -> dict[str, Any]:
+    """Return a schema beside this file."""
+    content: dict[str, Any] = json.loads((VENDOR / name).read_text())
+    return content
+
+
+def validate(manifest: dict[str, Any]) -> None:
+    """Check an object against the schema of its kind, as strictly as a server that refuses unknown members."""
+    if manifest["apiVersion"] == OPERATOR:
+        schema = schema_file(f"{manifest['kind']}.json")
+    else:
+        definition = f"#/$defs/io.k8s.api.{GROUPS[manifest['apiVersion']]}.{manifest['kind']}"
+        schema = {**schema_file("kubernetes-1.33-strict.json"), "$ref": definition}
+    # Not `jsonschema.validate`, which would check the schemas each time.
+    jsonschema.Draft202012Validator(schema).validate(manifest)
+
+
+def printed_rules(*files: Path) -> list[dict[str, Any]]:
+    """Return what the script `rules` prints."""
+    command = [str(KUBERNETES / "rules"), *map(str, files)]
+    return list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda one: f"{one['kind']}-{one['metadata']['name']}")
+def test_fits_the_schema(manifest: dict[str, Any]) -> None:
+    """Valid; and a member that the API does not know would be found."""
+    validate(manifest)
+    if manifest["kind"] != "Namespace":
+        member = "automountServiceAccountTokens" if manifest["kind"] == "ServiceAccount" else "spec"
+        broken = {**manifest, member: {**manifest.get("spec", {}), "selecter": {}}}
+        with pytest.raises(jsonschema.ValidationError):
+            validate(broken)
+
+
+def test_rules_are_those_of_every_prometheus() -> None:
+    """The script wraps each file of prometheus.yml, group by group, in a valid PrometheusRule of a name of its own."""
+    files = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())["rule_files"]
+    printed = printed_rules()
+    for manifest in printed:
+        validate(manifest)
+    assert [one["spec"] for one in printed] == [yaml.safe_load((PROMETHEUS / name).read_text()) for name in files]
+    assert len({one["metadata"]["name"] for one in printed}) == len(files) > 0
+
+
+@pytest.mark.parametrize(("name", "template"), list(pods()), ids=lambda value: value if isinstance(value, str) else "")
+def test_pods_are_restricted(name: str, template: dict[str, Any]) -> None:
+    """What the Restricted profile of Pod Security asks, and a read-only root and no token besides."""
+    spec = template["spec"]
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), name
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["runAsUser"] == 10001
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    kinds = {kind for volume in spec["volumes"] for kind in volume if kind != "name"}
+    assert kinds <= {"configMap", "secret", "emptyDir"}
+    for container in containers(template):
+        context = container["securityContext"]
+        assert context == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert "memory" in container["resources"]["limits"]
+        assert not any("hostPort" in port for port in container.get("ports", []))
+    assert re.search(r"^USER 10001:10001$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("name", "template"), list(pods()), ids=lambda value: value if isinstance(value, str) else "")
+def test_commands_and_mounts_agree(name: str, template: dict[str, Any]) -> None:
+    """Arguments parse, variables are settings, and every path that is named lies in a volume that is mounted."""
+    spec = template["spec"]
+    volumes = {volume["name"] for volume in spec["volumes"]}
+    if name == "landmark-worker":
+        volumes |= {claim["metadata"]["name"] for claim in named("StatefulSet", name)["spec"]["volumeClaimTemplates"]}
+    used = set()
+    for container in containers(template):
+        places = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+        used |= {mount["name"] for mount in places.values()}
+        for variable in container.get("env", []):
+            assert variable["name"].removeprefix(PREFIX).lower() in Settings.model_fields
+        paths = [word for word in container.get("command", container.get("args")) if word.startswith("/")]
+        if "args" in container:
+            command, *options = container["args"]
+            assert command in COMMANDS
+            parser = argparse.ArgumentParser()
+            DECLARE[command](parser)
+            parser.parse_args(options)
+            paths += [settings_file()["ca_file"], settings_file()["sasl_password_file"]]
+        assert all(any(path == place or path.startswith(f"{place}/") for place in places) for path in paths)
+    assert used == volumes
+
+
+def test_the_worker_writes_where_it_may() -> None:
+    """State on its volume, keys from the folder that the first container fills, nothing else but /tmp writable."""
+    template = named("StatefulSet", "landmark-worker")["spec"]["template"]
+    keys, _, main = containers(template)
+    mounts = {mount["name"]: mount for mount in main["volumeMounts"]}
+    settings = settings_file()
+    assert {name for name, mount in mounts.items() if not mount.get("readOnly")} == {"state", "tmp"}
+    assert settings["data_folder"].startswith(f"{mounts['state']['mountPath']}/")
+    *_, first, second, folder = keys["command"]
+    assert folder == mounts["keys"]["mountPath"] == str(Path(settings["key_file"]).parent)
+    assert [Path(first).name, Path(second).name] == [
+        Path(settings["key_file"]).name,
+        Path(settings["signing_key_file"]).name,
+    ]
+    assert "secret-keys" not in mounts
+
+
+def test_keys_reach_workers_alone() -> None:
+    """No other pod mounts the Secret of the keys."""
+    holders = {
+        name
+        for name, template in pods()
+        for volume in template["spec"]["volumes"]
+        if volume.get("secret", {}).get("secretName") == "landmark-keys"
+    }
+    assert holders == {"landmark-worker"}
+
+
+def test_settings_are_settings(tmp_path: Path) -> None:
+    """The file is a valid configuration once its Secret is there; there is a partition for every worker."""
+    content = (KUBERNETES / "landmark-stream.toml").read_text()
+    for name in ("password", "ca.crt"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "file.toml").write_text(content.replace("/etc/landmark-kafka", str(tmp_path)))
+    settings = Settings.load(tmp_path / "file.toml")
+    replicas = named("StatefulSet", "landmark-worker")["spec"]["replicas"]
+    assert settings.standby_replicas < replicas <= settings.partitions
+
+
+def test_labels_and_ports_meet() -> None:
+    """Services, budgets, policies and the monitor select the pods that are meant; ports have the numbers in force."""
+    ports = {name: containers(template)[-1].get("ports", []) for name, template in pods()}
+    default = Settings.model_fields["http_port"].default
+    assert ports["landmark-worker"] == [{"name": "metrics", "containerPort": default}]
+    parser = argparse.ArgumentParser()
+    audit.add_arguments(parser)
+    assert ports["landmark-audit"] == [{"name": "metrics", "containerPort": parser.parse_args([]).http_port}]
+    labels = {name: template["metadata"]["labels"] for name, template in pods()}
+    watched = {name for name, found in labels.items() if found.get("landmark-stream/metrics") == "true"}
+    assert watched == {name for name, open_ports in ports.items() if open_ports}
+    assert all(found["landmark-stream/kafka"] == "true" for found in labels.values())
+    for name in watched:
+        service = named("Service", name)
+        assert service["spec"]["selector"].items() <= labels[name].items()
+        assert service["spec"]["ports"][0]["port"] == ports[name][0]["containerPort"]
+        wanted = named("ServiceMonitor", "landmark-stream")["spec"]["selector"]["matchLabels"]
+        assert wanted.items() <= service["metadata"]["labels"].items()
+    budget = named("PodDisruptionBudget", "landmark-worker")["spec"]["selector"]["matchLabels"]
+    assert budget.items() <= labels["landmark-worker"].items()
+    broker = int(settings_file()["bootstrap_servers"].rpartition(":")[2])
+    assert broker in {
+        port["port"] for rule in named("NetworkPolicy", "to-kafka")["spec"]["egress"] for port in rule["ports"]
+    }
+
+
+def test_everything_is_denied_first() -> None:
+    """One policy chooses all pods and allows nothing in either direction."""
+    assert named("NetworkPolicy", "deny-all")["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+
+
+def test_jobs_have_the_names_that_rules_look_for() -> None:
+    """The monitor gives scraped pods the job names of the Compose file's Prometheus."""
+    jobs = {job["job_name"] for job in yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())["scrape_configs"]}
+    (endpoint,) = named("ServiceMonitor", "landmark-stream")["spec"]["endpoints"]
+    renamed = {rule["regex"]: rule["replacement"] for rule in endpoint["relabelings"] if "regex" in rule}
+    services = [one["metadata"]["name"] for one in MANIFESTS if one["kind"] == "Service"]
+    assert {renamed.get(name, name) for name in services} == jobs - {"prometheus"}
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kustomize comes with kubectl, which no package of CI has")
+def test_kustomize_puts_them_together() -> None:
+    """The result is valid too; settings get a name with their hash, which every pod mounts."""
+    command = ["kubectl", "kustomize", str(KUBERNETES)]
+    built = list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    for manifest in built:
+        validate(manifest)
+    (settings,) = (one["metadata"]["name"] for one in built if one["kind"] == "ConfigMap")
+    assert settings.startswith("landmark-settings-")
+    mounted = {
+        volume["configMap"]["name"]
+        for one in built
+        if "template" in one.get("spec", {})
+        for volume in one["spec"]["template"]["spec"]["volumes"]
+        if volume["name"] == "settings"
+    }
+    assert mounted == {settings}
+    assert {one["metadata"].get("namespace", "landmark-stream") for one in built} == {"landmark-stream"}
