@@ -150,7 +150,7 @@ def test_commands_and_mounts_agree(name: str, template: dict[str, Any]) -> None:
         used |= {mount["name"] for mount in places.values()}
         for variable in container.get("env", []):
             assert variable["name"].removeprefix(PREFIX).lower() in Settings.model_fields
-        paths = [word for word in container.get("command", container.get("args")) if word.startswith("/")]
+        paths = [word for word in container.get("command") or container["args"] if word.startswith("/")]
         if "args" in container:
             command, *options = container["args"]
             assert command in COMMANDS

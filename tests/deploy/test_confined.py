@@ -1,0 +1,103 @@
+"""A worker confined as image, pod and unit confine it: no root, no right, a read-only tree, two places to write in."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_app import keyfile
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.log import LogReader
+from stream_app.kafka.provision import make_and_check
+from stream_app.kafka.sending import send_events
+from stream_app.kafka.topics import TopicNames
+from stream_app.settings import Settings
+from tests.deploy import ROOT
+from tests.deploy.test_prometheus import free_port, round_of_events, running, wait_for
+
+LOOK = """
+import os, pathlib, sys
+status = dict(line.split(":", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+assert (os.getuid(), os.getgid()) == (10001, 10001)
+assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == 0
+assert status["NoNewPrivs"].strip() == "1"
+for place in sys.argv[1:]:
+    try:
+        pathlib.Path(place, "probe").write_text("")
+        print("writable")
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+def confined(folder: Path, *command: str) -> list[str]:
+    """Return a command as uid 10001 that may write `folder`/data and /tmp and nothing else; keys are read-only too."""
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        lacking = "bwrap is missing: sudo apt-get install --yes bubblewrap"
+        if os.environ.get("CI"):  # noqa: TID251 (CI says by it that nothing may be left out)
+            pytest.fail(lacking)
+        pytest.skip(lacking)
+    places = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
+    # What lies below /tmp is hidden by the new one, but for this.
+    places += ["--ro-bind", str(folder), str(folder), "--bind", str(folder / "data"), str(folder / "data")]
+    for needed in (ROOT, Path(sys.prefix)):
+        if needed.is_relative_to("/tmp"):  # noqa: S108
+            places += ["--ro-bind", str(needed), str(needed)]
+    rights = ["--unshare-user", "--unshare-pid", "--uid", "10001", "--gid", "10001", "--cap-drop", "ALL"]
+    return [bubblewrap, *places, *rights, "--die-with-parent", "--chdir", "/", *command]
+
+
+def test_the_confinement_confines(tmp_path: Path) -> None:
+    """No right is left; data and /tmp can be written, the tree, the home and the keys' folder cannot."""
+    (tmp_path / "data").mkdir()
+    places = [str(tmp_path / "data"), "/tmp", "/etc", str(Path.home()), str(tmp_path), sys.prefix]  # noqa: S108
+    done = subprocess.run(
+        confined(tmp_path, sys.executable, "-c", LOOK, *places), capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["writable"] * 2 + ["Read-only file system"] * 4
+
+
+def test_a_confined_worker_decides(broker: LocalBroker, tmp_path: Path) -> None:
+    """It holds its key on a read-only mount, keeps its state in the data folder, and releases what it is sent."""
+    (tmp_path / "data").mkdir()
+    keyfile.create(tmp_path / "noise.key")
+    port = free_port()
+    config = tmp_path / "landmark-stream.toml"
+    config.write_text(
+        f"""
+        bootstrap_servers = "{broker.bootstrap_servers}"
+        prefix = "confined"
+        application = "confined-app"
+        partitions = 1
+        key_file = "{tmp_path / "noise.key"}"
+        data_folder = "{tmp_path / "data" / "state"}"
+        http_port = {port}
+        """
+    )
+    settings = Settings.load(config)
+    assert asyncio.run(make_and_check(settings)).differences == ()
+    worker = [sys.executable, "-m", "stream_app", "worker", "--config", str(config)]
+    environment = ["env", f"PYTHONPATH={ROOT}", "PYTHONDONTWRITEBYTECODE=1", f"HOME={tmp_path / 'data'}"]
+    with running(confined(tmp_path, *environment, *worker), tmp_path / "worker.log"):
+        wait_for(port, "/readyz", tmp_path / "worker.log")
+        asyncio.run(send_events(settings, round_of_events(0)))
+        assert asyncio.run(released(settings, 20)) >= 20
+    assert list((tmp_path / "data" / "state").rglob("CURRENT")), "RocksDB wrote its files"
+
+
+async def released(settings: Settings, wanted: int) -> int:
+    """Wait until so many releases are committed; return how many there are."""
+    topic = TopicNames.of(settings.prefix, settings.application).releases
+    for _ in range(300):
+        async with LogReader.opened(settings, "read_committed") as reader:
+            found = sum([len(several) async for several in reader.records(topic, 0, 0)])
+        if found >= wanted:
+            return found
+        await asyncio.sleep(0.2)
+    return 0

@@ -1,0 +1,69 @@
+"""The systemd unit: accepted by systemd, hardened by its own measure, and in agreement with the settings."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stream_app.settings import PREFIX, Settings
+from tests.deploy import ROOT
+
+UNIT = ROOT / "deploy" / "systemd" / "landmark-stream@.service"
+MOST_EXPOSED = 15
+"""Tenths, of systemd's scale from 0 to 100: what is left is a network and a place in the host's tree."""
+
+
+@pytest.fixture
+def analyze() -> str:
+    """Return the path of systemd's own checker; in CI it must be there."""
+    path = shutil.which("systemd-analyze")
+    if path is None:
+        lacking = "systemd-analyze is missing: sudo apt-get install --yes systemd"
+        if os.environ.get("CI"):  # noqa: TID251 (CI says by it that nothing may be left out)
+            pytest.fail(lacking)
+        pytest.skip(lacking)
+    return path
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    """Return the unit with a program that is on this machine: that the program exists is checked too."""
+    copy = tmp_path / UNIT.name
+    copy.write_text(UNIT.read_text().replace("/opt/landmark-stream/bin/landmark-stream", "/usr/bin/true"))
+    return copy
+
+
+def test_systemd_accepts_it(analyze: str, unit: Path) -> None:
+    """Nothing to say about it; but about a directive that does not exist."""
+    command = [analyze, "verify", str(unit)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    unit.write_text(unit.read_text().replace("[Service]", "[Service]\nProtectHom=yes"))
+    assert "ProtectHom" in subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+def test_it_is_hardened(analyze: str, unit: Path) -> None:
+    """Its exposure is under the bound; without what protects the kernel it is not."""
+    command = [analyze, "security", "--offline=true", f"--threshold={MOST_EXPOSED}", str(unit)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    text = re.sub(r"^(ProtectKernel\w+|SystemCallFilter|PrivateUsers)=.*\n", "", unit.read_text(), flags=re.MULTILINE)
+    unit.write_text(text)
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+
+
+def test_variables_are_settings() -> None:
+    """Each variable names a field; keys are read from where they are copied to."""
+    text = UNIT.read_text()
+    fields = {name.lower() for name in re.findall(rf"^Environment={PREFIX}(\w+)=", text, re.MULTILINE)}
+    assert {"data_folder", "key_file", "signing_key_file"} == fields
+    assert fields <= set(Settings.model_fields)
+    credentials = re.findall(r"^LoadCredential=([\w.]+):", text, re.MULTILINE)
+    copied = re.findall(r"\$\{CREDENTIALS_DIRECTORY\}/([\w.]+)", text)
+    read = re.findall(r"KEY_FILE=%t/landmark-stream-%i/([\w.]+)$", text, re.MULTILINE)
+    assert credentials == copied == read
+    assert "RuntimeDirectory=landmark-stream-%i\n" in text
+    assert "Environment=LANDMARK_STREAM_DATA_FOLDER=%S/landmark-stream/%i\n" in text
+    assert "StateDirectory=landmark-stream/%i\n" in text
