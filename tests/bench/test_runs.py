@@ -17,6 +17,9 @@ FIGURES = {
     "series": {"peak_memory", "peak_memory_few", "many", "few", "many_over_few", "many_cpu", "few_cpu", "new_series"},
     "latency": {"full_load", "load", "p50", "p99", "most"},
     "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate"},
+    "sizing": {"events_event", "releases_event", "ledger_event", "ledger_series", "changelog_row", "changelog_event"}
+    | {"state_series", "cached_series", "worker_memory", "worker_cpu_event", "broker_cpu_event"}
+    | {"recovered_rows", "recovery_row", "recovery_cpu_row", "audit_cpu_entry", "audit_memory"},
 }
 WITHOUT_BROKER = {"core", "audit", "loss", "collect"}
 EVENTS = 25_000
@@ -26,6 +29,7 @@ SIZES = {
     "series": {"events": EVENTS, "series": EVENTS},
     "latency": {"events": EVENTS, "series": 50},
     "recovery": {"series": 500},
+    "sizing": {"events": EVENTS, "series": 500},
 }
 
 
