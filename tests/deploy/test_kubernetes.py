@@ -170,7 +170,8 @@ def test_the_worker_writes_where_it_may() -> None:
     settings = settings_file()
     assert {name for name, mount in mounts.items() if not mount.get("readOnly")} == {"state", "tmp"}
     assert settings["data_folder"].startswith(f"{mounts['state']['mountPath']}/")
-    *_, first, second, folder = keys["command"]
+    *_, first, second, password, folder = keys["command"]
+    assert settings["sasl_password_file"] == f"{folder}/{Path(password).name}"
     assert folder == mounts["keys"]["mountPath"] == str(Path(settings["key_file"]).parent)
     assert [Path(first).name, Path(second).name] == [
         Path(settings["key_file"]).name,
@@ -193,9 +194,11 @@ def test_keys_reach_workers_alone() -> None:
 def test_settings_are_settings(tmp_path: Path) -> None:
     """The file is a valid configuration once its Secret is there; there is a partition for every worker."""
     content = (KUBERNETES / "landmark-stream.toml").read_text()
-    for name in ("password", "ca.crt"):
-        (tmp_path / name).write_text("x")
-    (tmp_path / "file.toml").write_text(content.replace("/etc/landmark-kafka", str(tmp_path)))
+    (tmp_path / "password").write_text("x")
+    (tmp_path / "password").chmod(0o400)  # as the first container copies it
+    # The brokers' certificate is the operator's; without it the system's are used.
+    content = re.sub(r"^ca_file = .*\n", "", content, flags=re.MULTILINE)
+    (tmp_path / "file.toml").write_text(content.replace("/run/landmark-keys/password", str(tmp_path / "password")))
     settings = Settings.load(tmp_path / "file.toml")
     replicas = named("StatefulSet", "landmark-worker")["spec"]["replicas"]
     assert settings.standby_replicas < replicas <= settings.partitions
