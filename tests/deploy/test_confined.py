@@ -17,7 +17,8 @@ from stream_app.kafka.sending import send_events
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from tests.deploy import ROOT
-from tests.deploy.test_prometheus import free_port, round_of_events, running, wait_for
+from tests.deploy.site import free_port, running, wait_for
+from tests.deploy.test_prometheus import round_of_events
 
 LOOK = """
 import os, pathlib, sys
