@@ -17,6 +17,8 @@ from stream_app.signing import SigningKey
 
 TABLE = "state"
 
+_HEARTBEAT_SECONDS = 1.0
+
 
 class WholeFetch(faust.Schema[Any, Any]):
     """Hands a fetch on as it is: decoding is the decision's, record by record."""
@@ -48,7 +50,8 @@ class App(faust.App):
             broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
             broker_credentials=faust_credentials(settings),
             broker_session_timeout=seconds,
-            broker_heartbeat_interval=seconds / 10,
+            # Members learn of a rebalance with a heartbeat, and all wait for the last one to learn.
+            broker_heartbeat_interval=min(_HEARTBEAT_SECONDS, seconds / 10),
             broker_rebalance_timeout=max(60.0, seconds),
             broker_request_timeout=max(90.0, 2 * seconds),
             broker_commit_interval=1.0,

@@ -191,14 +191,15 @@ class Consumer(driver.Consumer):
         )
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Let running transactions end and acknowledge them, then let go."""
-        await self.app.partitions.close()
+        """Let running transactions end and acknowledge them; who is assigned what shows later."""
+        await self.app.partitions.hold()
         await self.commit()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Fence every earlier owner before Faust reads anything back."""
-        await self.app.partitions.assign(tp.partition for tp in assigned if tp.topic == self.app.events_topic)
+        """Close what went to others, and let the rest begin or go on."""
+        numbers = [tp.partition for tp in assigned if tp.topic == self.app.events_topic]
+        await self.app.partitions.assign(numbers, generation_id)
         await super().on_partitions_assigned(assigned, generation_id)
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:

@@ -109,6 +109,9 @@ TABLE: dict[str, Meaning] = {
         "From a partition's assignment until it decides: fencing, state, tail, recall.",
     ),
     "landmark_recovery_remaining": Meaning("gauge", (), "Changelog offsets still to be read back."),
+    "landmark_standby_remaining": Meaning(
+        "gauge", (), "Changelog offsets that copies standing by here lacked of the logs' ends when they were assigned."
+    ),
     "landmark_recovered_rows": Meaning("gauge", (), "Changelog rows read back since the start."),
     "landmark_state_bytes": Meaning("gauge", (), "Size of the local state's files."),
     "landmark_cached_series": Meaning("gauge", ("partition",), "Series kept decoded in memory."),

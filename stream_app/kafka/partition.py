@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,11 @@ from faust.types import TP
 from stream_app.kafka import batch as batches
 from stream_app.kafka.batch import Batch, Outputs
 from stream_app.kafka.census import Census
+from stream_app.kafka.flight import Flight
+from stream_app.kafka.gate import Gate
 from stream_app.kafka.heads import Heads
 from stream_app.kafka.inbox import Inbox, Portion
+from stream_app.kafka.phase import Phase
 from stream_app.kafka.policylabel import labels_of
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.recent import Recent
@@ -28,25 +32,26 @@ if TYPE_CHECKING:
     from stream_app.collection import Collection
     from stream_app.kafka.stopped import PartitionStoppedError
     from stream_app.kafka.tail import Tail
+    from stream_app.kafka.topicid import TopicFacts
 
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 6
 _BACKOFF_SECONDS = 0.5
 _OWNER_SECONDS = 1.0
-_COMMIT_SECONDS = 10.0
 
 
 class Partition:
     """The owner of one input partition, from its assignment until it is revoked."""
 
-    def __init__(self, number: int, shell: Shell, restorer: Restorer) -> None:
-        """Do nothing yet: `fence`, `prepare`, then `start`."""
+    def __init__(self, number: int, shell: Shell, facts: "Callable[[], Awaitable[Mapping[str, TopicFacts]]]") -> None:
+        """Do nothing yet, but `start`; ``facts`` asks the brokers what the topics are now."""
         self.number = number
         self.tp = TP(shell.names.events, number)
         self.stopped: PartitionStoppedError | None = None
         self._shell = shell
-        self._restorer = restorer
+        self._facts = facts
+        self._restorer: Restorer | None = None
         settings = shell.settings
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._rows = RowReader(shell.store, number, max(2, settings.cached_series // settings.partitions))
@@ -59,43 +64,41 @@ class Partition:
         self._tail: Tail | None = None
         self._collection: Collection | None = None
         self._task: asyncio.Task[None] | None = None
-        self._committing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._flight = Flight(self._wake.set)
         self._heads = Heads(shell, number, self._wake.set)
         self._ending = asyncio.Event()
+        self._gate = Gate()
+        self._phase = Phase.AWAY
         self._refetch: asyncio.Task[None] | None = None
         self._lost: PartitionStoppedError | None = None
         self._failures = 0
         self._assigned: float | None = time.perf_counter()
 
-    # Assignment
-
-    async def fence(self) -> None:
-        """Take the transactional id over; afterwards nothing of an earlier owner counts any more."""
-        try:
-            self._producer = await PartitionProducer.open(self._shell.settings, self.number)
-            self._restorer.discard_foreign()
-        except Exception as error:  # noqa: BLE001 (one partition's trouble must not end the others')
-            await self._stop(error)
-
-    async def prepare(self, committed: int | None) -> None:
-        """Read the state back and learn where the input goes on."""
-        if self.stopped is not None:
-            return
-        try:
-            await self._restore(committed)
-        except Exception as error:  # noqa: BLE001
-            await self._stop(error)
-
     def start(self) -> None:
-        """Begin to decide what is put."""
-        if self.stopped is None:
-            self._task = asyncio.create_task(self._live(), name=f"partition {self.number}")
+        """Begin: take the partition over, read its state back, and decide what is put."""
+        self._task = asyncio.create_task(self._live(), name=f"partition {self.number}")
 
     @property
     def runs(self) -> bool:
-        """Whether it takes input."""
-        return self.stopped is None and self._row is not None and not self._ending.is_set()
+        """Whether its state is read back and it takes input."""
+        return self.stopped is None and self._phase in {Phase.RECALLS, Phase.WORKS} and not self._ending.is_set()
+
+    @property
+    def works(self) -> bool:
+        """Whether it decides what comes, or would but for a rebalance."""
+        return self.runs and self._phase is Phase.WORKS
+
+    async def hold(self, seconds: float) -> None:
+        """Begin no batch until `go_on`; return when nothing is under way any more, or after ``seconds``."""
+        self._gate.close()
+        self._wake.set()
+        if self.works and self._task is not None:
+            await self._gate.reached(self._task, seconds)
+
+    def go_on(self) -> None:
+        """Decide again, from where it was held: nobody else had the partition meanwhile."""
+        self._gate.open()
 
     @property
     def next_offset(self) -> int:
@@ -116,7 +119,7 @@ class Partition:
     async def _ask_again(self) -> None:
         """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
         first = (await self._shell.consumer.earliest_offsets(self.tp))[self.tp]
-        if first > self.next_offset:
+        if first > self.next_offset and self._restorer is not None:
             self._lost = self._restorer.input_lost(self.next_offset, first)
             self._wake.set()
         else:
@@ -125,12 +128,16 @@ class Partition:
     async def close(self, seconds: float) -> None:
         """End: let the running transaction finish within ``seconds``, then let the id go."""
         self._ending.set()
+        self._gate.open()
         self._wake.set()
         if self._task is not None:
-            _, late = await asyncio.wait({self._task}, timeout=seconds)
-            for task in (*late, *((self._committing,) if late and self._committing else ())):
-                task.cancel()
-                await asyncio.wait({task})
+            # What only reads back holds nothing that would have to end well.
+            reads = self._phase in {Phase.READS, Phase.RECALLS}
+            _, late = await asyncio.wait({self._task}, timeout=0 if reads else seconds)
+            if late:
+                self._task.cancel()
+                await asyncio.wait({self._task})
+                await self._flight.cancel()
         self._heads.stop()
         if self._census.counts:
             self._census.take(())
@@ -138,18 +145,19 @@ class Partition:
         if self._producer is not None:
             await self._producer.stop()
 
-    # Work
-
     async def _live(self) -> None:
         trouble: Exception | None = None
         while not self._ending.is_set() and self.stopped is None:
             try:
                 if trouble is not None:
-                    await self._reopen(trouble)
+                    await self._withdraw(trouble)
+                if self._ending.is_set():
+                    return
+                await self._take_over()
                 await self._work()
                 await self._heads.write(self._open_producer())
-            except Exception as error:  # noqa: BLE001
-                trouble = error
+            except Exception as error:  # noqa: BLE001 (one partition's trouble must not end the others')
+                trouble, self._phase = error, Phase.AWAY
                 if self._ending.is_set():
                     logger.info("partition %d: ended while it was revoked: %s", self.number, told(error))
                 elif not can_reopen(error) or self._failures >= _ATTEMPTS:
@@ -157,26 +165,20 @@ class Partition:
 
     async def _work(self) -> None:
         """Decide and commit until it is closed; raises what went wrong."""
-        if self._collection is None:
-            row = self._known_row()
-            self._collection = await self._restorer.recall(row, self._rows.find)
-            again = row.next_offset - row.recall_offset
-            self._shell.metrics.count("landmark_recalled_records", again, str(self.number))
-            self._restored()
+        self._phase = Phase.WORKS
         while not self._ending.is_set():
             portion = await self._next()
             if portion is None:
                 break
             batch = await self._decide(portion)
-            await self._committed()
+            await self._flight.land()
             if self._ending.is_set():
                 return
             self._rows.fly(batch.changed)
-            self._committing = asyncio.create_task(self._commit(batch))
-            self._committing.add_done_callback(lambda _: self._wake.set())
+            self._flight.begin(self._commit(batch))
             # PRIVACY: while it waits for more, a worker holds no record that is counted already, nor a seed.
             del portion, batch
-        await self._committed()
+        await self._flight.land()
 
     def _restored(self) -> None:
         if self._assigned is not None:
@@ -185,9 +187,15 @@ class Partition:
 
     async def _next(self) -> Portion | None:
         while not self._ending.is_set():
-            if self._committing is not None and self._committing.done():
-                await self._committed()
+            if self._flight.over:
+                await self._flight.land()
             self._wake.clear()
+            if self._gate.shut:
+                if self._flight.empty:
+                    await self._gate.passed()
+                else:
+                    await self._wake.wait()
+                continue
             if self._lost is not None and not len(self._inbox):
                 raise self._lost
             portion = self._inbox.take()
@@ -195,15 +203,10 @@ class Partition:
                 if self._inbox.hungry:
                     self._shell.consumer.on_buffer_drop(self.tp)
                 return portion
-            if self._committing is None:
+            if self._flight.empty:
                 await self._heads.write_due(self._open_producer())
             await self._wake.wait()
         return None
-
-    async def _committed(self) -> None:
-        task, self._committing = self._committing, None
-        if task is not None:
-            await task
 
     async def _decide(self, portion: Portion) -> Batch:
         shell = self._shell
@@ -241,53 +244,55 @@ class Partition:
 
     # Trouble
 
-    async def _restore(self, committed: int | None) -> None:
-        restored = await self._restorer.restore(committed)
+    async def _take_over(self) -> None:
+        """Fence every earlier owner, whatever its life, read the state back, and let input come."""
+        self._phase = Phase.READS
+        consumer, settings = self._shell.consumer, self._shell.settings
+        producer = self._producer = await PartitionProducer.open(settings, self.number)
+        restorer = self._restorer = Restorer(self._shell, await self._facts(), self.number)
+        restorer.discard_foreign()
+        restored = await restorer.restore((await consumer.committed([self.tp]))[self.tp])
         self._rows.clear()
-        self._collection = None
         self._transactions.forget()
-        self._tail = restored.tail
-        self._row = restored.row
-        self._inbox.restart(restored.row.next_offset)
-        await self._heads.restore(self._open_producer())
+        self._tail, row = restored.tail, restored.row
+        self._row = row
+        self._inbox.restart(row.next_offset)
+        await self._heads.restore(producer)
         if self._census.counts:
             await asyncio.to_thread(self._census.take, self._shell.store.scan(self.number, b"s"))
             report_census(self._shell.metrics, self.number, self._census)
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
-            start = restored.row.next_offset
-            await self._commit(Batch.of(Portion(start, start, [], []), self._outputs()))
+            await self._commit(Batch.of(Portion(row.next_offset, row.next_offset, [], []), self._outputs()))
+        self._phase = Phase.RECALLS
+        await consumer.seek_partitions({self.tp: self.next_offset})
+        consumer.resume_partitions({self.tp})
+        consumer.on_buffer_drop(self.tp)
+        self._collection = await restorer.recall(row, self._rows.find)
+        self._shell.metrics.count("landmark_recalled_records", row.next_offset - row.recall_offset, str(self.number))
+        self._restored()
 
-    async def _reopen(self, error: Exception) -> None:
-        """Open the producer again and read everything back."""
+    async def _withdraw(self, error: Exception) -> None:
+        """After trouble: let the producer go, and wait before it is opened again."""
         self._failures += 1
         logger.warning("partition %d: %s; opens its producer again", self.number, told(error))
-        await self._drop_commit()
-        await self._open_producer().stop()
-        await asyncio.sleep(_BACKOFF_SECONDS * 2 ** (self._failures - 1))
+        await self._flight.drop()
+        if self._producer is not None:
+            await self._producer.stop()
+        await self._pause(_BACKOFF_SECONDS * 2 ** (self._failures - 1))
         # Fenced by another owner: the group knows, and will revoke. To open again would fence the rightful one.
-        offset = self._known_row().recall_offset
-        while not self._ending.is_set() and not await self._shell.consumer.owns(self.tp, offset):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), _OWNER_SECONDS)
-        if self._ending.is_set():
-            return
-        self._producer = await PartitionProducer.open(self._shell.settings, self.number)
+        row = self._row
+        while not (self._ending.is_set() or row is None or await self._shell.consumer.owns(self.tp, row.recall_offset)):
+            await self._pause(_OWNER_SECONDS)
         self._shell.metrics.count("landmark_reopened", 1, str(self.number))
-        await self._restore(None)
-        await self._shell.consumer.seek_partitions({self.tp: self.next_offset})
-        self._shell.consumer.on_buffer_drop(self.tp)
 
-    async def _drop_commit(self) -> None:
-        """Let the running commit end; cut short, it would leave its transaction open before all readers."""
-        task, self._committing = self._committing, None
-        if task is not None:
-            await asyncio.wait({task}, timeout=_COMMIT_SECONDS)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long, or until it is to end."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ending.wait(), seconds)
 
     async def _stop(self, error: Exception) -> None:
-        await self._drop_commit()
+        await self._flight.drop()
         self._heads.stop()
         stopped = self.stopped = stopping(self.number, error)
         logger.error("%s", stopped, extra={"partition": self.number, "reason": stopped.reason})
@@ -297,9 +302,9 @@ class Partition:
         self._collection = None
 
     def _open_producer(self) -> PartitionProducer:
-        assert self._producer is not None, "fence() comes first"
+        assert self._producer is not None, "start() comes first"
         return self._producer
 
     def _known_row(self) -> PartitionRow:
-        assert self._row is not None, "prepare() comes first"
+        assert self._row is not None, "start() comes first"
         return self._row

@@ -10,11 +10,10 @@ from faust.types import TP
 from stream_app.context import Context
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partition import Partition
-from stream_app.kafka.restore import Restorer
-from stream_app.kafka.shell import Shell
+from stream_app.kafka.shell import ReadBack, Shell
 from stream_app.kafka.stopped import StopReason
 from stream_app.kafka.table import StateStore
-from stream_app.kafka.topicid import describe
+from stream_app.kafka.topicid import Facts
 from stream_app.kafka.topics import TopicNames
 from stream_app.rows import SeriesRow
 from stream_app.settings import Settings
@@ -41,7 +40,8 @@ class Partitions:
         self._signing_key = signing_key
         self._owned: dict[int, Partition] = {}
         self._shell: Shell | None = None
-        self.prepared = False
+        self._generation: int | None = None
+        self._settled = False
 
     def attach(self, consumer: Any, store: StateStore) -> None:
         """Take what the Faust app made."""
@@ -49,23 +49,52 @@ class Partitions:
             self._settings, self._context, self._signing_key, self._names, self._metrics, store, consumer
         )
 
-    async def assign(self, numbers: Iterable[int]) -> None:
-        """Own these partitions and no others; every earlier owner is fenced when this returns."""
-        await self.close()
-        shell = self._attached()
-        facts = await describe(self._settings, (self._names.events, self._names.changelog))
-        for number in sorted(numbers):
-            self._owned[number] = Partition(number, shell, Restorer(shell, facts, number))
-        await asyncio.gather(*(partition.fence() for partition in self._owned.values()))
-        logger.info("owns partitions %s", sorted(self._owned))
+    async def hold(self) -> None:
+        """Let every running transaction end, and begin no other until partitions are assigned again."""
+        self._settled = False
+        await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))
 
-    async def prepare(self) -> None:
-        """Read every partition back and start it."""
-        committed = await self._attached().consumer.committed(partition.tp for partition in self._owned.values())
-        await asyncio.gather(*(partition.prepare(committed[partition.tp]) for partition in self._owned.values()))
-        for partition in self._owned.values():
-            partition.start()
-        self.prepared = True
+    async def assign(self, numbers: Iterable[int], generation: int) -> None:
+        """Own these partitions and no others, from now on in this generation of the group.
+
+        Those that were owned in the generation before go on where they were held. The others are taken over, each by
+        itself and after this returns: one that takes long keeps no other from working.
+        """
+        numbers = sorted(numbers)
+        # With a generation between, another worker may have had them.
+        follows = self._generation is not None and generation == self._generation + 1
+        kept = {number: self._owned[number] for number in numbers if follows and self._works(number)}
+        gone = [partition for number, partition in self._owned.items() if number not in kept]
+        self._owned, self._generation = kept, generation
+        await asyncio.gather(*(partition.close(self._patience) for partition in gone))
+        shell, facts = self._attached(), Facts(self._settings, (self._names.events, self._names.changelog))
+        self._owned = {number: kept.get(number) or Partition(number, shell, facts.get) for number in numbers}
+        for number, partition in self._owned.items():
+            if number in kept:
+                partition.go_on()
+            else:
+                partition.start()
+        self._settled = True
+        logger.info("owns partitions %s; takes over %s", numbers, [number for number in numbers if number not in kept])
+
+    @property
+    def prepared(self) -> bool:
+        """Whether the group is settled and every partition takes input, or stopped."""
+        owned = self._owned.values()
+        return self._settled and all(partition.works or partition.stopped is not None for partition in owned)
+
+    @property
+    def working(self) -> list[int]:
+        """The partitions that decide what comes."""
+        return [number for number in self._owned if self._works(number)]
+
+    @property
+    def read_back(self) -> ReadBack:
+        """How reading states back goes on."""
+        return ReadBack() if self._shell is None else self._shell.read_back
+
+    def _works(self, number: int) -> bool:
+        return number in self._owned and self._owned[number].works
 
     def runs(self, tp: TP) -> bool:
         """Tell whether a partition takes input."""
@@ -84,10 +113,13 @@ class Partitions:
 
     async def close(self) -> None:
         """Let every running transaction end, and own nothing."""
-        self.prepared = False
-        owned, self._owned = self._owned, {}
-        seconds = self._settings.session_timeout_ms / 1000 * _CLOSE_SHARE
-        await asyncio.gather(*(partition.close(seconds) for partition in owned.values()))
+        self._settled = False
+        owned, self._owned, self._generation = self._owned, {}, None
+        await asyncio.gather(*(partition.close(self._patience) for partition in owned.values()))
+
+    @property
+    def _patience(self) -> float:
+        return self._settings.session_timeout_ms / 1000 * _CLOSE_SHARE
 
     def _attached(self) -> Shell:
         assert self._shell is not None, "attach() comes first"

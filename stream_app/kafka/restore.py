@@ -48,7 +48,7 @@ class Restorer:
     def __init__(self, shell: Shell, facts: Mapping[str, TopicFacts], partition: int) -> None:
         """Take what the brokers say of the topics now."""
         self._settings, self._context = shell.settings, shell.context
-        self._names, self._store = shell.names, shell.store
+        self._names, self._store, self._read_back = shell.names, shell.store, shell.read_back
         self._facts = facts
         self._partition = partition
 
@@ -107,7 +107,7 @@ class Restorer:
         return collection
 
     async def _catch_up(self, reader: LogReader) -> None:
-        """Apply what was committed after the local copy's offset: Faust's recovery ended before, or was not needed."""
+        """Apply what was committed after the local copy's offset: all of it where there is no copy."""
         done = self._store.offset(self._partition)
         start = 0 if done is None else done + 1
         _, end = await reader.bounds(self._names.changelog, self._partition)
@@ -117,8 +117,16 @@ class Restorer:
                 f"changelog offsets up to {start}, which the local state holds",
                 f"that the changelog ends at {end}",
             )
-        async for records in reader.records(self._names.changelog, self._partition, start):
-            self._store.write(self._partition, ((record.key, record.value) for record in records), records[-1].offset)
+        progress = self._read_back
+        progress.remaining[self._partition] = end - start
+        try:
+            async for records in reader.records(self._names.changelog, self._partition, start):
+                last = records[-1].offset
+                self._store.write(self._partition, ((record.key, record.value) for record in records), last)
+                progress.rows += len(records)
+                progress.remaining[self._partition] = end - last - 1
+        finally:
+            del progress.remaining[self._partition]
 
     def _first_row(self, committed: int | None, first: int, ledger_end: int) -> Restored:
         if committed is not None or ledger_end > 0:

@@ -1,6 +1,6 @@
 """What every partition of a worker works with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stream_app.context import Context
@@ -9,6 +9,16 @@ from stream_app.kafka.table import RowStore
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
+
+
+@dataclass(slots=True)
+class ReadBack:
+    """How reading states back goes on."""
+
+    rows: int = 0
+    """Changelog rows that were read, in all."""
+    remaining: dict[int, int] = field(default_factory=dict)
+    """Changelog offsets that are left, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +33,4 @@ class Shell:
     metrics: Metrics
     store: RowStore
     consumer: Any  # `stream_app.kafka.consumer.Consumer`, which knows the partitions in turn
+    read_back: ReadBack = field(default_factory=ReadBack)

@@ -1,5 +1,6 @@
 """The ids of topics: a topic that was deleted and made again has another one under the same name."""
 
+import asyncio
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -130,3 +131,20 @@ async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, To
         for error, name, topic_id, _, partitions, _, _ in answer.topics
         if error == 0
     }
+
+
+class Facts:
+    """The facts of some topics, asked for when first needed, and not again."""
+
+    def __init__(self, settings: Settings, topics: Iterable[str]) -> None:
+        """Ask nothing yet."""
+        self._settings, self._topics = settings, tuple(topics)
+        self._lock = asyncio.Lock()
+        self._known: Mapping[str, TopicFacts] | None = None
+
+    async def get(self) -> Mapping[str, TopicFacts]:
+        """Return the facts of each topic that exists; after a failure the next call asks again."""
+        async with self._lock:
+            if self._known is None:
+                self._known = await describe(self._settings, self._topics)
+            return self._known

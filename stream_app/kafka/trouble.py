@@ -9,7 +9,8 @@ from stream_app.collection import LostCountersError
 from stream_app.kafka.refusal import unauthorized
 from stream_app.kafka.stopped import PartitionStoppedError
 
-# The id was taken over, or expired, or the brokers forgot it: a new producer can mend that.
+# The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
+# took the partition away while it was taken over, and will end it.
 _REOPENABLE = (
     errors.ProducerFenced,
     errors.InvalidProducerEpoch,
@@ -17,6 +18,7 @@ _REOPENABLE = (
     errors.UnknownProducerId,
     errors.InvalidTxnState,
     errors.OutOfOrderSequenceNumber,
+    errors.IllegalStateError,
 )
 
 

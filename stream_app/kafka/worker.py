@@ -125,7 +125,7 @@ class Worker:
         if partitions.stopped:
             return False, f"partitions stopped: {partitions.stopped}"
         if not partitions.prepared:
-            return False, "reading state back"
+            return False, f"taking over; works on partitions {partitions.working}"
         return True, f"partitions {partitions.running}"
 
     def _page(self, look: Look) -> str:
@@ -149,9 +149,10 @@ class Worker:
         for reason in partitions.stopped.values():
             same = sum(1 for other in partitions.stopped.values() if other == reason)
             metrics.set("landmark_partitions_stopped", same, reason)
-        recovery = self._app.recovery
-        metrics.set("landmark_recovery_remaining", recovery.active_remaining_total() if recovery.in_recovery else 0)
-        metrics.set("landmark_recovered_rows", recovery.recovered_rows)
+        recovery, read_back = self._app.recovery, partitions.read_back
+        metrics.set("landmark_recovery_remaining", sum(read_back.remaining.values()))
+        metrics.set("landmark_recovered_rows", recovery.standby_rows + read_back.rows)
+        metrics.set("landmark_standby_remaining", recovery.standby_remaining_total())
         metrics.set("landmark_state_bytes", self._app.store.bytes_on_disk())
 
 

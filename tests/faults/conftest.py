@@ -2,11 +2,12 @@
 
 import pytest
 
-SHORT = {"kills": 5, "events": 20_000, "fuzz": 8_000, "seed": 1}
+SHORT = {"kills": 5, "events": 20_000, "fuzz": 8_000, "seed": 1, "scale": 0}
 MEANING = {
     "kills": "how often test_kills kills a worker",
     "events": "how many events test_kills sends",
     "fuzz": "how many records test_fuzz sends",
+    "scale": "up to how many workers the long runs of test_scale start; 0 skips them",
     "seed": "seed of workloads, moments and records",
 }
 
@@ -44,3 +45,9 @@ def fuzz(request: pytest.FixtureRequest) -> int:
 def seed(request: pytest.FixtureRequest) -> int:
     """What every draw of a test begins with."""
     return figure(request, "seed")
+
+
+@pytest.fixture
+def scale(request: pytest.FixtureRequest) -> int:
+    """Up to how many workers to start in long runs."""
+    return figure(request, "scale")

@@ -144,11 +144,13 @@ def _periods(chain: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, int], int]) -> bool:
     protection = period[0]["parameters"]["protection"]
     step_ms = protection.get("step", 1)
+    if protection["level"] == "w-event":
+        return _windows_hold(period, series, spent, protection["window"] * step_ms)
     spans: list[Any] = list(protection.get("landmarks", ()))
     for entry in period:
         spans += entry["add"] if entry["entry"] == "landmarks" else []
     bounds = [(span, span + 1) if isinstance(span, int) else (span[0], span[1]) for span in spans]
-    on_landmarks, elsewhere = 0, 0
+    on_landmarks, elsewhere = sum(entry["charged_nano"] for entry in period if entry["entry"] == "dummies"), 0
     for entry in period:
         if entry["entry"] != "release":
             continue
@@ -159,6 +161,16 @@ def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, 
         else:
             elsewhere = max(elsewhere, spend)
     return bool(on_landmarks + elsewhere <= period[0]["budget_nano"])
+
+
+def _windows_hold(
+    period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, int], int], window_ms: int
+) -> bool:
+    """Tell whether no window of a period without private dissimilarities spends more than epsilon."""
+    starts = [entry["timestamp"] for entry in period if entry["entry"] == "release"]
+    windows = ([start for start in starts if last - window_ms < start <= last] for last in starts)
+    sums = (sum(spent[series, start] for start in window) for window in windows)
+    return max(sums, default=0) <= int(period[0]["budget_nano"])
 
 
 def _audit(verdict: Verdict, site: Site) -> None:

@@ -29,18 +29,26 @@ def policy(value: object, scheme: str, *, epsilon: float = 1.0, level: str = "la
     protection: dict[str, object] = {"level": level, "step": STEP_MS}
     if level == "landmark":
         first, interval = START_MS + 7 * STEP_MS, [START_MS + 20 * STEP_MS, START_MS + 30 * STEP_MS]
-        protection |= {"landmarks": [first, interval], "spare": 2}
+        # With dummies no landmark comes later: it would be known as a true one.
+        protection |= {"landmarks": [first, interval], **({} if "dummies" in more else {"spare": 2})}
     if level == "user":
         protection["length"] = 40
+    if level == "w-event":
+        protection["window"] = 12
     options = {"accept_risk": True} if scheme == "skip" else {}
     return {"epsilon": epsilon, "protection": protection, "scheme": {"name": scheme, **options}, "value": value, **more}
 
+
+_RANGE = {"start": START_MS, "end": START_MS + 40 * STEP_MS}
+"""Where dummies are drawn: all landmarks lie in it."""
 
 DEFAULTS: tuple[dict[str, Any], ...] = (
     {"series": "meter-*", **policy(NUMBER, "adaptive")},
     {"series": "cell-*", **policy(COUNTS, "uniform")},
     {"series": "bus-*", **policy(LOCATION, "adaptive", filter="level")},
     {"series": "phone-*", **policy(CATEGORY, "balanced")},
+    {"series": "ring-*", **policy(NUMBER, "ba", level="w-event")},
+    {"series": "veil-*", **policy(NUMBER, "balanced", dummies={"method": "heuristic", **_RANGE})},
 )
 """The default policies; series of other names bring their own, or have none."""
 
@@ -52,9 +60,19 @@ OWN: tuple[dict[str, Any], ...] = (
     policy(LOCATION, "balanced"),
     policy({**NUMBER, "invalid": 50}, "adaptive", filter="level"),
     policy(COUNTS, "balanced", epsilon=0.5),
+    policy(COUNTS, "bd", level="w-event"),
+    policy(LOCATION, "uniform", level="w-event"),
+    policy(NUMBER, "uniform", dummies={"method": "padding", "probability": 0.3, **_RANGE}),
 )
 
-_KINDS = {"meter": "number", "cell": "counts", "bus": "location", "phone": "category"}
+_KINDS = {
+    "meter": "number",
+    "cell": "counts",
+    "bus": "location",
+    "phone": "category",
+    "ring": "number",
+    "veil": "number",
+}
 _FAMILIES = (*_KINDS, *(f"own{nth}" for nth in range(len(OWN))), "stray")
 
 
@@ -132,9 +150,16 @@ class Workload:
         course.version += 1
         own = OWN[int(self._draw.integers(len(OWN)))]
         course.kind = own["value"]["kind"]
-        parameters = {**own, "epsilon": 0.3, "protection": {"level": "landmark", "step": STEP_MS}}
-        ahead = START_MS + (course.step + 5) * STEP_MS
-        parameters["protection"] |= {"landmarks": [[ahead, ahead + 4 * STEP_MS]], "spare": 1}
+        parameters = {**own, "epsilon": 0.3}
+        if own["protection"]["level"] != "w-event":
+            ahead = START_MS + (course.step + 5) * STEP_MS
+            landmarks = [[ahead, ahead + 4 * STEP_MS]]
+            parameters["protection"] = {"level": "landmark", "step": STEP_MS, "landmarks": landmarks}
+        if "dummies" in own:
+            first = START_MS + (course.step + 1) * STEP_MS
+            parameters["dummies"] = {**own["dummies"], "start": first, "end": first + 20 * STEP_MS}
+        elif own["protection"]["level"] != "w-event":
+            parameters["protection"]["spare"] = 1
         return {"type": "policy", "series": course.name, "version": course.version, **parameters}
 
     def _broken(self, course: Course, chance: int) -> bytes:
