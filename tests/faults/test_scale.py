@@ -144,6 +144,7 @@ async def test_workers_come_go_and_die(broker: LocalBroker, tmp_path: Path) -> N
         await run.stop("a")
         await run.until_settled()
         await run.until_decided_more(200)
+    await run.report()
 
 
 async def _grow(run: Run, count: int) -> None:

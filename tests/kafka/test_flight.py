@@ -20,14 +20,12 @@ async def test_a_commit_is_over_before_it_is_landed() -> None:
     told = asyncio.Event()
     flight, gone = Flight(told.set), asyncio.Event()
     flight.begin(_commit(gone))
-    assert not flight.over
-    assert not flight.empty
+    assert (flight.over, flight.empty) == (False, False)
     gone.set()
     await told.wait()
-    assert flight.over
+    assert (flight.over, flight.empty) == (True, False)
     await flight.land()
-    assert flight.empty
-    assert not flight.over
+    assert (flight.over, flight.empty) == (False, True)
 
 
 async def test_landing_raises_what_went_wrong() -> None:
