@@ -242,8 +242,6 @@ class Partition:
         await self._heads.write_due(self._open_producer())
         self._failures = 0
 
-    # Trouble
-
     async def _take_over(self) -> None:
         """Fence every earlier owner, whatever its life, read the state back, and let input come."""
         self._phase = Phase.READS
