@@ -59,6 +59,7 @@ async def test_who_ends_is_not_waited_for(*, failing: bool) -> None:
     """A walker that ends before it comes to the gate, well or not, lets the caller go on."""
 
     async def end() -> None:
+        """End, well or not."""
         await asyncio.sleep(0)
         assert not failing
 
