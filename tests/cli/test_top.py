@@ -24,6 +24,7 @@ def serving(*measures: Metrics) -> Iterator[list[str]]:
     thread.start()
 
     async def start(metrics: Metrics) -> Server:
+        """Listen."""
         server = Server(metrics, lambda: (True, ""), lambda: (True, ""), lambda: None, lambda _: "")
         return await server.start("127.0.0.1", 0)
 

@@ -36,6 +36,7 @@ def release(installation: Installation, series: str, step: int) -> None:
     """Write a release as a worker does, stamped with its step."""
 
     async def send() -> None:
+        """Send it."""
         producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
         await producer.start()
         await producer.send_and_wait(
