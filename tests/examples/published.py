@@ -120,6 +120,7 @@ def strays(installation: Installation, folder: Path) -> int:
     produced(["bash", str(folder / "careless.sh")], installation, many)
 
     async def write() -> None:
+        """Write it."""
         async with AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers) as producer:
             for name in ("unkeyed", "framed", "headed"):
                 key = None if name == "unkeyed" else f"home-{name}".encode()
@@ -151,6 +152,7 @@ def transaction(installation: Installation, releases: Iterable[bytes], *, commit
     """Write records to the topic of releases in one transaction, committed or aborted; return them."""
 
     async def write() -> None:
+        """Write it."""
         partition_of = router(installation.partitions)
         async with AIOKafkaProducer(
             bootstrap_servers=installation.broker.bootstrap_servers, transactional_id=f"{installation.name}-other"
