@@ -1,5 +1,7 @@
 """Options of the full runs."""
 
+from pathlib import Path
+
 import pytest
 
 SHORT = {"kills": 5, "events": 20_000, "fuzz": 8_000, "seed": 1, "scale": 0}
@@ -16,6 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add one option a figure; the defaults are the short run's."""
     for name, text in MEANING.items():
         parser.addoption(f"--{name}", type=int, default=SHORT[name], help=f"{text} (default: {SHORT[name]})")
+    parser.addoption("--older", type=Path, help="a checkout of the version that test_upgrade begins with")
 
 
 def figure(request: pytest.FixtureRequest, name: str) -> int:
@@ -51,3 +54,12 @@ def seed(request: pytest.FixtureRequest) -> int:
 def scale(request: pytest.FixtureRequest) -> int:
     """Up to how many workers to start in long runs."""
     return figure(request, "scale")
+
+
+@pytest.fixture
+def older(request: pytest.FixtureRequest) -> Path:
+    """Return a checkout of an older version; without one there is nothing to upgrade from."""
+    tree: Path | None = request.config.getoption("--older", None)
+    if tree is None:
+        pytest.skip("needs a checkout of an older version: --older=FOLDER")
+    return tree.resolve(strict=True)

@@ -105,14 +105,15 @@ class Site:
 class Worker:
     """One worker in its present life; its log holds all of its lives."""
 
-    def __init__(self, site: Site, name: str) -> None:
-        """Start it."""
+    def __init__(self, site: Site, name: str, tree: Path | None = None) -> None:
+        """Start it; ``tree`` is another checkout, whose program it shall be."""
         self.site, self.name = site, name
         self.log = site.folder / f"worker-{name}.log"
         self._born = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as out:
             command = [sys.executable, "-m", "stream_app", "worker", "--config", str(site.config(name))]
-            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+            # `python -m` looks into the working folder first.
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=tree)
 
     @property
     def runs(self) -> bool:
@@ -193,10 +194,10 @@ class Fleet:
         self.site = site
         self.workers: dict[str, Worker] = {}
 
-    def start(self, name: str) -> Worker:
-        """Start a worker, or the next life of one that ended."""
+    def start(self, name: str, tree: Path | None = None) -> Worker:
+        """Start a worker, or the next life of one that ended; ``tree``: of another checkout."""
         assert name not in self.workers or not self.workers[name].runs, f"{name} runs"
-        self.workers[name] = Worker(self.site, name)
+        self.workers[name] = Worker(self.site, name, tree)
         return self.workers[name]
 
     def stop(self) -> None:
