@@ -13,7 +13,7 @@ from stream_app.bench.progress import Show
 from stream_app.bench.running import work, worker
 from stream_app.bench.site import Ground, Site
 from stream_app.bench.sizes import Sizes
-from stream_app.kafka.broker import HOST
+from stream_app.kafka.local.ports import HOST
 
 DEFAULT = Sizes(events=1_000_000, series=1_000_000)
 PATIENCE_SECONDS = 600.0

@@ -14,8 +14,9 @@ from aiokafka.errors import KafkaError
 from stream_app import keyfile, wire
 from stream_app.bench.machine import Cores, pinned
 from stream_app.bench.sizes import Sizes
-from stream_app.kafka.broker import HOST, LocalBroker
+from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.cluster import Cluster
+from stream_app.kafka.local.ports import HOST
 from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.security import client_arguments
 from stream_app.kafka.sending import Event, send_events

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from stream_app.audit import Auditor, Finding
 from stream_app.audit.finding import CODES
 from stream_app.audit.report import LISTED, line_of
+from stream_app.cli import UsageError
 
 if TYPE_CHECKING:
     from stream_app.audit.topic import Waiting
@@ -74,9 +75,15 @@ class Following:
             logger.error("further findings are only counted (landmark_audit_findings)")
 
     def run(self, auditor: Auditor) -> "Waiting":
-        """Follow until a signal; return what is to be judged for a missing partner."""
-        with self._source.reaching():
-            return asyncio.run(self._run(auditor))
+        """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""
+        from stream_app.kafka.serve import ListenError  # noqa: PLC0415
+
+        try:
+            with self._source.reaching():
+                return asyncio.run(self._run(auditor))
+        except ListenError as error:
+            remedy = "Give --http-port 0 (any free one)" if error.in_use else "Name what this machine has"
+            raise UsageError(f"--http-port: {error} {remedy}") from None
 
     async def _run(self, auditor: Auditor) -> "Waiting":
         from stream_app.kafka.serve import Server  # noqa: PLC0415

@@ -10,17 +10,25 @@ from rich.console import Console
 from stream_app.cli import UsageError
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.local.errors import LocalBrokerError
+from stream_app.kafka.local.ports import HOST
+from stream_app.settings import InvalidSettingsError, Settings
 
 HELP = "start, stop or show a local single-node Kafka broker without Docker"
 
 DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
+DEFAULT_PORT = 9092
+"""Kafka's own, where the other commands look unless they are told."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("action", choices=("start", "stop", "status"), help="what to do with it")
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="its data and log (default: %(default)s)")
-    parser.add_argument("--port", type=int, help="where it listens on 127.0.0.1 (default: its last one, or a free one)")
+    parser.add_argument(
+        "--port",
+        type=int,
+        help=f"where it listens on 127.0.0.1 (default: its last one, then {DEFAULT_PORT}, then any; 0: any free one)",
+    )
     parser.add_argument("--jars", type=Path, help="folder of Kafka's jars (default: a cache of the user, filled once)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a broker setting; may be given several times"
@@ -52,13 +60,19 @@ def _start(arguments: argparse.Namespace) -> LocalBroker:
         return LocalBroker.start(
             arguments.folder,
             arguments.port,
+            preferred=DEFAULT_PORT,
             overrides=overrides,
             jars=arguments.jars,
             progress=lambda line: None if line.startswith("fetched ") else print(line, file=sys.stderr, flush=True),
         )
     with console.status("starting") as status:
         return LocalBroker.start(
-            arguments.folder, arguments.port, overrides=overrides, jars=arguments.jars, progress=status.update
+            arguments.folder,
+            arguments.port,
+            preferred=DEFAULT_PORT,
+            overrides=overrides,
+            jars=arguments.jars,
+            progress=status.update,
         )
 
 
@@ -86,3 +100,15 @@ def _show(folder: Path, broker: LocalBroker | None, *, answers: bool, as_json: b
     else:
         word = "answers" if answers else "does not answer"
         print(f"Apache Kafka {broker.state.version} {word} at {broker.bootstrap_servers} (process {broker.pid})")
+        if answers and not _is_configured(broker.state.port):
+            print("other commands look elsewhere; have them find it:", file=sys.stderr)
+            print(f"export LANDMARK_STREAM_BOOTSTRAP_SERVERS={broker.bootstrap_servers}", file=sys.stderr)
+
+
+def _is_configured(port: int) -> bool:
+    """Tell whether the settings in force name this machine's port; a faulty file is for the command that needs it."""
+    try:
+        servers = Settings.load(None).bootstrap_servers.split(",")
+    except InvalidSettingsError:
+        return True
+    return any(server.strip() in {f"{HOST}:{port}", f"localhost:{port}"} for server in servers)

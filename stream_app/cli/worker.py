@@ -11,9 +11,11 @@ from stream_app.cli import UsageError
 from stream_app.cli.configured import reaching
 from stream_app.context import Context
 from stream_app.kafka.cluster import Cluster
+from stream_app.kafka.datafolder import DataFolderError, claimed
 from stream_app.kafka.logs import configure_logs
 from stream_app.kafka.routing import load_context
 from stream_app.kafka.security import client_arguments
+from stream_app.kafka.serve import ListenError
 from stream_app.kafka.topics import TopicNames, differences, wanted_topics
 from stream_app.kafka.worker import Worker
 from stream_app.keyfile import KeyFileError
@@ -33,15 +35,18 @@ def run(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _end)
     try:
         settings = Settings.load(arguments.config)
-        with keyfile.held(settings.key_file):
+        with keyfile.held(settings.key_file), claimed(settings.data_folder):
             context = load_context(settings)
             signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
             configure_logs(settings.log_level)
             with reaching(settings):
                 asyncio.run(_check_topics(settings))
             return asyncio.run(_run(settings, context, signing_key))
-    except (InvalidSettingsError, KeyFileError) as error:
+    except (InvalidSettingsError, KeyFileError, DataFolderError) as error:
         raise UsageError(str(error)) from error
+    except ListenError as error:
+        own = "Set http_port = 0 (any free one) and a data_folder of its own"
+        raise UsageError(f"http_port: {error} {own if error.in_use else 'Name what this machine has'}") from error
 
 
 def _end(*_: object) -> None:

@@ -43,7 +43,6 @@ class App(faust.App):
         metrics: Metrics,
     ) -> None:
         """Configure; nothing connects before it is started."""
-        settings.data_folder.mkdir(parents=True, exist_ok=True)
         seconds = settings.session_timeout_ms / 1000
         super().__init__(
             settings.application,

@@ -22,9 +22,9 @@ from typing import Self
 
 from stream_app.kafka.local.errors import LocalBrokerError
 from stream_app.kafka.local.jars import KAFKA_VERSION, Progress, fetch_jars, find_java
+from stream_app.kafka.local.ports import HOST, ports_of
 from stream_app.kafka.local.process import Process
 
-HOST = "127.0.0.1"
 START_SECONDS = 90.0  # 3 seconds on an idle machine; a loaded one and a log to recover need more
 STOP_SECONDS = 30.0
 
@@ -90,6 +90,7 @@ class LocalBroker:
         folder: Path,
         port: int | None = None,
         *,
+        preferred: int | None = None,
         overrides: Mapping[str, str] | None = None,
         jvm_flags: tuple[str, ...] = (),
         jars: Path | None = None,
@@ -97,8 +98,8 @@ class LocalBroker:
     ) -> Self:
         """Start a broker whose data lives in ``folder``; return when it answers.
 
-        Without ``port`` it takes the one that the folder's last broker had, or a free one. ``overrides`` are lines of
-        its ``server.properties``, ``jvm_flags`` come after the default ones.
+        Without ``port`` it takes the one that the folder's last broker had, then ``preferred``, then any free one.
+        ``overrides`` are lines of its ``server.properties``, ``jvm_flags`` come after the default ones.
         """
         folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +108,8 @@ class LocalBroker:
                 found = f"one runs there already, process {running.pid} at {running.bootstrap_servers}"
                 raise LocalBrokerError(f"a broker in {folder}", found, "Use it, or stop it first: kafka stop")
             java, library = find_java(), fetch_jars(jars, progress)
-            port, controller_port = _ports(folder, port)
+            last = _remembered(folder)
+            port, controller_port = ports_of(port, (None if last is None else last.port, preferred))
             settings = folder / "server.properties"
             settings.write_text(_properties(folder, port, controller_port, overrides or {}))
             if not (folder / "data" / "meta.properties").exists():
@@ -172,29 +174,6 @@ def _only_one(folder: Path) -> Iterator[None]:
     with (folder / "start.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _ports(folder: Path, port: int | None) -> tuple[int, int]:
-    """Choose the broker's and the controller's port; the given one must be free."""
-    last = _remembered(folder)
-    if port is None and last is not None and _is_free(last.port):
-        port = last.port
-    if port is not None and not _is_free(port):
-        raise LocalBrokerError(f"port {port}", "another program listens there", "Give another --port, or none")
-    # Both are held at once, so that they differ.
-    with socket.socket() as first, socket.socket() as second:
-        first.bind((HOST, 0))
-        second.bind((HOST, 0))
-        return port or int(first.getsockname()[1]), int(second.getsockname()[1])
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Kafka does: its last connections may linger
-        with contextlib.suppress(OSError):
-            probe.bind((HOST, port))
-            return True
-    return False
 
 
 def _properties(folder: Path, port: int, controller_port: int, overrides: Mapping[str, str]) -> str:

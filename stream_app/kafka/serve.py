@@ -1,6 +1,7 @@
 """The HTTP endpoint: a page at /, /metrics, /healthz and /readyz, on loopback unless configured otherwise."""
 
 import asyncio
+import errno
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -25,6 +26,18 @@ HEADERS: Final = {
     "Server": "landmark-stream",
 }
 """Of every answer, errors included."""
+
+
+class ListenError(Exception):
+    """The endpoint cannot be served there: address, and what the system says."""
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        """Keep address and reason as fields and make the sentence of them; the remedy is the command's to say."""
+        self.host = host
+        self.port = port
+        self.in_use = error.errno == errno.EADDRINUSE
+        found = "is in use: another worker or audit?" if self.in_use else f"cannot be listened on ({error.strerror})."
+        super().__init__(f"{f'[{host}]' if ':' in host else host}:{port} {found}")
 
 
 class Server:
@@ -54,10 +67,13 @@ class Server:
         self.port = 0
 
     async def start(self, host: str, port: int) -> Self:
-        """Listen; ``port`` 0 takes a free one, which ``self.port`` tells."""
+        """Listen; ``port`` 0 takes a free one, which ``self.port`` tells; raises `ListenError`."""
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port)
-        await site.start()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ListenError(host, port, error) from None
         self.port = self._runner.addresses[0][1]
         self._sampling = asyncio.create_task(self._sample())
         return self

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -195,3 +196,17 @@ def test_a_file_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "ledger.jsonl").write_text("")
     assert main(["audit", "--follow", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 2
     assert "--follow: a file does not go on" in capsys.readouterr().err
+
+
+def test_a_port_that_is_in_use(installation: Installation) -> None:
+    """It is named with the option, exit code 2; no traceback."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        command = [sys.executable, "-m", "stream_app", "audit", "--follow", "--http-port", str(port)]
+        command += ["--config", installation.config()]
+        done = subprocess.run(command, cwd=installation.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"landmark-stream audit: --http-port: 127.0.0.1:{port} is in use: another worker or audit?" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from stream_app import keyfile
+from stream_app.kafka.datafolder import claimed
 
 
 def test_brokers_that_do_not_answer_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +21,16 @@ def test_brokers_that_do_not_answer_are_named(tmp_path: Path, monkeypatch: pytes
     assert last.startswith("landmark-stream worker: brokers at 127.0.0.1:1 (bootstrap_servers)")
     assert "kafka start" in last
     assert "Traceback" not in done.stderr
+
+
+def test_a_data_folder_has_one_worker(tmp_path: Path) -> None:
+    """A second worker in the folder of a running one ends with code 2 and is told what it needs of its own."""
+    keyfile.create(tmp_path / "landmark.key")
+    command = [sys.executable, "-m", "stream_app", "worker"]
+    with claimed(tmp_path / "landmark-data"):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("landmark-stream worker: data_folder landmark-data: another worker uses it; ")
+    assert "http_port = 0" in done.stderr
+    with claimed(tmp_path / "landmark-data"):
+        """Whoever had it gave it free."""

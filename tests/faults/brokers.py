@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from stream_app.kafka.broker import HOST, STOP_SECONDS, LocalBroker
+from stream_app.kafka.broker import STOP_SECONDS, LocalBroker
+from stream_app.kafka.local.ports import HOST
 
 COUNT = 3
 _SETTINGS = {

@@ -19,8 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from stream_app.kafka.acls import Access
-from stream_app.kafka.broker import HOST, LocalBroker
+from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.local.jars import fetch_jars, find_java
+from stream_app.kafka.local.ports import HOST
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 (of a broker that lives as long as its tests)
 

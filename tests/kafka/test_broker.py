@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -67,13 +68,16 @@ async def test_carries_five_megabytes(broker: LocalBroker) -> None:
 async def test_keeps_port_and_data_when_killed(tmp_path: Path) -> None:
     """Killed without warning and started again in its folder, it has the same address and the same records."""
     broker = LocalBroker.start(tmp_path / "kafka")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        other = free.getsockname()[1]
     await make_topic(broker.bootstrap_servers, "kept")
     assert await send_and_read(broker.bootstrap_servers, "kept", b"one") == b"one"
     os.kill(broker.pid, signal.SIGKILL)
     assert broker.state.process.wait(10)
     assert LocalBroker.find(tmp_path / "kafka") is None
 
-    with LocalBroker.start(tmp_path / "kafka") as again:
+    with LocalBroker.start(tmp_path / "kafka", preferred=other) as again:
         assert again.bootstrap_servers == broker.bootstrap_servers
         assert await read_last(again.bootstrap_servers, "kept") == b"one"
     assert not again.state.process.alive()
@@ -121,13 +125,27 @@ def test_status_of_the_command_line(broker: LocalBroker, tmp_path: Path, capsys:
     assert orjson.loads(capsys.readouterr().out)["running"] is False
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_status_is_short_where_others_look(
+    host: str, broker: LocalBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the settings name the broker already nothing is to be exported."""
+    monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", f"127.0.0.1:1, {host}:{broker.state.port}")
+    assert main(["kafka", "status", "--folder", str(broker.folder)]) == 0
+    said = capsys.readouterr()
+    assert "answers at" in said.out
+    assert "export" not in said.err
+
+
 def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
-    """The broker outlives the command that starts it, until another command stops it."""
+    """The broker outlives the command that starts it, until another command stops it; it says how others find it."""
     words = [sys.executable, "-m", "stream_app", "kafka"]
-    subprocess.run([*words, "start", "--folder", str(tmp_path)], check=True, capture_output=True)
+    start = [*words, "start", "--port", "0", "--folder", str(tmp_path)]
+    done = subprocess.run(start, check=True, capture_output=True, text=True)
     broker = LocalBroker.find(tmp_path)
     assert broker is not None
     assert broker.answers()
+    assert f"\nexport LANDMARK_STREAM_BOOTSTRAP_SERVERS={broker.bootstrap_servers}\n" in done.stderr
     subprocess.run([*words, "stop", "--folder", str(tmp_path)], check=True, capture_output=True)
     assert not broker.state.process.alive()
 

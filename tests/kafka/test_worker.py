@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 from http import HTTPStatus
 from pathlib import Path
 from urllib.error import HTTPError
@@ -133,3 +134,18 @@ def test_metrics_and_health(installation: Installation) -> None:
     assert sum(map(float, counted)) == total
     assert all(name in text for name in TABLE)
     assert "home-" not in text
+
+
+def test_a_port_that_is_in_use(installation: Installation) -> None:
+    """A second worker of a machine is told by code 2 which setting it needs of its own; no traceback."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with installation.worker(http_port=str(port)) as worker:
+            assert worker.process.wait(60) == 2
+    said = worker.log.read_text()
+    last = said.splitlines()[-1]
+    assert last.startswith(f"landmark-stream worker: http_port: 127.0.0.1:{port} is in use: another worker or audit?")
+    assert "http_port = 0" in last
+    assert "Traceback" not in said
