@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_app import keyfile
-from stream_app.cli.policyfile import documents_in, problems_of
+from stream_app.cli.policyfile import documents_in, hindrances_of, problems_of
 from stream_app.configuration import context_of
 from stream_app.keyfile import KeyFileError
 from stream_app.privacy.key import KeyRing
@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for name, value in shown.items():
             print(f"{name} = {json.dumps(value)}")
+        if "defaults_only" in shown:
+            print("these are for `policies_file`: `policy` sends none with a glob, or without type or version")
         for problem in problems:
             print(f"error: {problem.field}: {problem.message}")
     return 2 if problems else 0
@@ -77,4 +79,5 @@ def _policies(file: Path) -> tuple[list[Problem], dict[str, Any]]:
     except OSError as error:
         return [Problem(str(file), f"cannot be read ({error.strerror})")], {}
     problems = [problem for place, document in documents for problem in problems_of(place, document)]
-    return problems, {"policies": len(documents)}
+    defaults = sum(any(hindrances_of(document)) for _, document in documents)
+    return problems, {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})

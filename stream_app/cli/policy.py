@@ -6,6 +6,7 @@ from pathlib import Path
 from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config
+from stream_app.cli.policyfile import document_in, hindrances_of
 from stream_app.cli.send import send_and_tell
 from stream_app.kafka.sending import Event
 from stream_app.privacy.policy import PolicyError, policy_of
@@ -26,20 +27,25 @@ def run(arguments: argparse.Namespace) -> int:
         content = arguments.file.read_bytes()
     except OSError as error:
         raise UsageError(f"{arguments.file}: cannot be read ({error.strerror}); give a file of policies") from None
-    lines = [content] if isinstance(wire.decode(content), wire.PolicyRecord) else content.splitlines()
+    lines = content.splitlines() if document_in(content) is None else [content]
     found: list[Event] = []
     faults: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        place = f"{arguments.file}:{number}"
+        if hindrances := list(hindrances_of(document_in(line))):
+            faults += [f"{place}: {hindrance}" for hindrance in hindrances]
+            continue
         record = wire.decode(line)
         if not isinstance(record, wire.PolicyRecord):
-            faults.append(f"{arguments.file}:{number}: no policy record; it needs type, series, version and parameters")
+            wanted = 'type "policy", a series, and a version from 1 on'
+            faults.append(f"{place}: no policy record; it needs {wanted}: landmark-stream check says more")
             continue
         try:
             policy_of(record.parameters, record.version)
         except PolicyError as error:
-            faults += [f"{arguments.file}:{number}: {fault.member}: {fault.message}" for fault in error.faults]
+            faults += [f"{place}: {fault.member}: {fault.message}" for fault in error.faults]
         found.append(Event(record.series.encode(), line))
     if faults:
         raise UsageError("nothing sent\n" + "\n".join(faults))

@@ -9,6 +9,8 @@ from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.settings import Problem
 
 ENVELOPE = ("type", "series", "version")
+GLOB = frozenset("*?[")
+"""Characters of a series that make it a pattern, as the default policies of a configuration have them."""
 
 
 def documents_in(file: Path) -> list[tuple[str, Any]]:
@@ -18,7 +20,15 @@ def documents_in(file: Path) -> list[tuple[str, Any]]:
         return [(str(file), wire.load(content))]
     except ValueError:
         lines = enumerate(content.splitlines(), start=1)
-        return [(f"{file}:{number}", _document(line)) for number, line in lines if line.strip()]
+        return [(f"{file}:{number}", document_in(line)) for number, line in lines if line.strip()]
+
+
+def document_in(content: bytes) -> object:
+    """Return the JSON document that some bytes are; None when they are none."""
+    try:
+        return wire.load(content)
+    except ValueError:
+        return None
 
 
 def problems_of(place: str, document: object) -> Iterator[Problem]:
@@ -40,13 +50,19 @@ def problems_of(place: str, document: object) -> Iterator[Problem]:
         yield from (Problem(f"{place}.{fault.member}", fault.message) for fault in error.faults)
 
 
+def hindrances_of(document: object) -> Iterator[str]:
+    """Yield what keeps a document, for all that it is a good policy, from being sent as the policy of one series."""
+    if not isinstance(document, dict):
+        yield "is no JSON object: write one policy record a line"
+        return
+    missing = [name for name in ENVELOPE if name not in document]
+    if missing:
+        yield f"no policy record; it lacks {', '.join(missing)}"
+    series = document.get("series")
+    if isinstance(series, str) and GLOB & set(series):
+        yield f"{series}: a glob is a default policy; name the file in `policies_file`"
+
+
 def parameters_of(document: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a policy record."""
     return {name: value for name, value in document.items() if name not in ENVELOPE}
-
-
-def _document(line: bytes) -> object:
-    try:
-        return wire.load(line)
-    except ValueError:
-        return None
