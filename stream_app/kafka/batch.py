@@ -42,6 +42,8 @@ class Batch:
     """Where the counts of the steps still open behind it are to be read again from; without any, its end."""
     first_append_ms: int
     last_append_ms: int
+    last_offset: int
+    """Of the last record; -1 without records."""
     open_steps: int = 0
     """Steps that take contributions behind it."""
     rest: Portion | None = None
@@ -65,7 +67,8 @@ class Batch:
         """Return the batch of a portion before anything in it is decided."""
         records, end = portion.records, portion.end
         first_ms, last_ms = (records[0].timestamp_ms, records[-1].timestamp_ms) if records else (0, 0)
-        return cls(portion.start, end, outputs, portion.messages, len(records), end, first_ms, last_ms)
+        last = records[-1].offset if records else -1
+        return cls(portion.start, end, outputs, portion.messages, len(records), end, first_ms, last_ms, last)
 
 
 async def decide(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaProducer
 
@@ -56,6 +56,16 @@ class Pages:
             self._count = 0
 
 
+class Extent(NamedTuple):
+    """Where pages were written: the offset of the first record and that after the last; None where it is unknown.
+
+    An offset is unknown when a repeated request found its batch written already.
+    """
+
+    first: int | None
+    end: int | None
+
+
 class PartitionProducer:
     """One transaction at a time, under an id that only the partition's owner may use."""
 
@@ -91,11 +101,8 @@ class PartitionProducer:
         """Begin a transaction."""
         await self._producer.begin_transaction()
 
-    async def send(self, topic: str, pages: Pages) -> int | None:
-        """Send and wait until all of it is acknowledged; return the offset after the last record, None if unknown.
-
-        The offset is unknown when a repeated request found its batch written already.
-        """
+    async def send(self, topic: str, pages: Pages) -> Extent:
+        """Send and wait until all of it is acknowledged; return where it was written."""
         answers: list[Any] = []
         try:
             for page in pages.sealed():
@@ -103,13 +110,16 @@ class PartitionProducer:
         finally:
             # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.
             found = await asyncio.gather(*answers, return_exceptions=True)
+        offsets: list[int] = []
         for answer in found:
             if isinstance(answer, BaseException):
                 raise self._why(answer)
-        last = found[-1]
-        if isinstance(last, BaseException) or last.offset < 0:
-            return None
-        return int(last.offset) + int(pages.pages[-1].record_count())
+            offsets.append(int(answer.offset))
+        first, last = offsets[0], offsets[-1]
+        return Extent(
+            first if first >= 0 else None,
+            last + int(pages.pages[-1].record_count()) if last >= 0 else None,
+        )
 
     def _why(self, error: BaseException) -> BaseException:
         """Return what ended the transaction: the batch of a topic that is refused fails only as of no transaction."""

@@ -77,6 +77,7 @@ class Restorer:
             self._check(row, committed, first, ledger_end)
             if end < row.next_offset:
                 raise input_short(self._partition, row.next_offset, end)
+            await self._check_last(reader, row)
             tail = await self._read_tail(reader, row)
         self._tell_changes(row, tail)
         return Restored(row, tail if len(tail) else None, fresh=False)
@@ -155,6 +156,14 @@ class Restorer:
                 f"topic {self._names.events} with id {row.topic}",
                 f"id {events.id}: it was deleted and made again",
             )
+        changelog = self._facts[self._names.changelog]
+        if row.changelog != changelog.id:
+            # Made again under a running worker, it holds only what was written since.
+            raise self._stopped(
+                "changelog-short",
+                f"changelog {self._names.changelog} with id {row.changelog}, which the state was written to",
+                f"id {changelog.id}: it was deleted and made again",
+            )
         if row.partitions != events.partitions or row.partitions != self._settings.partitions:
             raise self._stopped(
                 "partition-count",
@@ -177,6 +186,24 @@ class Restorer:
                 f"a ledger up to offset {row.ledger_offset}",
                 f"that it ends at {ledger_end}: entries are lost",
             )
+
+    async def _check_last(self, reader: LogReader, row: PartitionRow) -> None:
+        """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""
+        events, last = self._names.events, row.last_offset
+        if last < 0:
+            return
+        async for records in reader.records(events, self._partition, last, last + 1):
+            found = records[0]
+            if (found.offset, found.timestamp) == (last, row.last_append_ms):
+                return
+            first, _ = await reader.bounds(events, self._partition)
+            if first <= last:
+                raise self._stopped(
+                    "input-short",
+                    f"at offset {last} the record appended at {row.last_append_ms}, the last that was decided",
+                    f"at offset {found.offset} one appended at {found.timestamp}",
+                )
+            return
 
     def input_lost(self, next_offset: int, first: int) -> PartitionStoppedError:
         """Return why a partition whose log begins at ``first`` cannot go on from ``next_offset``."""

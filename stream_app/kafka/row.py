@@ -26,6 +26,10 @@ class PartitionRow:
     """Fingerprint of the noise key."""
     configuration: str
     """Fingerprint of everything in the configuration that changes decisions."""
+    last_offset: int = -1
+    """Offset of the last input record that was decided; -1: none, or decided before this was kept."""
+    last_append_ms: int = 0
+    """When the broker appended it: an events topic that lost its end and has grown again has another there."""
 
     def encode(self) -> bytes:
         """Return the row as it is stored."""
@@ -36,4 +40,4 @@ class PartitionRow:
         """Read a stored row; members of later versions are left out."""
         fields: Any = wire.load(value)
         fields.setdefault("recall_offset", fields["next_offset"])  # rows from before anything was collected
-        return cls(**{name: fields[name] for name in cls.__slots__})
+        return cls(**{name: fields[name] for name in cls.__slots__ if name in fields})

@@ -41,7 +41,9 @@ REASONS: Final[dict[StopReason, Explained]] = {
     ),
     "row-missing": Explained("the state has no row of the partition, though something was decided before", _RECOVER),
     "row-behind": Explained("the state is older than the consumer group's offset: changelog rows are lost", _RECOVER),
-    "changelog-short": Explained("the changelog ends before what the local state holds of it", _RECOVER),
+    "changelog-short": Explained(
+        "the changelog ends before what was written of it, or was deleted and made again: rows are lost", _RECOVER
+    ),
     "state-damaged": Explained("a row cannot be read, or contradicts what is read beside it", _RECOVER),
     "input-lost": Explained(
         "events were deleted before they were decided, or contributions of collected steps still open, whose rest "
@@ -50,8 +52,8 @@ REASONS: Final[dict[StopReason, Explained]] = {
         "wrote of them, since it may have been read, and gives such steps up; raise the retention of the events",
     ),
     "input-short": Explained(
-        "the events topic ends before what was decided of it: events are lost, or it is another topic than the outputs "
-        "tell of, and later input would be skipped",
+        "the events topic ends before what was decided of it, or lost its end and has grown since: events are lost, or "
+        "it is another topic than the outputs tell of, and later input would be skipped",
         "Restore all topics from one backup; if there is none, give new topics a `prefix` and `application` of their "
         "own, under policies of what budget is left",
     ),

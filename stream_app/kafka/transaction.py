@@ -15,9 +15,10 @@ from dataclasses import replace
 from faust.types import TP
 
 from stream_app.kafka.batch import Batch
-from stream_app.kafka.producer import PartitionProducer
+from stream_app.kafka.producer import Extent, PartitionProducer
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
+from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
 
 
@@ -39,12 +40,17 @@ class Transactions:
 
         Raises:
             KafkaError: if it failed; whether it was committed then stands in the log alone.
+            PartitionStoppedError: if ledger or changelog lost records, or were made again, since the batch before.
         """
         names = self._shell.names
         outputs = batch.outputs
         await producer.begin()
         try:
-            ledger_end = await producer.send(names.ledger, outputs.ledger) if outputs.ledger.records else None
+            ledger_end: int | None = None
+            if outputs.ledger.records:
+                written = await producer.send(names.ledger, outputs.ledger)
+                self._check_ledger(written, row)
+                ledger_end = written.end
             row = self._moved(row, batch, ledger_end)
             encoded = row.encode()
             self._write_rows(batch, encoded)
@@ -57,19 +63,40 @@ class Transactions:
                 )
                 if pages.records
             ]
-            ends = await asyncio.gather(*sends, return_exceptions=True)
-            _raise_first(ends)
+            *_, changelog = _unless_raised(await asyncio.gather(*sends, return_exceptions=True))
+            self._check_changelog(changelog)
         except Exception:
             await producer.abort()
             raise
         await producer.commit()
-        changelog_end = ends[-1]
-        offset = changelog_end - 1 if isinstance(changelog_end, int) else None
+        offset = None if changelog.end is None else changelog.end - 1
         self._shell.store.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)
         self._shell.consumer.keep(TP(names.events, self._partition), row.recall_offset)
         for message in batch.messages:
             message.ack()
         return row
+
+    def _check_ledger(self, written: Extent, row: PartitionRow) -> None:
+        if written.first is not None and written.first < row.ledger_offset:
+            raise PartitionStoppedError(
+                self._partition,
+                "ledger-short",
+                asked=f"a ledger up to offset {row.ledger_offset}",
+                found=f"that it ended at {written.first}: entries are lost",
+            )
+
+    def _check_changelog(self, written: Extent) -> None:
+        last = self._shell.store.offset(self._partition)
+        if written.first is not None and last is not None and written.first <= last:
+            # The local copy is whole, the changelog is not: an owner elsewhere would take its rest for the whole, and
+            # spend budgets again. Without the copy this worker cannot go on behind it either, once it has grown.
+            self._shell.store.discard(self._partition)
+            raise PartitionStoppedError(
+                self._partition,
+                "changelog-short",
+                asked=f"a changelog up to offset {last}",
+                found=f"that it ended at {written.first}: rows are lost, or the topic was made again",
+            )
 
     def _moved(self, row: PartitionRow, batch: Batch, ledger_end: int | None) -> PartitionRow:
         context = self._shell.context
@@ -81,6 +108,8 @@ class Transactions:
             ledger_offset=row.ledger_offset if ledger_end is None or batch.bound else ledger_end,
             key=context.keys.fingerprint,
             configuration=context.fingerprint,
+            last_offset=batch.last_offset if batch.records else row.last_offset,
+            last_append_ms=batch.last_append_ms if batch.records else row.last_append_ms,
         )
 
     def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
@@ -98,7 +127,10 @@ class Transactions:
         return False
 
 
-def _raise_first(answers: Sequence[object]) -> None:
+def _unless_raised(answers: "Sequence[Extent | BaseException]") -> list[Extent]:
+    found: list[Extent] = []
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
+        found.append(answer)
+    return found

@@ -14,6 +14,8 @@ ROW = PartitionRow(
     ledger_offset=9,
     key="k",
     configuration="f",
+    last_offset=68,
+    last_append_ms=1_700_000_000_000,
 )
 
 
@@ -29,3 +31,10 @@ def test_rows_from_before_collected_data() -> None:
     stored = json.loads(ROW.encode())
     del stored["recall_offset"]
     assert PartitionRow.decode(json.dumps(stored).encode()) == replace(ROW, recall_offset=70)
+
+
+def test_rows_from_before_the_last_record_was_kept() -> None:
+    """They name none, so nothing is compared."""
+    stored = json.loads(ROW.encode())
+    del stored["last_offset"], stored["last_append_ms"]
+    assert PartitionRow.decode(json.dumps(stored).encode()) == replace(ROW, last_offset=-1, last_append_ms=0)

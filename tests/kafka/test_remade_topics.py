@@ -1,0 +1,91 @@
+"""Topics that lose records, or are made again, under a running worker: it stops before anything is spent twice."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.producer import PartitionProducer
+from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.table import PARTITION_KEY
+from tests.kafka.installation import Installation, readings
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation of one partition, named after the test."""
+    return Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"), partitions=1)
+
+
+def test_a_remade_changelog_is_never_written_on(installation: Installation) -> None:
+    """It would hold the series of later batches alone, and the others would begin anew with their whole budget."""
+    total = installation.send(readings(400))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        installation.delete(installation.names.changelog)
+        total += installation.send(readings(3, start=400))
+        assert worker.await_end() == 1
+        assert "stopped (changelog-short)" in worker.log.read_text()
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+        assert "stopped (row-missing)" in worker.log.read_text()
+    assert installation.command("recover") == 0
+    total += installation.send(readings(400, start=403))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.answered_once()
+    assert installation.command("audit") == 0
+
+
+def test_a_remade_ledger_is_never_written_on(installation: Installation) -> None:
+    """Entries that nobody can read any more were spent: what follows them would hang in the air."""
+    total = installation.send(readings(400))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        installation.delete(installation.names.ledger)
+        installation.send(readings(3, start=400))
+        assert worker.await_end() == 1
+        assert "stopped (ledger-short)" in worker.log.read_text()
+    assert not installation.read(installation.names.ledger)
+
+
+def test_rows_of_another_changelog_are_no_state(installation: Installation) -> None:
+    """What an earlier version wrote on a remade changelog is found out by the id that its partition row holds."""
+    total = installation.send(readings(40))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
+    asyncio.run(_put_row(installation, replace(PartitionRow.decode(newest.value), changelog="of another life")))
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+        assert "stopped (changelog-short)" in worker.log.read_text()
+
+
+def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation) -> None:
+    """Its new records would lie below what was decided, and pass unseen."""
+    total = installation.send(readings(40))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
+    row = PartitionRow.decode(newest.value)
+    assert row.last_offset == row.next_offset - 1 == total - 1
+    # The log cannot be cut under a running broker; the state is that of one whose last record was appended earlier.
+    asyncio.run(_put_row(installation, replace(row, last_append_ms=row.last_append_ms - 1)))
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+        assert "stopped (input-short)" in worker.log.read_text()
+
+
+async def _put_row(installation: Installation, row: PartitionRow) -> None:
+    producer = await PartitionProducer.open(installation.settings(), 0)
+    pages = producer.pages()
+    pages.append(PARTITION_KEY, row.encode(), 0, [])
+    await producer.begin()
+    await producer.send(installation.names.changelog, pages)
+    await producer.commit()
+    await producer.stop()
