@@ -6,6 +6,7 @@ first epoch. Earlier epochs cannot be derived from it.
 
 import fcntl
 import os
+import resource
 import secrets  # noqa: TID251 - here keys are made
 import stat
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ class KeyFileError(Exception):
 
 def fresh_secret() -> bytes:
     """Return 32 random bytes: the seed of a watermark, or what hides members in memory; kept in no file."""
+    _forbid_core_dumps()
     return secrets.token_bytes(SECRET_BYTES)
 
 
@@ -195,7 +197,11 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """Return what a file holds; raises `KeyFileError` when it is missing or others may read it."""
+    """Return what a file holds; raises `KeyFileError` when it is missing or others may read it.
+
+    From then on this process, and whatever it starts, leaves no core dump: it would hold the content.
+    """
+    _forbid_core_dumps()
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         content = path.read_bytes()
@@ -204,6 +210,14 @@ def read_private(path: Path) -> bytes:
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise KeyFileError(path, f"mode is {mode:04o}, so others may read it; run `chmod 600` and consider it seen")
     return content
+
+
+def _forbid_core_dumps() -> None:
+    """Let this process leave no core dump, nor what it starts: whoever starts it need not think of it."""
+    # PRIVACY: a dump is a copy of keys and raw values on a disk, which `keys erase` does not reach. A handler in
+    # kernel.core_pattern is told the limit, not bound by it (core(5)); systemd-coredump heeds it.
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # the soft limit is the one in force
 
 
 def _encode(ring: KeyRing) -> bytes:

@@ -1,7 +1,10 @@
 """Key files: private, never overwritten, and one way."""
 
 import json
+import resource
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +14,18 @@ from stream_app.context import Context
 from stream_app.outcome import Rejected
 from stream_app.privacy.key import KeyRing
 from stream_app.rebuild import rebuild
+from stream_app.signing import SigningKey
 from tests.run import Run, observation, policy
 
 DAY_MS = 86_400_000
+OBSERVED = """
+import resource, sys
+from stream_app.cli import main
+_, hard = resource.getrlimit(resource.RLIMIT_CORE)
+resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+code = main(sys.argv[1:])
+print(f"ended with {code}, dumps up to {resource.getrlimit(resource.RLIMIT_CORE)[0]} bytes")
+"""
 
 
 def erase_before(path: Path, epoch: int) -> KeyRing:
@@ -41,6 +53,29 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(keyfile.KeyFileError, match="0640") as refused:
         keyfile.load(path)
     assert ring.secret.hex() not in str(refused.value)
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_CORE)[1] == 0, reason="whoever started the tests forbade core dumps for good"
+)
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("replay events.jsonl --out fresh", 0),  # makes a key
+        ("replay events.jsonl --out out --key noise.key", 0),
+        ("keys list signing.key", 0),
+        ("worker", 2),  # reads its key, then finds no broker
+    ],
+)
+def test_whoever_has_a_key_leaves_no_core_dump(tmp_path: Path, words: str, code: int) -> None:
+    """A process that was allowed dumps of any size has forbidden them when the command ends."""
+    keyfile.create(tmp_path / "noise.key")
+    SigningKey.create(tmp_path / "signing.key")
+    (tmp_path / "landmark-stream.toml").write_text('bootstrap_servers = "127.0.0.1:1"\nkey_file = "noise.key"\n')
+    (tmp_path / "events.jsonl").write_text("")
+    command = [sys.executable, "-c", OBSERVED, *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == [f"ended with {code}, dumps up to 0 bytes"], done.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format":1,"fingerprint":"00","epoch":0,"secret":"00"}'])

@@ -71,6 +71,33 @@ def test_workers_run_without_rights(compose: dict[str, Any]) -> None:
     assert "keys:/run/landmark-keys:ro" in worker["volumes"]
 
 
+def test_no_core_dumps_of_keys_and_raw_values(compose: dict[str, Any]) -> None:
+    """Every service that holds keys or raw values, which are all but those that show metrics, has a limit of 0."""
+    limits = {name: service.get("ulimits") for name, service in compose["services"].items()}
+    assert {name for name, limit in limits.items() if limit != {"core": 0}} == {"prometheus", "grafana"}
+
+
+def test_only_who_needs_the_broker_reaches_it(compose: dict[str, Any]) -> None:
+    """The broker trusts whoever reaches it: Prometheus and Grafana share a network with what has metrics alone.
+
+    A service that names no network would be in Compose's `default`, which is not declared here.
+    """
+    services = compose["services"]
+    members = {
+        network: {name for name, service in services.items() if network in service.get("networks", ["default"])}
+        for network in {"default", *compose["networks"]}
+    }
+    assert members == {
+        "default": set(),
+        "kafka": {"kafka", "prepare", "landmark-stream", "worker", "audit"},
+        "metrics": {"worker", "audit", "prometheus", "grafana"},
+    }
+    assert not any("network_mode" in service for service in services.values())
+    scraped = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
+    names = {name for job in scraped for config in job.get("dns_sd_configs", []) for name in config["names"]}
+    assert names <= members["metrics"]
+
+
 def test_audit_holds_no_private_key(compose: dict[str, Any]) -> None:
     """Who audits reads the public key that `prepare` leaves, and no other."""
     services = compose["services"]

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from stream_app.cli import COMMANDS, audit, topics, worker
+from stream_app.kafka.acls import ROLES
 from stream_app.settings import PREFIX, Settings
 from tests.deploy import ROOT
 from tests.deploy.queries import PROMETHEUS
@@ -30,6 +31,8 @@ GROUPS = {
     "policy/v1": "policy.v1",
 }
 OPERATOR = "monitoring.coreos.com/v1"
+ROLE_OF = {"landmark-worker": "worker", "landmark-audit": "auditor", "landmark-topics": "operator"}
+"""Which of the roles of `topics --acls` each workload has on the brokers."""
 DECLARE = {"worker": worker.add_arguments, "audit": audit.add_arguments, "topics": topics.add_arguments}
 
 
@@ -191,8 +194,43 @@ def test_keys_reach_workers_alone() -> None:
     assert holders == {"landmark-worker"}
 
 
-def test_settings_are_settings(tmp_path: Path) -> None:
-    """The file is a valid configuration once its Secret is there; there is a partition for every worker."""
+def test_each_role_is_a_user_with_a_secret_of_its_own() -> None:
+    """No two workloads share any Secret; all programs of a pod are the user of its role, which no setting overrules."""
+    holders: dict[str, list[str]] = {}
+    for name, template in pods():
+        for volume in template["spec"]["volumes"]:
+            if "secret" in volume:
+                holders.setdefault(volume["secret"]["secretName"], []).append(name)
+        programs = [container for container in containers(template) if "args" in container]
+        assert [user_of(container) for container in programs] == [f"landmark-{ROLE_OF[name]}"] * len(programs)
+    assert holders == {
+        **{f"landmark-kafka-{role}": [name] for name, role in ROLE_OF.items()},
+        "landmark-keys": ["landmark-worker"],
+    }
+    assert set(ROLE_OF.values()) <= set(ROLES)
+    assert not any(name.startswith("sasl_user") or name == "sasl_password" for name in settings_file())
+
+
+def user_of(container: dict[str, Any]) -> str | None:
+    """Return who a program is on the brokers."""
+    return next((one["value"] for one in container["env"] if one["name"] == f"{PREFIX}SASL_USER"), None)
+
+
+def test_the_page_makes_these_users_and_secrets() -> None:
+    """Who follows the page gives rights to the users of the manifests, and makes every Secret that they mount."""
+    page = (ROOT / "docs" / "how-to" / "run-on-kubernetes.md").read_text()
+    granted = dict(re.findall(r"--acls (\w+)=User:([\w-]+)", page))
+    assert granted == {role: f"landmark-{role}" for role in ROLE_OF.values()}
+    loops = re.findall(r"^for role in ([^;]+); do", page, re.MULTILINE)
+    assert [set(roles.split()) for roles in loops] == [set(ROLE_OF.values())] * 2  # passwords, then Secrets
+    assert 'create secret generic "landmark-kafka-$role"' in page
+    assert "delete job landmark-topics" in page
+    assert all(f"| `{name}` | `landmark-{role}` | " in page for name, role in ROLE_OF.items())
+
+
+def test_settings_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is a valid configuration once Secret and user are there; there is a partition for every worker."""
+    monkeypatch.setenv(f"{PREFIX}SASL_USER", "landmark-worker")
     content = (KUBERNETES / "landmark-stream.toml").read_text()
     (tmp_path / "password").write_text("x")
     (tmp_path / "password").chmod(0o400)  # as the first container copies it

@@ -67,3 +67,8 @@ def test_variables_are_settings() -> None:
     assert "RuntimeDirectory=landmark-stream-%i\n" in text
     assert "Environment=LANDMARK_STREAM_DATA_FOLDER=%S/landmark-stream/%i\n" in text
     assert "StateDirectory=landmark-stream/%i\n" in text
+
+
+def test_it_dumps_no_core() -> None:
+    """A core dump would be a copy of the keys, and the worker says so of itself only once it runs."""
+    assert re.search(r"^LimitCORE=0$", UNIT.read_text(), re.MULTILINE)
