@@ -133,6 +133,7 @@ class Auditor:
             lifetime_nano=self._rules.lifetime_nano,
             needed_nano=self._rules.needed_nano,
             needy=self._rules.needy,
+            replaced=self._rules.replaced,
             releases=None if pairing is None else pairing.compared,
             heads=heads,
             intruded=tally.intruded,

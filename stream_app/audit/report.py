@@ -14,6 +14,7 @@ from stream_app.audit.heads import HeadsRead
 LISTED: Final = 10_000
 """Findings kept in a report; further ones are counted, so that no ledger can exhaust the auditor's memory."""
 NANO: Final = 10**9
+_NO_PROMISE: Final = "not what is promised: landmarks and one other step count together"
 
 
 class Report(NamedTuple):
@@ -32,6 +33,7 @@ class Report(NamedTuple):
     lifetime_nano: int | None  # the bound on a series' total over its policy versions; None: its first epsilon
     needed_nano: int  # the smallest such bound that would do for every series
     needy: str  # the series that needs it
+    replaced: bool  # whether any series had a further policy version
     releases: int | None  # releases compared; None when none were given
     heads: HeadsRead | None  # None when none were given
     intruded: Intruded | None = None  # None when no intrusion was announced
@@ -72,9 +74,10 @@ class Report(NamedTuple):
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
         if not self.entries:
             lines.insert(0, "0 entries: nothing was audited; is it the ledger that was meant?")
-        lines.append(f"spent {epsilon(self.spent_nano)} in all")
         if self.series:
             lines.append(f"largest loss of a series {epsilon(self.largest_nano)} ({quoted(self.largest_series)})")
+        lines.append(f"sum over all steps and series {epsilon(self.spent_nano)} ({_NO_PROMISE})")
+        if self.replaced:
             lines.append(self._lifetime())
         if self.intruded is not None:
             lines.append(_intrusions(self.intruded))

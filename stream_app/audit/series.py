@@ -32,7 +32,8 @@ class Rules:
     """What holds for all series: the lifetime bound, and the terms of policies read before (most are shared).
 
     `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
-    all of it: a ledger does not tell the lifetime that it was written under.
+    all of it: a ledger does not tell the lifetime that it was written under. `replaced` says whether any series had a
+    further policy version, without which its lifetime is its epsilon.
     """
 
     def __init__(self, lifetime_nano: int | None) -> None:
@@ -40,6 +41,7 @@ class Rules:
         self.lifetime_nano = lifetime_nano
         self.needed_nano = 0
         self.needy = ""
+        self.replaced = False
         self._known: dict[str, Terms] = {}
 
     def need(self, promised_nano: int, series: str) -> None:
@@ -135,6 +137,7 @@ class Series:
     def _policy(self, entry: PolicyEntry, rules: Rules, findings: Findings) -> None:
         if entry.policy <= self.version:
             _add(findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise")
+        rules.replaced = rules.replaced or self.version > 0
         self.version = entry.policy
         before = self._ended()
         try:
