@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from platform import python_version
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from stream_app import __version__
 from stream_app.kafka.distribution import Distribution
@@ -17,6 +17,11 @@ from stream_app.privacy.reason import REASONS as REJECTS
 from stream_app.privacy.reason import Advice
 
 _Text = Callable[[float], str]
+_CONTROL: Final = "policies, landmarks"
+"""What a reader calls records that are no events; the metric calls them `control`."""
+_SAMPLES: Final = (
+    "Of the first 50 series of each batch, in the last ten minutes: a series is counted once a batch, not once."
+)
 
 
 class Standing(NamedTuple):
@@ -106,7 +111,7 @@ def _figures(look: Look, seen: WorkerSight) -> Iterator[Markup]:
     )
     yield card(
         "Append to commit",
-        [datum("lag-seconds", seen.lag_seconds, figure.duration(seen.lag_seconds))],
+        [datum("lag-seconds", seen.lag_seconds, figure.duration(seen.lag_seconds if seen.events else None))],
         "last batch of the partition furthest behind",
         lambda old: old.lag_seconds,
         figure.duration,
@@ -121,7 +126,7 @@ def _figures(look: Look, seen: WorkerSight) -> Iterator[Markup]:
     yield card(
         "Epsilon spent",
         [datum("spent-nano", seen.spent_nano, figure.epsilon(seen.spent_nano))],
-        f"{figure.epsilon(seen.spend_nano_per_second)} a second now",
+        f"summed over steps and series; {figure.epsilon(seen.spend_nano_per_second)} a second now",
         lambda old: old.spend_nano_per_second,
         figure.epsilon,
     )
@@ -139,24 +144,23 @@ def _partitions(standing: Standing, look: Look) -> Markup:
     def of(metric: str) -> dict[str, float]:
         return {sample.labels["partition"]: sample.value for sample in look.scrape.samples.get(metric, ())}
 
-    columns = (
-        ("events", of("landmark_events_total"), figure.count),
-        ("not decided", of("landmark_event_lag_records"), figure.count),
-        ("append to commit", of("landmark_event_lag_seconds"), figure.duration),
-        ("open steps", of("landmark_open_steps"), figure.count),
-        ("series held", of("landmark_cached_series"), figure.count),
-    )
-    shown = [column for column in columns if column[0] != "open steps" or any(column[1].values())]
+    events, seconds = of("landmark_events_total"), of("landmark_event_lag_seconds")
+    waiting, open_steps, held = map(of, ("landmark_event_lag_records", "landmark_open_steps", "landmark_cached_series"))
+    columns: list[tuple[str, Callable[[str], str]]] = [
+        ("events", lambda number: figure.count(events.get(number, 0))),
+        ("not decided", lambda number: figure.count(waiting.get(number, 0))),
+        ("append to commit", lambda number: figure.duration(seconds.get(number) if events.get(number) else None)),
+        ("series held", lambda number: figure.count(held.get(number, 0))),
+    ]
+    if any(open_steps.values()):
+        columns.insert(3, ("open steps", lambda number: figure.count(open_steps.get(number, 0))))
     rows = [
-        Row(
-            str(number),
-            (pill(_state(standing, number)), *(text(found.get(str(number), 0)) for _, found, text in shown)),
-        )
+        Row(str(number), (pill(_state(standing, number)), *(text(str(number)) for _, text in columns)))
         for number in sorted(standing.partitions)
     ]
     if not rows:
         return element("p", "None is assigned to this worker.")
-    heads = ("partition", "state", *(name for name, _, _ in shown))
+    heads = ("partition", "state", *(name for name, _ in columns))
     return table("Partitions", heads, rows, range(1, len(heads)))
 
 
@@ -169,11 +173,11 @@ def _state(standing: Standing, number: int) -> State:
 
 def _budget(look: Look) -> Iterator[Markup]:
     left = look.history.lately("landmark_budget_left_share", look.scrape)
-    yield from _distribution("Share of budget left", left, figure.share, ("nothing", "all of it"))
+    yield from _distribution("Share left when a batch ended", left, figure.share, ("nothing", "all of it"))
     rate = look.history.lately("landmark_sampling_rate", look.scrape)
     if rate.observations:
         yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always"))
-    yield element("p", "Of the first 50 series of each batch, in the last ten minutes.", class_="note")
+    yield element("p", _SAMPLES, class_="note")
     spent = look.scrape.sums("landmark_spend_nano_epsilon_total", "policy", "scheme")
     total = sum(spent.values())
     rows = [
@@ -205,7 +209,7 @@ def _decisions(look: Look) -> Markup:
     total = sum(counts.values())
     rows = [
         Row(
-            decision,
+            _CONTROL if decision == "control" else decision,
             (
                 scheme or figure.NONE,
                 datum(f"decided-{decision}-{scheme}", number, figure.count(number)),

@@ -48,6 +48,18 @@ def test_its_figures_are_those_of_the_registry() -> None:
     assert "Temporal loss" not in page.text
 
 
+def test_what_newcomers_misread() -> None:
+    """No time where no event came, records that are no events by name, and a sum that says what it is of."""
+    metrics = busy()
+    metrics.count("landmark_decisions", 1, "control", "", "")
+    page = Page(shown(metrics, standing({0: None, 7: None})))
+    assert "7 ✓ runs 0 0 – 0" in " ".join(page.text.split())
+    assert "Append to commit –" in " ".join(Page(shown(Metrics(), standing({0: None}))).text.split())
+    assert "policies, landmarks" in page.text
+    assert "summed over steps and series" in page.text
+    assert "Share left when a batch ended" in page.text
+
+
 @pytest.mark.parametrize(
     ("how", "said"),
     [
