@@ -48,7 +48,7 @@ REASONS: Final[dict[Reason, Advice]] = {
     "invalid-policy": Advice(
         "faults in a policy, a version not above the last, landmarks before the last decided step, or policies not "
         "accepted",
-        "`check FILE` names the fault",
+        "`check FILE` names the fault; where it names none, send a version above the last in the ledger",
     ),
     "late": Advice("before the last decided step; collected data: before the first open step", _NOTHING),
     "early": Advice(

@@ -79,9 +79,8 @@ def test_the_report_tells_what_was_read() -> None:
     written: Written = write(LEDGERS["uniform"])
     text = audit(written.lines(), written.release_lines()).text().splitlines()
     assert text[0] == "HOLDS: no findings"
-    assert any(
-        line.startswith("sum over all steps and series epsilon 0.000000148 (not what is promised") for line in text
-    )
+    summed = "sum over all steps and series epsilon 0.000000148 (not what is promised"
+    assert any(line.startswith(summed) for line in text)
     assert not any("lifetime" in line for line in text), "a series with one policy version needs none"
     assert "largest loss of a series epsilon 0.000000100 (home-7)" in text
     assert f"{NANO}" not in text
