@@ -39,8 +39,11 @@ class Section(NamedTuple):
     content: str
 
 
-def page(report: Report, sections: Iterable[Section]) -> str:
-    """Return the whole page; nothing of the ledger can act in it: all texts are escaped and scripts are forbidden."""
+def page(report: Report, sections: Iterable[Section], origin: str) -> str:
+    """Return the whole page; nothing of the ledger can act in it: all texts are escaped and scripts are forbidden.
+
+    `origin` says what was audited, and by what.
+    """
     verdict = escape(report.verdict)
     parts = [
         "<!doctype html>",
@@ -49,6 +52,7 @@ def page(report: Report, sections: Iterable[Section]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{verdict}</title><style>{_STYLE}</style></head><body>",
         f'<h1 class="{"holds" if report.holds else "fails"}">{verdict}</h1>',
+        f'<p class="note">{escape(origin)}</p>',
         *(f"<p>{escape(line)}</p>" for line in report.summary()),
     ]
     if not report.holds:

@@ -26,6 +26,8 @@ LONG_LABEL: Final = 23
 """Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
 LANDMARK_COLOUR: Final = "#b2432f"
 REGULAR_COLOUR: Final = "#3b6ea5"
+_ANY_COLOUR: Final = "#5a6673"
+"""Of a marker in a legend that stands for every series."""
 
 
 def flow(spends: Flow) -> Draw:
@@ -37,8 +39,10 @@ def flow(spends: Flow) -> Draw:
         width = spends.width_ms / DAY_MS
         regular = [spends.regular.get(number, 0) / NANO for number in numbers]
         landmark = [spends.landmark.get(number, 0) / NANO for number in numbers]
-        axes.bar(left, regular, width, align="edge", color=REGULAR_COLOUR, label="regular steps")
-        axes.bar(left, landmark, width, align="edge", bottom=regular, color=LANDMARK_COLOUR, label="landmarks")
+        if any(regular):
+            axes.bar(left, regular, width, align="edge", color=REGULAR_COLOUR, label="regular steps")
+        if any(landmark):
+            axes.bar(left, landmark, width, align="edge", bottom=regular, color=LANDMARK_COLOUR, label="landmarks")
         axes.set_ylabel(f"epsilon spent in {_duration(spends.width_ms)}")
         time_axis(axes)
         legend_below(axes)
@@ -85,7 +89,9 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
     """Draw the epsilon of each perturbed release, a colour a series; diamonds are landmarks."""
 
     def draw(axes: "Axes") -> None:
+        seen = set()
         for nth, curve in enumerate(curves):
+            label: str | None = name(curve.series)
             for landmark, marker, size in ((0, ".", 6), (1, "D", 4)):
                 chosen = [
                     at
@@ -95,8 +101,12 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
                 places = [chosen[at] for at in peaks([curve.spends_nano[at] for at in chosen])]
                 times = [curve.times_ms[at] / DAY_MS for at in places]
                 spends = [curve.spends_nano[at] / NANO for at in places]
-                label = name(curve.series) if not landmark else None
-                axes.plot(times, spends, marker, ms=size, color=f"C{nth % 10}", label=label)
+                if places:
+                    axes.plot(times, spends, marker, ms=size, color=f"C{nth % 10}", label=label)
+                    label = None
+                    seen.add(landmark)
+        if 1 in seen:
+            axes.plot([], [], "D", ms=4, color=_ANY_COLOUR, label="landmark")
         spent = [spend for curve in curves for spend in curve.spends_nano if spend > 0]
         if spent and max(spent) > FAR * min(spent):
             axes.set_yscale("log")
@@ -124,6 +134,8 @@ def worst(standings: Sequence[Standing]) -> Draw:
             ("left of the budget", "#e3e7eb", [standing.left_nano for standing in standings]),
         ):
             widths = [part / NANO for part in parts]
+            if not any(widths):
+                continue
             axes.barh(rows, widths, left=begin, color=colour, label=label)
             begin = [before + width for before, width in zip(begin, widths, strict=True)]
         axes.set_yticks(rows, [name(standing.series) for standing in standings])

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     if looks_closer(arguments):
         seen = look(arguments, auditor, source)
         statement = None if question is None else question.answer(seen.standings, seen.curves)
-        draw(arguments, report, seen, statement)
+        draw(arguments, report, seen, source, statement)
         if statement is not None:
             document |= statement.document()
             text = "\n".join([text, *statement.lines()])

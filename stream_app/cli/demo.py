@@ -16,7 +16,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.eventfile import series_key
 from stream_app.demo.data import DemoSeries, demo_series
 from stream_app.demo.stage import StageError, stage
-from stream_app.demo.summary import SeriesSummary, parsed, summarise, table_of
+from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
 from stream_app.kafka.local.errors import LocalBrokerError
 from stream_app.kafka.reading import committed_records
 from stream_app.kafka.sending import Event, send_events
@@ -76,12 +76,16 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     names = TopicNames.of(settings.prefix, settings.application)
     releases = parsed(asyncio.run(_values(settings, names.releases)))
     entries = parsed(asyncio.run(_values(settings, names.ledger)))
+    refused = reasons_of(asyncio.run(_values(settings, names.rejects)))
     summaries = [summarise(one, releases[one.name], entries[one.name]) for one in series]
     out.print(table_of(summaries))
     out.print(
+        *([f"Rejected: {refused}."] if refused else []),
         "Spent and left are epsilon: what landmarks and the dearest other step cost. The error is the mean distance\n"
         "between release and input, which only who has both can tell. Adaptive and Balanced had the same epsilon;\n"
-        "both publish the same readings here, so for one person their budgets would add up."
+        "both publish the same readings here, so for one person their budgets would add up. Where 0 is left, regular\n"
+        "steps still publish, each up to the dearest so far; new landmarks cannot.",
+        sep="\n",
     )
     out.print(
         f"{total:,} events in {seconds:.1f} s: {total / seconds:,.0f} events/s, worker and broker on this machine"

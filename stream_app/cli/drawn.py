@@ -6,6 +6,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from stream_app import __version__
 from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
 from stream_app.audit.canvas import PlotError, picture, prepare, svg
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 DRAWN = 10
 """Series drawn: those that lost most, unless others are named."""
 RANKED = 20
+SPREAD = 5
+"""Series from which on it is drawn how many have what share left."""
+AT_NOTHING = "At 0 regular steps still publish, each up to the dearest so far; new landmarks cannot."
 TALL = 4.0
 """Inches, for plots whose legend names series."""
 
@@ -119,14 +123,20 @@ def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | 
     return Look(standings, curves.curves, flows)
 
 
-def draw(arguments: argparse.Namespace, report: Report, seen: Look, statement: "Statement | None") -> None:
+def draw(
+    arguments: argparse.Namespace,
+    report: Report,
+    seen: Look,
+    source: "FileSource | TopicSource",
+    statement: "Statement | None",
+) -> None:
     """Write what was asked for; raises `UsageError` when it cannot be drawn or written."""
     try:
         if arguments.picture is not None:
             drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
             draws = (
                 (f"Spends of {drawn} (diamonds are landmarks)", spends_over_time(seen.curves)),
-                (f"Budget left of {drawn}", shares_over_time(seen.curves)),
+                (f"Budget left of {drawn}. {AT_NOTHING}", shares_over_time(seen.curves)),
             )
             picture(arguments.picture, draws)
         if arguments.html is not None:
@@ -135,9 +145,16 @@ def draw(arguments: argparse.Namespace, report: Report, seen: Look, statement: "
                 from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - as of `asked`
 
                 sections += sections_of(statement)
-            arguments.html.write_text(page(report, sections), encoding="utf-8")
+            arguments.html.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")
     except (PlotError, OSError) as error:
         raise UsageError(f"--html, --picture: {error}") from error
+
+
+def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
+    """Return what was audited and by what; without the date, so that the same ledger gives the same bytes."""
+    ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
+    releases = "" if arguments.releases is None else f", releases {arguments.releases}"
+    return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"
 
 
 def _sections(seen: Look) -> list[Section]:
@@ -148,6 +165,13 @@ def _sections(seen: Look) -> list[Section]:
     if omitted:
         drawn += f", without their last {omitted} releases"
     ranked = seen.ranked
+    shares = (
+        Section(
+            "Share of the budget left, all series",
+            f"When the ledger ends, under the policy then in force. {AT_NOTHING}",
+            svg(shares_left(seen.standings)),
+        ),
+    )
     return [
         Section("Spend over time", "What the releases of all series spent together.", svg(flow(seen.flow))),
         Section(
@@ -156,12 +180,12 @@ def _sections(seen: Look) -> list[Section]:
             "step, summed over policy versions.",
             svg(worst(ranked), height=1.6 + 0.26 * len(ranked)),
         ),
+        *(shares if len(seen.standings) >= SPREAD else ()),
         Section(
-            "Share of the budget left, all series",
-            "When the ledger ends, under the policy then in force.",
-            svg(shares_left(seen.standings)),
+            "Share of the budget left, over time",
+            f"{drawn}. {AT_NOTHING}",
+            svg(shares_over_time(seen.curves), height=TALL),
         ),
-        Section("Share of the budget left, over time", f"{drawn}.", svg(shares_over_time(seen.curves), height=TALL)),
         Section(
             "Spends, release by release",
             f"{drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",

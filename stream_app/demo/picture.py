@@ -70,7 +70,14 @@ def _budget(axes: Any, series: DemoSeries, entries: Sequence[Mapping[str, Any]],
     spent = [entry for entry in entries if entry["entry"] == "release"]
     shares = [(entry["landmark_spent_nano"] + entry["regular_peak_nano"]) / entry["budget_nano"] for entry in spent]
     style = "--" if series.unit == "m" else "-"
-    axes.plot([number / len(shares) for number in range(len(shares))], shares, style, color=ink, label=series.name)
+    axes.step(
+        [number / len(shares) for number in range(len(shares))],
+        shares,
+        style,
+        where="post",
+        color=ink,
+        label=series.name,
+    )
 
 
 def _moment(timestamp_ms: int) -> datetime:

@@ -1,5 +1,6 @@
 """The demo's figures: decisions, budget and error of each series."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import cos, hypot, radians
@@ -13,6 +14,7 @@ from stream_app import wire
 from stream_app.demo.data import DemoSeries
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
 from stream_app.privacy.rational import NANO
+from stream_app.privacy.reason import REASONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,14 @@ def table_of(summaries: Iterable[SeriesSummary]) -> Table:
         budget = (f"{one.spent:.4f}", f"{one.left:.4f}")
         table.add_row(one.name, *(f"{count:,}" for count in counts), *budget, f"{one.mean_error:,.1f} {one.unit}")
     return table
+
+
+def reasons_of(rejects: Iterable[bytes]) -> str:
+    """Return how many records were refused for which reason, most first; empty for none."""
+    records = (record for found in parsed(rejects).values() for record in found)
+    counts = Counter(str(record["reason"]) for record in records)
+    known = {str(reason): advice for reason, advice in REASONS.items()}
+    return "; ".join(f"{count:,} {reason} ({known[reason].meaning})" for reason, count in counts.most_common())
 
 
 def parsed(values: Iterable[bytes]) -> dict[str, list[dict[str, Any]]]:

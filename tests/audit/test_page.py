@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from stream_app import __version__
 from stream_app.audit.curve import Curves
 from stream_app.audit.flow import MOST_BINS, Flow
-from stream_app.audit.plots import DRAWN_PEAKS, peaks
+from stream_app.audit.plots import DRAWN_PEAKS, peaks, spends_over_time
 from stream_app.cli import main
 from tests.audit.written import LEDGERS, write
 
@@ -93,6 +94,32 @@ def test_there_is_a_plot_under_each_title(ledger: Path) -> None:
     assert ledger.with_name("page.html").read_bytes() == first
 
 
+def test_a_histogram_is_of_many(tmp_path: Path) -> None:
+    """Of one series none is drawn; the page says what it is of and no legend names what is not there."""
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(b"\n".join(write(LEDGERS["uniform"]).lines()))
+    shown = page(path)
+    assert "Share of the budget left, all series" not in shown.texts
+    assert f"Audit of the ledger {path}, by landmark-stream {__version__}" in shown.texts
+
+
+def test_legends_name_what_is_drawn() -> None:
+    """Diamonds where landmarks are, and each series once, with or without regular steps."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+
+    def legend(*names: str) -> list[str]:
+        curves = Curves(names)
+        for name in names:
+            curves.entries(write(LEDGERS[name], name).lines())
+        axes = Figure().subplots()
+        spends_over_time(curves.curves)(axes)
+        return axes.get_legend_handles_labels()[1]
+
+    assert legend("uniform", "user") == ["uniform", "user", "landmark"]
+    assert legend("event") == ["event"]
+
+
 def test_an_empty_ledger_has_a_page(tmp_path: Path) -> None:
     """With a verdict and nothing to draw."""
     empty = tmp_path / "ledger.jsonl"
@@ -111,7 +138,8 @@ def test_without_matplotlib_the_remedy_is_told_at_once(
 
 def test_series_can_be_chosen(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Those named are looked at; one that is not there is told."""
-    assert f"2 of {len(LEDGERS)} series." in page(ledger, "--series", "home-1", "--series", "home-2").texts
+    shown = page(ledger, "--series", "home-1", "--series", "home-2").texts
+    assert any(text.startswith(f"2 of {len(LEDGERS)} series. At 0 ") for text in shown)
     out = ledger.with_name("other.html")
     assert main(["audit", "--ledger", str(ledger), "--html", str(out), "--series", "stranger"]) == 2
     assert "--series: 'stranger' is not in the ledger" in capsys.readouterr().err
