@@ -197,6 +197,11 @@ def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
     return commands[role]
 
 
+def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
+    """As its pod does before it starts (deploy/kubernetes/worker.yaml), without the operator's rights."""
+    assert guarded.run("worker", "topics", "--check") == 0
+
+
 @pytest.mark.parametrize("role", [role for role in ROLES if role not in ("operator", "worker")])
 def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> None:
     """Whatever is taken away from a role, a command of it fails."""
