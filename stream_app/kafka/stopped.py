@@ -32,6 +32,12 @@ _RECOVER = (
     "Stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger and releases, start them"
 )
 
+_ANEW = (
+    "begin anew under another `prefix` and another `application`, with a policy of what budget is left for each series "
+    "and no default policies, or budgets are spent twice: docs/how-to/back-up-and-restore.md, "
+    "'Begin anew with what is left'"
+)
+
 REASONS: Final[dict[StopReason, Explained]] = {
     "tail-differs": Explained(
         "the ledger holds entries of an unfinished batch, and what is recomputed for them comes out otherwise: noise "
@@ -54,12 +60,11 @@ REASONS: Final[dict[StopReason, Explained]] = {
     "input-short": Explained(
         "the events topic ends before what was decided of it, or lost its end and has grown since: events are lost, or "
         "it is another topic than the outputs tell of, and later input would be skipped",
-        "Restore all topics from one backup; if there is none, give new topics a `prefix` and `application` of their "
-        "own, under policies of what budget is left",
+        f"Restore all topics from one backup; if there is none, {_ANEW}",
     ),
     "release-lost": Explained(
         "told by `recover`: the worker died between a ledger entry and its release, and their input is gone",
-        "Restore the events from a backup; else go on with topics of another `prefix`",
+        f"Restore all topics from one backup; if there is none, {_ANEW}",
     ),
     "ledger-short": Explained(
         "the ledger ends before what the state, or a signed head, knows of it: entries are lost",
@@ -72,11 +77,11 @@ REASONS: Final[dict[StopReason, Explained]] = {
     ),
     "topic-replaced": Explained(
         "the events topic was deleted and made again: offsets of the old one mean nothing in it",
-        "Give the new topic a `prefix` and `application` of its own",
+        f"Restore all topics from one backup; if there is none, {_ANEW}",
     ),
     "partition-count": Explained(
         "topics or settings have another number of partitions than that with which series were placed",
-        "Set the old count again; more partitions need topics of their own",
+        f"Set the old count again; for more partitions, {_ANEW}",
     ),
     "not-authorized": Explained(
         "the brokers' ACLs refuse what a worker needs; nothing of the batch counts",

@@ -121,7 +121,7 @@ def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
     result = []
     if found.partitions != wanted.partitions:
         # More partitions move series to others, whose state rows do not know them: their events would be misrouted.
-        remedy = "All topics need one count: set `partitions` to that of the topics in use, or move to new topics"
+        remedy = "All topics need one count: set `partitions` to that of the topics in use"
         result.append(Difference(name, "partition count", str(wanted.partitions), str(found.partitions), remedy))
     if found.replication < wanted.replication:
         remedy = "Add copies with kafka-reassign-partitions, or accept fewer: topics --replication"
