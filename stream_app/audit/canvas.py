@@ -36,7 +36,7 @@ class PlotError(Exception):
 def prepare() -> None:
     """Raise `PlotError` without matplotlib, which takes a second to load: to be asked before a ledger is read."""
     if find_spec("matplotlib") is None:
-        raise PlotError("plots need matplotlib: pip install 'landmark-stream[demo]'")
+        raise PlotError("plots need matplotlib: pip install matplotlib")
 
 
 def svg(draw: Draw, *, height: float = HEIGHT) -> str:

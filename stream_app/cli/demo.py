@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -26,6 +27,7 @@ from stream_app.settings import Settings
 HELP = "run the whole system on a local Kafka with real data"
 PARTITIONS = 4
 PATIENCE_SECONDS = 120.0
+INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         series = demo_series()
     except (ModuleNotFoundError, FileNotFoundError) as error:
-        raise UsageError(f"the demo's data are not there ({error}); install them: pip install '.[demo]'") from None
+        raise UsageError(f"the demo's data are not there ({error}); {INSTALL}") from None
+    if find_spec("matplotlib") is None:  # asked before a broker starts
+        raise UsageError(f"the demo's picture needs matplotlib; {INSTALL}")
     folder: Path = arguments.folder.absolute()
     try:
         with stage(folder, PARTITIONS, out.print) as config:

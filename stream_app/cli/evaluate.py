@@ -132,7 +132,7 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
         return [PACKAGED[name](arguments.steps) for name in _distinct(arguments.data)]
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise UsageError(
-            f"the data are not there ({error}); install them: pip install '.[demo]', or give a FILE"
+            f"the data are not there ({error}); install them: pip install bokeh_sampledata, or give a FILE"
         ) from None
 
 

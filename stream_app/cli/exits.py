@@ -16,7 +16,10 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "topics": {0: "the topics are as they must be", 2: "they differ, or cannot be asked"},
     "worker": {0: "a signal ended it", 1: "its partitions stopped (setting `exit_when_stopped`), or it crashed"},
     "top": {2: "nothing can be seen at all"},
-    "replay": {0: "every record was answered, rejects included"},
+    "replay": {
+        0: "every record was answered, rejects included",
+        2: "unusable input or configuration, or no record had a policy",
+    },
     "audit": {0: "holds", 1: "findings", 2: "unreadable"},
     "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},
     "keys erase": {0: "erased (with --dry-run: could be)", 1: "refused"},

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay; exit code 0 when every record was answered, rejects included, 2 for unusable input."""
+    """Replay; 0 when every record was answered, rejects included; raises `UsageError` for input that nothing rules."""
     try:
         context = _context(arguments)
         totals, rejected = _replay(arguments, context)
@@ -52,7 +52,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(", ".join(f"{count} {name}" for name, count in totals.items()))
         for reason, count in rejected.items():
             print(f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}")
+    if rejected.get("no-policy", 0) == totals["events"] > 0:
+        raise UsageError(_unruled(arguments))
     return 0
+
+
+def _unruled(arguments: argparse.Namespace) -> str:
+    """Say why no record was decided, in the words that the user gave."""
+    series = f"--series {arguments.series}" if arguments.series else f"a series of {arguments.file}"
+    if arguments.policies is None:
+        return f"no record was decided: no policy is for {series}; give --policies, or policy records among the events"
+    return f"no record was decided: no policy of {arguments.policies} (--policies) is for {series}; write both alike"
 
 
 def _context(arguments: argparse.Namespace) -> Context:

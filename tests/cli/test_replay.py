@@ -79,6 +79,27 @@ def test_it_says_why_records_were_rejected(tmp_path: Path, capsys: pytest.Captur
     assert "secret" not in "".join(reasons)
 
 
+@pytest.mark.parametrize("json_too", [[], ["--json"]])
+def test_a_series_that_no_policy_is_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], json_too: list[str]
+) -> None:
+    """Where all records lack a policy the code is 2, after the totals; the option and the file are named."""
+    table, rules = tmp_path / "events.csv", policies(tmp_path)
+    table.write_text("t,v\n1000,1\n2000,2\n")
+    words = ["replay", str(table), "--out", str(tmp_path / "out"), "--timestamp-column", "t", "--value-columns", "v"]
+    assert main([*words, "--series", "shed", "--policies", str(rules), *json_too]) == 2
+    said = capsys.readouterr()
+    assert "rejected" in said.out
+    assert said.err == (
+        f"landmark-stream replay: no record was decided: no policy of {rules} (--policies) is for --series shed; "
+        "write both alike\n"
+    )
+    assert main([*words, "--series", "shed", *json_too]) == 2
+    assert "give --policies" in capsys.readouterr().err
+    table.write_text("t,v\n")
+    assert main([*words, "--series", "shed", *json_too]) == 0, "nothing was to be decided"
+
+
 def test_it_decides_what_the_decision_path_decides(tmp_path: Path) -> None:
     """Without ``--key`` a private key is made in the folder; its outputs are those of that key."""
     records = [policy("a"), *(observation("a", step, 1) for step in range(5)), {"type": "close", "series": "a"}]

@@ -1,0 +1,35 @@
+"""Commands that need packages of the extra ``demo``: without them the message has a command that works anywhere."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+
+
+@pytest.mark.parametrize(
+    ("missing", "words", "remedy"),
+    [
+        ("bokeh_sampledata", ["demo"], "pip install matplotlib bokeh_sampledata\n"),
+        ("matplotlib", ["demo"], "pip install matplotlib bokeh_sampledata\n"),
+        ("bokeh_sampledata", ["evaluate"], "pip install bokeh_sampledata, or give a FILE\n"),
+        ("matplotlib", ["evaluate"], "pip install matplotlib, or give --no-plots\n"),
+    ],
+)
+def test_what_is_missing_is_told_at_once(
+    missing: str,
+    words: list[str],
+    remedy: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 2, before anything is started or written."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.endswith(remedy)
+    assert "landmark-stream[" not in said
+    assert list(tmp_path.iterdir()) == []
