@@ -52,6 +52,7 @@ class Decider:
         self._collection: Final = collection
         self._closed_bytes = 0
         self._before: dict[str, SeriesRow | None] = {}
+        self._succeeded: list[SeriesRow] = []  # the last rows of versions that others followed within the batch
 
     def decide(self, records: Iterable[InputRecord]) -> bool:
         """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises.
@@ -80,6 +81,7 @@ class Decider:
                         assert_never(outcome)
                 continue
             row = outcome.row
+            sort = (outcome.decision or self._control(row), row.policy.scheme.name, row.default)
             changed[row.series] = row
             if settle is not None:
                 settle(outcome.entries)
@@ -88,11 +90,16 @@ class Decider:
             released = outcome.release
             if released is not None:
                 release(released.key, released.value, released.timestamp_ms, headers)
-            scheme, default = row.policy.scheme.name, row.default
-            sort = (outcome.decision or "control", scheme, default)
             decisions[sort] = decisions.get(sort, 0) + 1
-            self._spend(scheme, default, outcome.spent_nano)
+            self._spend(sort[1], sort[2], outcome.spent_nano)
         return True
+
+    def _control(self, row: SeriesRow) -> str:
+        """Return what a record between steps counts as; of a version that ends with it, keep the last row."""
+        last = self.changed.get(row.series)
+        if last is not None and last.policy.version != row.policy.version:
+            self._succeeded.append(last)
+        return "control"
 
     def _spend(self, scheme: str, default: str, nano: int) -> None:
         payer = (scheme, default)
@@ -140,12 +147,12 @@ class Decider:
         By scheme and digest of the default policy; under policies that can be used up alone (`Policy.exhaustible`).
         """
         found: dict[tuple[str, str], int] = {}
-        for series, row in self.changed.items():
+        for row in (*self._succeeded, *self.changed.values()):
             policy, guard = row.policy, row.state.guard
             if not policy.exhaustible:
                 continue
             grown = guard.used_nano
-            before = self._before[series]
+            before = self._before[row.series]
             if before is not None and before.policy.version == policy.version:
                 grown -= before.state.guard.used_nano
             if grown:

@@ -14,7 +14,7 @@ from stream_app.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers
 from stream_app.decision import decide
 from stream_app.outcome import Decided, InputRecord, LedgerMessage, Rejected
 from stream_app.rows import SeriesRow
-from tests.run import KEYS, Record, default, observation, policy
+from tests.run import ADAPTIVE, KEYS, Record, default, observation, policy
 
 CONTEXT = Context(KEYS, (default("home-*"),), Limits(lifetime_nano=10**12))
 
@@ -132,6 +132,36 @@ def test_growth_of_the_budget_in_use() -> None:
     assert ("uniform", "") in used, "the second version ruled"
     assert known["bus-1"].state.guard.used_nano > 0
     assert grown == used
+
+
+def test_growth_under_versions_of_one_batch() -> None:
+    """Where a version follows another within a batch, each one's growth counts, as if every record were a batch."""
+    batch = records(
+        observation("home-1", 1, 1.0),
+        policy("home-1", 2, epsilon=0.5, scheme=ADAPTIVE),
+        observation("home-1", 2, 2.0),
+        policy("home-1", 3, protection={"level": "event"}),
+        observation("home-1", 3, 3.0),
+        policy("home-1", 4, epsilon=0.25),
+        observation("home-1", 4, 4.0),
+    )
+    one_by_one = Counter[tuple[str, str]]()
+    for known in (1, 0):
+        before, at_once = Desk(), Desk()
+        before.decider.decide(batch[:known])
+        at_once.known = dict(before.decider.changed)
+        at_once.decider.decide(batch[known:])
+        rows_so_far = dict(before.decider.changed)
+        one_by_one.clear()
+        for record in batch[known:]:
+            alone = Desk(dict(rows_so_far))
+            alone.decider.decide([record])
+            one_by_one.update(alone.decider.used())
+            rows_so_far |= alone.decider.changed
+        assert at_once.decider.used() == one_by_one
+        assert at_once.decider.used() == at_once.decider.used(), "asking changes nothing"
+    assert one_by_one.keys() == {("uniform", CONTEXT.defaults[0].digest), ("adaptive", ""), ("uniform", "")}
+    assert min(one_by_one.values()) > 0
 
 
 def test_rows_to_store() -> None:

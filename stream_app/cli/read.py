@@ -80,7 +80,9 @@ def _wanted(arguments: argparse.Namespace, value: bytes) -> bool:
     found: Any = wire.load(value)
     if arguments.without_leaves:
         return bool(found["type"] == "head")
-    series = str(found["series"])
+    series = found["series"]
+    if series is None:  # of a reject whose record could not be read
+        return False
     return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)
 
 

@@ -145,6 +145,7 @@ class Metrics:
         made = {name: _make(name, meaning, self.registry) for name, meaning in table.items()}
         self._counters = {name: measure for name, measure in made.items() if isinstance(measure, Counter)}
         self._gauges = {name: measure for name, measure in made.items() if isinstance(measure, Gauge)}
+        self._of_partitions = [gauge for name, gauge in self._gauges.items() if table[name].labels == ("partition",)]
         self._histograms = {name: measure for name, measure in made.items() if isinstance(measure, Histogram)}
 
     def count(self, name: str, amount: float = 1, *labels: str) -> None:
@@ -170,6 +171,11 @@ class Metrics:
         gauge.clear()
         for labels, value in summed.items():
             gauge.labels(*labels).set(value)
+
+    def withdraw(self, partition: str) -> None:
+        """Drop what the gauges show of a partition; counters stay, since what was counted was."""
+        for gauge in self._of_partitions:
+            gauge.remove(partition)
 
     def observe(self, name: str, value: float) -> None:
         """Add a value to a histogram."""

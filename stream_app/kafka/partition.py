@@ -11,16 +11,14 @@ from faust.types import TP
 
 from stream_app.kafka import batch as batches
 from stream_app.kafka.batch import Batch, Outputs
-from stream_app.kafka.census import Census
+from stream_app.kafka.figures import Figures
 from stream_app.kafka.flight import Flight
 from stream_app.kafka.gate import Gate
 from stream_app.kafka.heads import Heads
 from stream_app.kafka.inbox import Inbox, Portion
 from stream_app.kafka.phase import Phase
-from stream_app.kafka.policylabel import labels_of
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.recent import Recent
-from stream_app.kafka.report import report_batch, report_census
 from stream_app.kafka.restore import Restorer
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.rowreader import RowReader
@@ -56,8 +54,7 @@ class Partition:
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._rows = RowReader(shell.store, number, max(2, settings.cached_series // settings.partitions))
         self.recent = Recent(settings.cached_series // settings.partitions)
-        self._labels = labels_of(shell.context.defaults)
-        self._census = Census(settings)
+        self._figures = Figures(shell, number)
         self._transactions = Transactions(shell, number)
         self._producer: PartitionProducer | None = None
         self._row: PartitionRow | None = None
@@ -73,7 +70,6 @@ class Partition:
         self._refetch: asyncio.Task[None] | None = None
         self._lost: PartitionStoppedError | None = None
         self._failures = 0
-        self._assigned: float | None = time.perf_counter()
 
     def start(self) -> None:
         """Begin: take the partition over, read its state back, and decide what is put."""
@@ -139,9 +135,7 @@ class Partition:
                 await asyncio.wait({self._task})
                 await self._flight.cancel()
         self._heads.stop()
-        if self._census.counts:
-            self._census.take(())
-            report_census(self._shell.metrics, self.number, self._census)
+        self._figures.withdraw()
         if self._producer is not None:
             await self._producer.stop()
 
@@ -180,11 +174,6 @@ class Partition:
             del portion, batch
         await self._flight.land()
 
-    def _restored(self) -> None:
-        if self._assigned is not None:
-            self._shell.metrics.set("landmark_restore_seconds", time.perf_counter() - self._assigned, str(self.number))
-            self._assigned = None  # a producer that is opened again is no assignment
-
     async def _next(self) -> Portion | None:
         while not self._ending.is_set():
             if self._flight.over:
@@ -220,7 +209,7 @@ class Partition:
         if batch.rest is not None:
             self._inbox.give_back(batch.rest)
         self._rows.take(batch.changed)
-        shell.metrics.observe("landmark_decision_seconds", time.perf_counter() - started)
+        self._figures.decided(time.perf_counter() - started)
         return batch
 
     def _outputs(self) -> Outputs:
@@ -233,12 +222,8 @@ class Partition:
         self._rows.land()
         self._heads.note(batch.changed, self._row.ledger_offset)
         self.recent.take(batch.changed)
-        metrics, seconds = self._shell.metrics, time.perf_counter() - started
-        report_batch(metrics, self._labels, self.number, batch, seconds, waiting=len(self._inbox))
-        metrics.set("landmark_cached_series", len(self._rows), str(self.number))
-        if self._census.counts:
-            self._census.move(batch.losses)
-            report_census(metrics, self.number, self._census)
+        seconds = time.perf_counter() - started
+        self._figures.committed(batch, seconds, waiting=len(self._inbox), cached_series=len(self._rows))
         await self._heads.write_due(self._open_producer())
         self._failures = 0
 
@@ -256,9 +241,7 @@ class Partition:
         self._row = row
         self._inbox.restart(row.next_offset)
         await self._heads.restore(producer)
-        if self._census.counts:
-            await asyncio.to_thread(self._census.take, self._shell.store.scan(self.number, b"s"))
-            report_census(self._shell.metrics, self.number, self._census)
+        await self._figures.survey(lambda: self._shell.store.scan(self.number, b"s"))
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
             await self._commit(Batch.of(Portion(row.next_offset, row.next_offset, [], []), self._outputs()))
@@ -267,8 +250,8 @@ class Partition:
         consumer.resume_partitions({self.tp})
         consumer.on_buffer_drop(self.tp)
         self._collection = await restorer.recall(row, self._rows.find)
-        self._shell.metrics.count("landmark_recalled_records", row.next_offset - row.recall_offset, str(self.number))
-        self._restored()
+        self._figures.count("landmark_recalled_records", row.next_offset - row.recall_offset)
+        self._figures.restored()
 
     async def _withdraw(self, error: Exception) -> None:
         """After trouble: let the producer go, and wait before it is opened again."""
@@ -282,7 +265,7 @@ class Partition:
         row = self._row
         while not (self._ending.is_set() or row is None or await self._shell.consumer.owns(self.tp, row.recall_offset)):
             await self._pause(_OWNER_SECONDS)
-        self._shell.metrics.count("landmark_reopened", 1, str(self.number))
+        self._figures.count("landmark_reopened", 1)
 
     async def _pause(self, seconds: float) -> None:
         """Wait so long, or until it is to end."""

@@ -42,6 +42,8 @@ class Partitions:
         self._shell: Shell | None = None
         self._generation: int | None = None
         self._settled = False
+        self._closed = asyncio.Event()
+        self._changes = asyncio.Lock()
 
     def attach(self, consumer: Any, store: StateStore) -> None:
         """Take what the Faust app made."""
@@ -58,15 +60,22 @@ class Partitions:
         """Own these partitions and no others, from now on in this generation of the group.
 
         Those that were owned in the generation before go on where they were held. The others are taken over, each by
-        itself and after this returns: one that takes long keeps no other from working.
+        itself and after this returns: one that takes long keeps no other from working. After `close` none is owned.
         """
-        numbers = sorted(numbers)
+        async with self._changes:
+            await self._assign(sorted(numbers), generation)
+
+    async def _assign(self, numbers: list[int], generation: int) -> None:
+        if self._closed.is_set():
+            return
         # With a generation between, another worker may have had them.
         follows = self._generation is not None and generation == self._generation + 1
         kept = {number: self._owned[number] for number in numbers if follows and self._works(number)}
         gone = [partition for number, partition in self._owned.items() if number not in kept]
         self._owned, self._generation = kept, generation
         await asyncio.gather(*(partition.close(self._patience) for partition in gone))
+        if self._closed.is_set():  # a signal came meanwhile; what was kept is closed next
+            return
         shell, facts = self._attached(), Facts(self._settings, (self._names.events, self._names.changelog))
         self._owned = {number: kept.get(number) or Partition(number, shell, facts.get) for number in numbers}
         for number, partition in self._owned.items():
@@ -112,10 +121,12 @@ class Partitions:
             partition.put(event)
 
     async def close(self) -> None:
-        """Let every running transaction end, and own nothing."""
+        """Let every running transaction end, and own nothing from now on, whatever is assigned."""
         self._settled = False
-        owned, self._owned, self._generation = self._owned, {}, None
-        await asyncio.gather(*(partition.close(self._patience) for partition in owned.values()))
+        self._closed.set()
+        async with self._changes:  # what an assignment closes has to end as well
+            owned, self._owned, self._generation = self._owned, {}, None
+            await asyncio.gather(*(partition.close(self._patience) for partition in owned.values()))
 
     @property
     def _patience(self) -> float:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,10 +11,12 @@ from typing import Final, Self
 from aiohttp import web
 
 from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.recurring import recur
 from stream_app.kafka.scrape import gathered
 from stream_app.kafka.statuspage.document import Look
 from stream_app.kafka.statuspage.history import EVERY_SECONDS, History
 from stream_app.kafka.statuspage.style import POLICY
+from stream_app.kafka.trouble import told
 
 Condition = Callable[[], tuple[bool, str]]
 
@@ -25,7 +28,25 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
     "Server": "landmark-stream",
 }
-"""Of every answer, errors included."""
+"""Of every answer to a request that can be read, errors included.
+
+One that is no HTTP has no request to answer: aiohttp tells its sender in a 400 of plain text which bytes it means, and
+closes.
+"""
+
+
+def _without_bytes(record: logging.LogRecord) -> bool:
+    """Let a record of the log say what failed, without what the request held."""
+    # PRIVACY: aiohttp tells of a request that is no HTTP by a traceback with its bytes; an event sent to this port by
+    # mistake would stand in the log.
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg, record.args = f"{record.getMessage()}: {told(record.exc_info[1])}", ()
+        record.exc_info = None
+    return True
+
+
+_logger = logging.getLogger(f"{__name__}.requests")
+_logger.addFilter(_without_bytes)
 
 
 class ListenError(Exception):
@@ -63,7 +84,7 @@ class Server:
         application.router.add_get("/metrics", self._show_metrics)
         application.router.add_get("/healthz", _answer(healthy))
         application.router.add_get("/readyz", _answer(ready))
-        self._runner = web.AppRunner(application, access_log=None)
+        self._runner = web.AppRunner(application, access_log=None, logger=_logger)
         self.port = 0
 
     async def start(self, host: str, port: int) -> Self:
@@ -75,7 +96,7 @@ class Server:
             await self._runner.cleanup()
             raise ListenError(host, port, error) from None
         self.port = self._runner.addresses[0][1]
-        self._sampling = asyncio.create_task(self._sample())
+        self._sampling = asyncio.create_task(recur("keeping measures for the page", self._sample, EVERY_SECONDS))
         return self
 
     async def stop(self) -> None:
@@ -87,11 +108,9 @@ class Server:
         await self._runner.cleanup()
 
     async def _sample(self) -> None:
-        """Keep what is measured, every few seconds, for the page's last minutes."""
-        while True:
-            self._refresh()
-            self._history.add(gathered(self._metrics.registry.collect(), time.monotonic()))
-            await asyncio.sleep(EVERY_SECONDS)
+        """Keep what is measured, for the page's last minutes."""
+        self._refresh()
+        self._history.add(gathered(self._metrics.registry.collect(), time.monotonic()))
 
     async def _show_page(self, request: web.Request) -> web.Response:
         self._refresh()

@@ -12,6 +12,7 @@ from stream_app.context import Context
 from stream_app.kafka.app import App
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.policylabel import NAMED, label_of, labels_of
+from stream_app.kafka.recurring import recur
 from stream_app.kafka.refusal import GRANT, unauthorized
 from stream_app.kafka.report import report_standing
 from stream_app.kafka.serve import Server
@@ -64,7 +65,9 @@ class Worker:
             logger.info("heads of the ledger are signed by key %s", self._signing_key.fingerprint)
         logger.info("page, metrics and health at http://%s:%d", self._settings.http_host, server.port)
         starting = asyncio.create_task(self._app.start())
-        counting = asyncio.create_task(self._count_budgets())
+        counting = asyncio.create_task(
+            recur("counting budgets", self._count_budgets, _STANDING_SECONDS, _STANDING_SHARE)
+        )
         try:
             failed = await self._watch(starting)
         finally:
@@ -101,14 +104,9 @@ class Worker:
         return False
 
     async def _count_budgets(self) -> None:
-        """Show time and again how budgets stand: beside the decisions, in a thread, and seldom when it takes long."""
-        while True:
-            rows = self._app.partitions.recent()
-            started = time.perf_counter()
-            standing = await asyncio.to_thread(standing_of, rows)
-            took = time.perf_counter() - started
-            report_standing(self._metrics, self._labels, standing)
-            await asyncio.sleep(max(_STANDING_SECONDS, took / _STANDING_SHARE))
+        """Show how budgets stand: beside the decisions, in a thread."""
+        standing = await asyncio.to_thread(standing_of, self._app.partitions.recent())
+        report_standing(self._metrics, self._labels, standing)
 
     def _given_up(self) -> bool:
         partitions = self._app.partitions

@@ -34,17 +34,17 @@ def line(series: str, step: int) -> bytes:
 
 def release(installation: Installation, series: str, step: int) -> None:
     """Write a release as a worker does, stamped with its step."""
+    write(installation, installation.names.releases, line(series, step), series.encode(), START_MS + step * HOUR_MS)
+
+
+def write(installation: Installation, topic: str, value: bytes, key: bytes | None, timestamp_ms: int) -> None:
+    """Write a record."""
 
     async def send() -> None:
         """Send it."""
         producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
         await producer.start()
-        await producer.send_and_wait(
-            installation.names.releases,
-            line(series, step),
-            key=series.encode(),
-            timestamp_ms=START_MS + step * HOUR_MS,
-        )
+        await producer.send_and_wait(topic, value, key=key, timestamp_ms=timestamp_ms)
         await producer.stop()
 
     asyncio.run(send())
@@ -70,6 +70,25 @@ def test_which_records(installation: Installation, capfd: pytest.CaptureFixture[
     assert read(installation, capfd, "--since", "2012-06-01T09:00:00+02:00", "--limit", "99") == everything
     assert read(installation, capfd, "--since", str(START_MS + 9 * HOUR_MS)) == []
     assert read(installation, capfd, "--from", "end") == []
+
+
+def test_a_reject_of_no_series_is_none_that_was_asked_for(
+    installation: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of a record that could not be read no series is known: neither a glob nor the word None finds its reject."""
+    rejects = [{"series": series, "reason": "malformed"} for series in (None, "home-1", "None")]
+    for reject in rejects:
+        write(installation, installation.names.rejects, json.dumps(reject).encode(), b"key", START_MS)
+
+    def found(*words: str) -> list[object]:
+        """Return what is printed."""
+        capfd.readouterr()
+        assert main(["read", "rejects", "--config", installation.config(), *words]) == 0
+        return [json.loads(each) for each in capfd.readouterr().out.splitlines()]
+
+    assert found() == rejects
+    assert found("--series", "*") == rejects[1:]
+    assert found("--series", "None") == rejects[2:]
 
 
 @pytest.mark.parametrize("moment", ["yesterday", "-5", "2012-06-01T07:00:00"])

@@ -1,5 +1,7 @@
 """The HTTP endpoint of a real worker: its page says what its metrics say, and nothing of the people in its data."""
 
+import asyncio
+import logging
 import re
 from base64 import b64encode
 from collections.abc import Iterator
@@ -10,7 +12,10 @@ from http.client import HTTPConnection, HTTPResponse
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.scrape import scrape_of
+from stream_app.kafka.serve import Server
+from stream_app.kafka.statuspage.document import Look
 from tests.kafka.installation import Installation, WorkerProcess, readings
 from tests.kafka.statuspage.read import Page
 
@@ -96,3 +101,38 @@ def test_the_style_is_the_one_that_is_allowed(worker: WorkerProcess) -> None:
     style = text[text.index("<style>") + 7 : text.index("</style>")]
     digest = b64encode(sha256(style.encode()).digest()).decode()
     assert f"'sha256-{digest}'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b'{"series":"home-7","value":7.319}\r\n\r\n',
+        b'GET / HTTP/1.1\r\nHost: a\r\n{"series":"home-7","value":7.319}\r\n\r\n',
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 7.319\r\n\r\n",
+        b"GET /?series=home-7&value=7.319 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ],
+)
+async def test_no_byte_of_a_request_is_logged(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """A producer that took the port for Kafka's, a header or a page that goes wrong: only the fault's kind is told."""
+
+    def fail(_: Look) -> str:
+        """Be a page that cannot be made of what was asked."""
+        raise ValueError(sent)
+
+    caplog.set_level(logging.DEBUG)
+    server = Server(Metrics(), lambda: (True, ""), lambda: (True, ""), lambda: None, fail)
+    await server.start("127.0.0.1", 0)
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(sent)
+        answer = await reader.read()
+        writer.close()
+    finally:
+        await server.stop()
+    failed = b" 500 " in answer
+    assert failed or b" 400 " in answer
+    assert not failed or b"nosniff" in answer
+    told = [record.getMessage() for record in caplog.records if record.name == "stream_app.kafka.serve.requests"]
+    assert [each.partition(" from")[0] for each in told] == ["Error handling request"]
+    assert ("ValueError at test_serve.py" if failed else "Bad") in told[0]
+    assert not re.search(r"home-7|7\.319", caplog.text)

@@ -1,0 +1,87 @@
+"""Assignments, and the end of them; the brokers are never reached, so that every partition is being taken over."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app import keyfile
+from stream_app.kafka.metrics import TABLE, Metrics
+from stream_app.kafka.partitions import Partitions
+from stream_app.kafka.scrape import scrape_of
+from stream_app.kafka.topics import TopicNames
+from stream_app.settings import Settings
+from tests.run import limited
+
+GAUGES = [name for name, meaning in TABLE.items() if meaning.kind == "gauge" and "partition" in meaning.labels]
+COUNTERS = [name for name, meaning in TABLE.items() if meaning.kind == "counter" and "partition" in meaning.labels]
+
+
+class Site:
+    """The partitions of a worker, with its measures."""
+
+    def __init__(self, folder: Path) -> None:
+        """Own nothing yet."""
+        keyfile.create(folder / "key")
+        given: dict[str, Any] = {
+            "bootstrap_servers": "127.0.0.1:9",  # nobody listens there
+            "partitions": 3,
+            "key_file": folder / "key",
+            "data_folder": folder,
+        }
+        settings = Settings(**given)
+        self.metrics = Metrics()
+        self.partitions = Partitions(settings, limited(), None, TopicNames.of("a", "a"), self.metrics)
+        nothing: Any = None
+        self.partitions.attach(nothing, nothing)
+
+    def measure(self) -> None:
+        """Show something of every partition in every measure."""
+        for number in ("0", "1", "2"):
+            for name in GAUGES:
+                self.metrics.set(name, 5, number)
+            for name in COUNTERS:
+                self.metrics.count(name, 5, number)
+
+    def shown(self, name: str) -> set[str]:
+        """Return the partitions of a measure."""
+        samples = scrape_of(self.metrics.text().decode(), 0.0).samples
+        return {sample.labels["partition"] for sample in samples.get(name, ())}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Make a site."""
+    return Site(tmp_path)
+
+
+async def test_an_assignment_that_the_end_overtakes_begins_nothing(site: Site) -> None:
+    """A signal in a rebalance: what it closed stays closed, and what it would have begun does not begin."""
+    partitions = site.partitions
+    await partitions.assign([0, 1], 1)
+    assert partitions.owned.keys() == {0, 1}
+    await partitions.hold()
+    assigning = asyncio.create_task(partitions.assign([1, 2], 2))
+    await asyncio.sleep(0)
+    assert not partitions.owned, "none was taken over yet, so none goes on"
+    assert not assigning.done(), "it waits for what it closes"
+    await partitions.close()
+    await assigning
+    await partitions.assign([0], 3)
+    assert not partitions.owned
+    assert not partitions.prepared
+    left = [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("partition ")]
+    assert not left
+
+
+async def test_a_partition_that_went_is_shown_no_more(site: Site) -> None:
+    """Its gauges go with it, so that a sum over workers has each partition once; what was counted stays."""
+    assert {"landmark_event_lag_records", "landmark_cached_series", "landmark_alarmed_series"} <= set(GAUGES)
+    await site.partitions.assign([0, 1, 2], 1)
+    site.measure()
+    await site.partitions.close()
+    site.metrics.set(GAUGES[0], 5, "9")
+    assert {number for name in GAUGES for number in site.shown(name)} == {"9"}
+    for name in COUNTERS:
+        assert site.shown(f"{name}_total") == {"0", "1", "2"}
