@@ -136,7 +136,7 @@ def draw(
             drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
             draws = (
                 (f"Spends of {drawn} (diamonds are landmarks)", spends_over_time(seen.curves)),
-                (f"Budget left of {drawn}. {AT_NOTHING}", shares_over_time(seen.curves)),
+                (f"Budget left of {drawn}\n{AT_NOTHING}", shares_over_time(seen.curves)),
             )
             picture(arguments.picture, draws)
         if arguments.html is not None:

@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from stream_app import correlationfile, wire
 from stream_app.audit.canvas import PlotError, picture, prepare
+from stream_app.audit.plots import name as label_of
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, settings_of
 from stream_app.cli.moment import milliseconds_of
@@ -211,7 +212,8 @@ def _prepare(path: Path, policies: int) -> None:
 
 def _draw(path: Path, plan: Plan) -> None:
     kind, found = plan.question.policy.kind, plan.outlooks
-    draws = [(f"Expected error of a measurement, {unit(kind)}", errors_of(found))]
+    whose = f"{label_of(plan.series)}, epsilon {plan.question.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
+    draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", errors_of(found))]
     if plan.question.adversary is not None:
         draws.append(("Temporal loss of each event", losses_of(found)))
     draws.append(("Spent at each event", spends_of(found)))

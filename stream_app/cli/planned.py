@@ -15,6 +15,8 @@ from stream_app.privacy.rational import NANO
 if TYPE_CHECKING:
     from stream_app.cli.plan import Plan
 
+_WRITTEN_OUT = 10_000
+"""From here on, four digits would be written with an exponent."""
 NARROWEST = 100
 """Columns of a table that no terminal measures, as in a pipe."""
 
@@ -86,7 +88,10 @@ def _cells(side: Side) -> list[str]:
 
 
 def _figure(mean: Mean | None) -> str:
-    return "-" if mean is None else f"{mean.mean:.4g}"
+    """Return a figure with four digits; large ones are written out, with commas."""
+    if mean is None:
+        return "-"
+    return f"{mean.mean:.4g}" if mean.mean < _WRITTEN_OUT else f"{float(f'{mean.mean:.4g}'):,.0f}"
 
 
 def _lines(plan: "Plan") -> list[str]:

@@ -54,6 +54,8 @@ class Outlook:
     """Epsilon of all steps together: bounds the loss whatever is correlated; the mean over all courses."""
     epsilons: tuple[float, ...]
     """Of each step of the first course."""
+    landmarks: tuple[bool, ...]
+    """Which steps of that course are landmarks."""
     loss: TemporalLoss | None
     """Of each step of the course that loses most, under the correlation; None without one."""
     epsilon_within: float | None
@@ -90,6 +92,7 @@ def _outlook(question: Question, variant: Variant, watch: Watch) -> Outlook:
         ),
         fsum(fsum(epsilons) for epsilons in spends) / len(spends),
         spends[0],
+        tuple(spend.landmark for spend in courses[0]),
         loss,
         epsilon_within(question, variant, spends, watch),
     )

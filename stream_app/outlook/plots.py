@@ -1,6 +1,7 @@
 """The plots of a plan: errors by scheme, losses and spends over the events."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from stream_app.audit.canvas import Draw
@@ -39,7 +40,7 @@ def losses_of(outlooks: Sequence[Outlook]) -> Draw:
         for place, outlook in enumerate(outlooks):
             if outlook.loss is not None:
                 axes.plot(outlook.loss.total, lw=_width(place), label=_label(outlook))
-        _finish(axes, "temporal loss (epsilon)")
+        _finish(axes, "temporal loss (epsilon)", outlooks)
 
     return draw
 
@@ -50,7 +51,7 @@ def spends_of(outlooks: Sequence[Outlook]) -> Draw:
     def draw(axes: "Axes") -> None:
         for place, outlook in enumerate(outlooks):
             axes.plot(outlook.epsilons, lw=_width(place), drawstyle="steps-mid", label=_label(outlook))
-        _finish(axes, "epsilon")
+        _finish(axes, "epsilon", outlooks)
 
     return draw
 
@@ -83,10 +84,17 @@ def _width(place: int) -> float:
     return max(1.0, 4.5 - 1.3 * place)
 
 
-def _finish(axes: "Axes", name: str) -> None:
+def _finish(axes: "Axes", name: str, outlooks: Sequence[Outlook]) -> None:
+    label: str | None = "landmarks"
+    for landmark, run in groupby(enumerate(outlooks[0].landmarks), lambda event: event[1]):
+        if landmark:
+            places = [place for place, _ in run]
+            axes.axvspan(places[0] - 0.5, places[-1] + 0.5, color=LANDMARK_COLOUR, alpha=0.12, lw=0, label=label)
+            label = None
     axes.set_ylim(bottom=0)
     axes.set_ylabel(name)
     axes.set_xlabel("event")
+    axes.locator_params(axis="x", integer=True)
     legend_below(axes)
 
 

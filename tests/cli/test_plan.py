@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
+from stream_app.outlook.horizon import horizon_of
+from stream_app.outlook.outlook import outlooks
+from stream_app.outlook.plots import spends_of
+from stream_app.outlook.question import Question
+from stream_app.privacy.policy import policy_of
 
 HOUR_MS = 3_600_000
 POLICY: dict[str, Any] = {
@@ -114,6 +119,31 @@ def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, capsys: pytest.C
     assert within["constant"] <= within["even"] <= within["first"]
     assert f"{within['constant']:.4g} for ever" in shown
     assert f"{own(plan)['epsilon_within']:.4g}" in shown
+
+
+def test_large_figures_are_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four digits, and no exponent, which not every reader of the table knows."""
+    wide = {**POLICY, "value": {"kind": "number", "lower": 0, "upper": 1_234_567, "resolution": 1}}
+    assert main(["plan", written(tmp_path, wide)]) == 0
+    shown = capsys.readouterr().out
+    assert "e+0" not in shown
+    assert ",000 │" in shown
+
+
+def test_a_picture_shades_landmarks() -> None:
+    """Where they are among the events, which are whole numbers."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+
+    policy = policy_of({member: value for member, value in POLICY.items() if member != "series"}, 1)
+    found = list(outlooks(Question(policy, horizon_of(policy), None, None), lambda: None))
+    axes = Figure().subplots()
+    spends_of(found)(axes)
+    assert axes.get_legend_handles_labels()[1].count("landmarks") == 1
+    places = [place for place, landmark in enumerate(found[0].landmarks) if landmark]
+    shaded = [patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches]
+    assert len(places) == round(sum(extent.width for extent in shaded)) > 0
+    assert all(tick == int(tick) for tick in axes.get_xticks())
 
 
 def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
