@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError
 
 from stream_app.cli import UsageError
 from stream_app.kafka.cluster import ClusterError
+from stream_app.kafka.logs import told_otherwise
 from stream_app.kafka.refusal import refusal_of
 from stream_app.settings import InvalidSettingsError, Settings
 
@@ -30,7 +31,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 def reaching(settings: Settings) -> Iterator[None]:
     """Turn what goes wrong with the brokers into a `UsageError` that names them and the remedy."""
     try:
-        yield
+        with told_otherwise():
+            yield
     except BrokenPipeError:  # whoever read the output has enough; a broker that goes away is a `KafkaError`
         raise
     except LookupError as error:
