@@ -92,7 +92,9 @@ def reasons_of(rejects: Iterable[bytes]) -> str:
     records = (record for found in parsed(rejects).values() for record in found)
     counts = Counter(str(record["reason"]) for record in records)
     known = {str(reason): advice for reason, advice in REASONS.items()}
-    return "; ".join(f"{count:,} {reason} ({known[reason].meaning})" for reason, count in counts.most_common())
+    return "; ".join(
+        f"{count:,} {reason} ({known[reason].meaning.partition(';')[0]})" for reason, count in counts.most_common()
+    )
 
 
 def parsed(values: Iterable[bytes]) -> dict[str, list[dict[str, Any]]]:
