@@ -31,9 +31,13 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Changelog still to read back",
-            "Offsets, after a start or a move of partitions. A level line: LandmarkReadingBackStuck.",
+            "Offsets, after a start or a move of partitions, and what standby copies are behind. A level line of an "
+            "owner: LandmarkReadingBackStuck.",
             "short",
-            (Query("sum by (instance) (landmark_recovery_remaining{*})", "{{instance}}"),),
+            (
+                Query("sum by (instance) (landmark_recovery_remaining{*})", "{{instance}}"),
+                Query("sum by (instance) (landmark_standby_remaining{*})", "{{instance}}, standby"),
+            ),
             rising(1_000_000),
         ),
         Panel(

@@ -167,7 +167,7 @@ def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pyt
     assert "home-" not in measures
     for text in (measures, report, follower.said()):
         assert str(RAW) not in text
-    helped = set(re.findall(r"^# HELP (\S+)", measures, re.MULTILINE))
+    helped = set(re.findall(r"^# HELP (landmark_\S+)", measures, re.MULTILINE))
     assert {name.removesuffix("_total") for name in helped if not name.endswith("_created")} == set(AUDIT_TABLE)
 
 

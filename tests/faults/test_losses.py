@@ -180,7 +180,7 @@ async def test_changelog_lost(broker: LocalBroker, tmp_path: Path, seed: int) ->
         stopped = fleet.start("a")
         assert await stopped.until_ended() == 1
         assert stopped.said().count("stopped (row-missing)") == site.partitions
-        assert "Run `recover`" in stopped.said()
+        assert "run `landmark-stream recover`" in stopped.said()
         recovered = orjson.loads(site.command("recover", "--config", str(site.config()), "--json").stdout)
         assert len(recovered["partitions"]) == site.partitions
         fleet.start("b")
