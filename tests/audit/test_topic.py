@@ -174,4 +174,5 @@ async def test_a_page_of_the_topic_is_that_of_its_file(broker: LocalBroker, tmp_
     topic = ["audit", "--config", str(settings), "--no-releases", "--html", str(pages[0])]
     assert await asyncio.to_thread(main, topic) == 0
     assert main(["audit", "--ledger", str(ledger), "--html", str(pages[1])]) == 0
-    assert pages[0].read_bytes() == pages[1].read_bytes()
+    of_topic, of_file = (page.read_text() for page in pages)
+    assert of_topic.replace("the topic audit-page.ledger", "L") == of_file.replace(f"the ledger {ledger}", "L")
