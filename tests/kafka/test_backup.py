@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.producer import PartitionProducer
-from stream_app.kafka.row import PartitionRow
-from stream_app.kafka.table import PARTITION_KEY
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+from tests.kafka.storedrow import store_row, stored_row
 
 
 def test_a_cold_copy_goes_on_elsewhere(tmp_path: Path) -> None:
@@ -68,21 +66,10 @@ def test_outputs_without_their_input_are_no_state(
 
 def test_a_state_ahead_of_its_input_stops(installation: Installation) -> None:
     """An events topic that lost its end would let later events pass unseen."""
-    (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
-    row = PartitionRow.decode(newest.value)
+    row = stored_row(installation)
     asyncio.run(
-        _put_row(installation, replace(row, next_offset=row.next_offset + 1, recall_offset=row.next_offset + 1))
+        store_row(installation, replace(row, next_offset=row.next_offset + 1, recall_offset=row.next_offset + 1))
     )
     with installation.worker() as worker:
         assert worker.await_end() == 1
     assert "input-short" in worker.log.read_text()
-
-
-async def _put_row(installation: Installation, row: PartitionRow) -> None:
-    producer = await PartitionProducer.open(installation.settings(), 0)
-    pages = producer.pages()
-    pages.append(PARTITION_KEY, row.encode(), 0, [])
-    await producer.begin()
-    await producer.send(installation.names.changelog, pages)
-    await producer.commit()
-    await producer.stop()

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.producer import PartitionProducer
-from stream_app.kafka.row import PartitionRow
-from stream_app.kafka.table import PARTITION_KEY
 from tests.kafka.installation import Installation, readings
+from tests.kafka.storedrow import store_row, stored_row
 
 
 @pytest.fixture
@@ -58,8 +56,7 @@ def test_rows_of_another_changelog_are_no_state(installation: Installation) -> N
     with installation.worker() as worker:
         worker.await_committed(total)
         assert worker.stop() == 0
-    (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
-    asyncio.run(_put_row(installation, replace(PartitionRow.decode(newest.value), changelog="of another life")))
+    asyncio.run(store_row(installation, replace(stored_row(installation), changelog="of another life")))
     with installation.worker() as worker:
         assert worker.await_end() == 1
         assert "stopped (changelog-short)" in worker.log.read_text()
@@ -71,21 +68,10 @@ def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation
     with installation.worker() as worker:
         worker.await_committed(total)
         assert worker.stop() == 0
-    (*_, newest) = (record for record in installation.read(installation.names.changelog) if record.key == PARTITION_KEY)
-    row = PartitionRow.decode(newest.value)
+    row = stored_row(installation)
     assert row.last_offset == row.next_offset - 1 == total - 1
     # The log cannot be cut under a running broker; the state is that of one whose last record was appended earlier.
-    asyncio.run(_put_row(installation, replace(row, last_append_ms=row.last_append_ms - 1)))
+    asyncio.run(store_row(installation, replace(row, last_append_ms=row.last_append_ms - 1)))
     with installation.worker() as worker:
         assert worker.await_end() == 1
         assert "stopped (input-short)" in worker.log.read_text()
-
-
-async def _put_row(installation: Installation, row: PartitionRow) -> None:
-    producer = await PartitionProducer.open(installation.settings(), 0)
-    pages = producer.pages()
-    pages.append(PARTITION_KEY, row.encode(), 0, [])
-    await producer.begin()
-    await producer.send(installation.names.changelog, pages)
-    await producer.commit()
-    await producer.stop()
