@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.patience import PATIENCE_SECONDS
+
 CONTROL = "\x1b"
 """What every control sequence begins with."""
 
@@ -35,7 +37,7 @@ class Terminal:
         )
         os.close(other)
 
-    def until(self, wanted: str, seconds: float = 60.0) -> None:
+    def until(self, wanted: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Read on until something stands there."""
         deadline = time.monotonic() + seconds
         while wanted not in self.text:
@@ -51,7 +53,7 @@ class Terminal:
         """Read to the end; return the exit code."""
         while self._read():
             pass
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def close(self) -> None:
         """Give everything back."""

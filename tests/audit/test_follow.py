@@ -25,8 +25,8 @@ from stream_app.signing import SigningKey
 from tests.audit.written import hash_of
 from tests.kafka.installation import Installation, readings
 from tests.kafka.statuspage.read import Page
+from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 60.0
 RAW = 7.777123
 """A value that no grid of 0.001 publishes by chance."""
 
@@ -65,7 +65,7 @@ class Follower:
         """Ask its HTTP server."""
         port = re.search(r"metrics and health at http://127\.0\.0\.1:(\d+)", self.said())
         assert port is not None
-        with urlopen(f"http://127.0.0.1:{port[1]}{path}", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{port[1]}{path}", timeout=ANSWER_SECONDS) as answer:
             return str(answer.read().decode())
 
     def measure(self, name: str) -> float:

@@ -21,8 +21,8 @@ from stream_app.settings import Settings
 from stream_app.signing import SigningKey
 from tests.deploy.prometheus import program
 from tests.deploy.queries import PROMETHEUS
+from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 90
 SCRAPE = "500ms"
 STEP_MS = 60_000
 
@@ -133,7 +133,7 @@ def wait_for(port: int, path: str, log: Path) -> None:
 
 def get(port: int, path: str) -> tuple[int, bytes]:
     """Ask a server on loopback."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

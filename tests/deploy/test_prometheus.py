@@ -25,7 +25,8 @@ from tests.deploy.queries import (
     rules,
     variables,
 )
-from tests.deploy.site import PATIENCE_SECONDS, STEP_MS, Site, get, standing
+from tests.deploy.site import STEP_MS, Site, get, standing
+from tests.patience import PATIENCE_SECONDS
 
 RATE_INTERVAL = "10s"
 """As Grafana computes it: four scrapes, here of half a second, and at least what a slow machine needs."""

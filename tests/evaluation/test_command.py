@@ -14,6 +14,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.evaluation import store
 from stream_app.evaluation.evaluation import EXPERIMENTS
+from tests.patience import PATIENCE_SECONDS
 
 QUICK = ["--steps", "20", "--seeds", "2", "--jobs", "1", "--no-plots"]
 POLICY = {
@@ -23,7 +24,6 @@ POLICY = {
     "scheme": {"name": "uniform"},
     "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.1, "invalid": 5},
 }
-PATIENCE_SECONDS = 120
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], out: Path, *words: str | Path) -> dict[str, Any]:

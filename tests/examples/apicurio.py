@@ -13,11 +13,12 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+
 VERSION = "3.0.9"  # the last one for Java 17
 SHA256 = "2b28181501a20cbf6efcd77f9b7153908fc01f3d3a7c32024c0bd9e1b04c8a43"
 GET = "org.apache.maven.plugins:maven-dependency-plugin:2.8:get"
 """Version 2.8 takes an archive alone; later ones want its parent's description, which was never published."""
-SECONDS = 120
 
 
 def fetched() -> Path:
@@ -52,7 +53,7 @@ def registry(folder: Path) -> Iterator[str]:
         process = subprocess.Popen(["java", *options, "-jar", str(jar)], cwd=folder, stdout=out, stderr=out)
     try:
         address = f"http://127.0.0.1:{port}/apis/ccompat/v7"
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not _answers(f"{address}/subjects"):
             assert process.poll() is None, log.read_text()[-3000:]
             assert time.monotonic() < deadline, log.read_text()[-3000:]
@@ -65,7 +66,7 @@ def registry(folder: Path) -> Iterator[str]:
 
 def _answers(address: str) -> bool:
     try:
-        with urlopen(address, timeout=5):  # noqa: S310 - loopback
+        with urlopen(address, timeout=ANSWER_SECONDS):  # noqa: S310 - loopback
             return True
     except (URLError, OSError):
         return False

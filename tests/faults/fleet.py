@@ -15,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE_SECONDS = 120.0
+from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+
 SESSION_MS = 6_000
 HEAD_MS = 300
 PORT = re.compile(r"metrics and health at http://127\.0\.0\.1:(\d+)")
@@ -164,7 +165,7 @@ class Worker:
         """Ask its HTTP server."""
         found = PORT.search(self.said())
         assert found is not None, self.said()[-3000:]
-        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=ANSWER_SECONDS)
         try:
             connection.request("GET", path)
             response = connection.getresponse()

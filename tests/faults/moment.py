@@ -5,12 +5,13 @@ import time
 
 from tests.faults.fleet import Worker
 from tests.faults.topics import Topics
+from tests.patience import PATIENCE_SECONDS
 
 _SETTLE_SECONDS = 0.3
 """For what was on its way when the worker froze."""
 
 
-async def freeze_with_tail(worker: Worker, topics: Topics, seconds: float = 60.0) -> int:
+async def freeze_with_tail(worker: Worker, topics: Topics, seconds: float = PATIENCE_SECONDS) -> int:
     """Freeze a worker while its transaction is open and ledger entries lie in the log; return how many.
 
     It must be at work: frozen at a moment without such a tail it is woken and tried again.

@@ -20,6 +20,7 @@ from tests.faults.fleet import Fleet, Site, Worker
 from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
 from tests.faults.workload import START_MS, STEP_MS, policy
+from tests.patience import PATIENCE_SECONDS
 
 WIDE = {"kind": "number", "lower": 0, "upper": 1e9, "resolution": 0.001}
 BOUNDS = {"south": -11, "west": -38, "north": -9, "east": -36}
@@ -179,7 +180,7 @@ async def test_raw_values_are_found_nowhere(tmp_path: Path, seed: int) -> None:
         # A broker that vanishes in the middle of work makes the worker speak of errors.
         await topics.send(Sent(b"number-0", observation("number-0", 200 + nth, nth)) for nth in range(3_000))
         os.kill(first.pid, signal.SIGKILL)
-        assert first.state.process.wait(10)
+        assert first.state.process.wait(PATIENCE_SECONDS)
         await asyncio.sleep(2)
         with LocalBroker.start(tmp_path / "kafka"):
             await topics.until_decided(fleet)

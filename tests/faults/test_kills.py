@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
-from tests.faults.fleet import PATIENCE_SECONDS, Fleet, Site
+from tests.faults.fleet import Fleet, Site
 from tests.faults.gathered import Gathered
 from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
 from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, Workload
+from tests.patience import PATIENCE_SECONDS
 
 PARTITIONS = 4
 MORE = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 150}

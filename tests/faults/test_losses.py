@@ -16,6 +16,7 @@ from tests.faults.moment import freeze_with_tail
 from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
 from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, NUMBER, START_MS, STEP_MS, Workload, policy
+from tests.patience import PATIENCE_SECONDS
 
 SMALL_BATCHES = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 50}
 
@@ -60,7 +61,7 @@ async def test_broker_killed(tmp_path: Path, seed: int) -> None:
             await topics.send(workload.events(8_000))
             await asyncio.sleep(0.3)
             os.kill(first.pid, signal.SIGKILL)
-            assert first.state.process.wait(10)
+            assert first.state.process.wait(PATIENCE_SECONDS)
             await asyncio.sleep(3)
             with LocalBroker.start(tmp_path / "kafka") as again:
                 assert again.bootstrap_servers == first.bootstrap_servers

@@ -11,7 +11,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 from aiokafka.partitioner import murmur2
 
-from tests.faults.fleet import PATIENCE_SECONDS, Fleet, Site
+from tests.faults.fleet import Fleet, Site
+from tests.patience import PATIENCE_SECONDS
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 MOST_BYTES = 16 * 1024 * 1024
@@ -118,9 +119,9 @@ class Topics:
         await admin.start()
         try:
             await admin.delete_topics([self.site.topics[meaning]])
-            for _ in range(100):
-                if self.site.topics[meaning] not in await admin.list_topics():
-                    break
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while self.site.topics[meaning] in await admin.list_topics():
+                assert time.monotonic() < deadline, f"{meaning} stays"
                 await asyncio.sleep(0.1)
         finally:
             await admin.close()

@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tests.faults.fleet import PATIENCE_SECONDS, Fleet, Site, Worker
+from tests.faults.fleet import Fleet, Site, Worker
 from tests.faults.gathered import Gathered
 from tests.faults.pauses import Pause, beats, summary
 from tests.faults.steady import Steady
 from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
 from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, Workload
+from tests.patience import PATIENCE_SECONDS
 
 PARTITIONS = 8
 

@@ -24,6 +24,7 @@ from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.routing import router
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
+from tests.patience import PATIENCE_SECONDS
 
 HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
@@ -137,18 +138,18 @@ class Installation:
     def delete(self, topic: str) -> None:
         """Delete a topic and make it again, empty."""
         asyncio.run(self._delete(topic))
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            with suppress(Exception):
-                asyncio.run(make_and_check(self.settings()))
-                return
-            time.sleep(0.2)
+        assert asyncio.run(make_and_check(self.settings())).differences == ()
 
     async def _delete(self, topic: str) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
         await admin.start()
         try:
             await admin.delete_topics([topic])
+            # The controller deletes it, the broker learns that later: until then the topic would pass for one in order.
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while topic in await admin.list_topics():
+                assert time.monotonic() < deadline, f"{topic} stays"
+                await asyncio.sleep(0.1)
         finally:
             await admin.close()
 
@@ -206,26 +207,28 @@ class WorkerProcess:
     log: Path
     installation: Installation
 
-    def await_committed(self, total: int, seconds: float = 90.0) -> None:
+    def await_committed(self, total: int, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until so many input records are acknowledged."""
         self._await(lambda: self.installation.committed() >= total, f"{total} records", seconds)
 
-    def await_log(self, text: str, seconds: float = 60.0) -> None:
+    def await_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until the log says something."""
         self._await(lambda: text in self.log.read_text(), repr(text), seconds)
 
-    def await_end(self, seconds: float = 60.0) -> int:
+    def await_end(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Wait until it ends by itself; return its exit code."""
         return self.process.wait(seconds)
 
     def stop(self) -> int:
         """Ask it to stop; return its exit code."""
         self.process.terminate()
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def _await(self, holds: Any, what: str, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
+            ended = self.process.poll() is not None and not holds()
+            assert not ended, f"ended without {what}: {self.log.read_text()[-3000:]}"
             assert time.monotonic() < deadline, f"no {what}: {self.log.read_text()[-3000:]}"
             time.sleep(0.3)
 

@@ -19,6 +19,7 @@ from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.local import jars
 from stream_app.kafka.local.errors import LocalBrokerError
 from stream_app.kafka.local.process import Process
+from tests.patience import PATIENCE_SECONDS
 
 FIVE_MEGABYTES = 5 * 1024 * 1024
 
@@ -74,7 +75,7 @@ async def test_keeps_port_and_data_when_killed(tmp_path: Path) -> None:
     await make_topic(broker.bootstrap_servers, "kept")
     assert await send_and_read(broker.bootstrap_servers, "kept", b"one") == b"one"
     os.kill(broker.pid, signal.SIGKILL)
-    assert broker.state.process.wait(10)
+    assert broker.state.process.wait(PATIENCE_SECONDS)
     assert LocalBroker.find(tmp_path / "kafka") is None
 
     with LocalBroker.start(tmp_path / "kafka", preferred=other) as again:

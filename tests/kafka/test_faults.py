@@ -15,6 +15,7 @@ from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.routing import router
 from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ def test_broker_killed_midway(tmp_path: Path) -> None:
         with installation.worker() as worker:
             worker.await_committed(200)
             os.kill(broker.pid, signal.SIGKILL)
-            worker._await(lambda: LocalBroker.find(tmp_path / "kafka") is None, "death", 30)  # noqa: SLF001
+            worker._await(lambda: LocalBroker.find(tmp_path / "kafka") is None, "death", PATIENCE_SECONDS)  # noqa: SLF001
             with LocalBroker.start(tmp_path / "kafka") as again:
                 installation.broker = again
                 worker.await_committed(total)

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from stream_app.kafka.gate import Gate
-
-PATIENCE_SECONDS = 60.0
+from tests.patience import PATIENCE_SECONDS
 
 
 async def _walk(gate: Gate, through: list[int]) -> None:

@@ -19,6 +19,7 @@ from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.signing import SigningKey
 from tests.kafka.installation import Installation, readings
+from tests.patience import PATIENCE_SECONDS
 
 OFTEN = "300"
 SELDOM = "600000"
@@ -86,7 +87,7 @@ def test_an_idle_partition_signs_in_time(installation: Installation, capsys: pyt
     total = installation.send(readings(100))
     with installation.worker(head_interval_ms=OFTEN) as worker:
         worker.await_committed(total)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while audit(installation, capsys)["heads"]["unsigned"]:
             assert time.monotonic() < deadline
         written = len(list(heads(installation)))
@@ -108,7 +109,7 @@ def test_an_old_ledger_is_signed_from_its_start(installation: Installation, caps
     assert [finding["code"] for finding in audit(installation, capsys)["findings"]] == ["head-missing"]
     with installation.worker(head_interval_ms=SELDOM) as worker:
         worker.await_log("owns partitions")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while len(list(heads(installation))) < installation.partitions:
             assert time.monotonic() < deadline
             time.sleep(0.2)

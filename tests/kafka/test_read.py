@@ -14,6 +14,7 @@ from stream_app.cli import main
 from stream_app.kafka.broker import LocalBroker
 from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +121,7 @@ def test_each_line_comes_at_once_and_ctrl_c_ends_it(broker: LocalBroker, tmp_pat
         release(installation, "home-1", 1)
         assert process.stdout.readline() == line("home-1", 1) + b"\n"
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=60)
+        rest, errors = process.communicate(timeout=PATIENCE_SECONDS)
         assert (process.returncode, rest, errors) == (130, b"", b"")
     finally:
         process.kill()
@@ -137,6 +138,6 @@ def test_a_reader_that_has_enough_is_no_error(broker: LocalBroker, tmp_path: Pat
         process.stdout.readline()
         process.stdout.close()
         release(installation, "home-1", 1)
-        assert (process.wait(60), process.stderr.read()) == (0, b"")
+        assert (process.wait(PATIENCE_SECONDS), process.stderr.read()) == (0, b"")
     finally:
         process.kill()

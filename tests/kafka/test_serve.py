@@ -18,6 +18,7 @@ from stream_app.kafka.serve import Server
 from stream_app.kafka.statuspage.document import Look
 from tests.kafka.installation import Installation, WorkerProcess, readings
 from tests.kafka.statuspage.read import Page
+from tests.patience import ANSWER_SECONDS
 
 RAW = 7.319
 """A value that no figure of the run has; its digits are looked for."""
@@ -39,7 +40,7 @@ def asked(worker: WorkerProcess, path: str, method: str = "GET") -> tuple[HTTPRe
     """Return the answer to a request."""
     found = re.search(r"health at http://127\.0\.0\.1:(\d+)", worker.log.read_text())
     assert found is not None
-    connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=10)
+    connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=ANSWER_SECONDS)
     connection.request(method, path)
     answer = connection.getresponse()
     text = answer.read().decode()

@@ -16,6 +16,7 @@ from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.metrics import TABLE
 from tests.kafka.installation import Installation, input_of, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -143,7 +144,7 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
         other.listen()
         port = other.getsockname()[1]
         with installation.worker(http_port=str(port)) as worker:
-            assert worker.process.wait(60) == 2
+            assert worker.process.wait(PATIENCE_SECONDS) == 2
     said = worker.log.read_text()
     last = said.splitlines()[-1]
     assert last.startswith(f"landmark-stream worker: http_port: 127.0.0.1:{port} is in use: another worker or audit?")

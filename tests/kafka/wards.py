@@ -11,6 +11,7 @@ from stream_app.kafka.routing import router
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.table import PARTITION_KEY
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, WorkerProcess, input_of
+from tests.patience import PATIENCE_SECONDS
 
 KEYS = ("walk", "ride")
 OPEN_STEPS = 2
@@ -124,7 +125,7 @@ def send_and_await(installation: Installation, worker: WorkerProcess, events: It
     placed = fences(installation, hour)
     installation.send(placed)
     wanted = {(event["series"], event["timestamp"]) for event in placed}
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while wanted - {_place(record) for record in installation.read(installation.names.releases)}:
         assert worker.process.poll() is None, worker.log.read_text()[-3000:]
         assert time.monotonic() < deadline, worker.log.read_text()[-3000:]
