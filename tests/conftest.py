@@ -20,6 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--ledgers", type=int, default=250, help="true ledgers that an audit must find true (1000: minutes)"
     )
+    parser.addoption(
+        "--matrices", type=int, default=500, help="correlations solved by enumeration and programs (5000: minutes)"
+    )
     parser.addoption("--queries", metavar="FILE", help="write what Prometheus was asked by tests/deploy, and answered")
 
 
@@ -27,6 +30,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def draws(request: pytest.FixtureRequest) -> int:
     """Return how many draws to compare."""
     return int(request.config.getoption("--draws"))
+
+
+@pytest.fixture
+def many_matrices(request: pytest.FixtureRequest) -> int:
+    """Return how many transition matrices to compare."""
+    return int(request.config.getoption("--matrices"))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Random transition matrices of every awkward sort, from a seed."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,16 @@ def matrices(count: int, most_states: int, seed: int) -> Iterator[tuple[str, Row
         states = int(generator.integers(2, most_states + 1, 3).min())
         sort = SORTS[number % len(SORTS)]
         yield sort, normalised(_rows(sort, states, generator))
+
+
+def every_matrix(count: int, most_states: int, seed: int) -> Iterator[tuple[str, Rows]]:
+    """Yield ``count`` (sort, rows): each sort in each size first, then as `matrices` does."""
+    classes = list(product(SORTS, range(2, most_states + 1)))
+    assert count >= len(classes)
+    generator = np.random.default_rng(seed)
+    for sort, states in classes:
+        yield sort, normalised(_rows(sort, states, generator))
+    yield from matrices(count - len(classes), most_states, seed)
 
 
 def normalised(rows: Rows) -> Rows:

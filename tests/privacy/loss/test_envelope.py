@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from stream_app.privacy.loss.envelope import LARGE, Envelope
 from stream_app.privacy.loss.matrix import LEAST_PROBABILITY, TransitionMatrix
 from tests.privacy.loss.enumeration import by_linear_programs, enumerated, exact_ratio, sums
-from tests.privacy.loss.matrices import SORTS, matrices, normalised, rounded
+from tests.privacy.loss.matrices import SORTS, every_matrix, matrices, normalised, rounded
 
-COUNT = 5_000
 MOST_STATES = 12
 ALPHAS = (1e-12, 1e-3, 0.1, 1.0, 5.0, 20.0, 100.0, 700.0)
 LINEAR_ALPHAS = (0.01, 0.1, 1.0, 4.0, 8.0)
@@ -31,10 +30,10 @@ def envelope_of(rows: Sequence[object]) -> Envelope:
     return Envelope.of(TransitionMatrix.dense(rows))
 
 
-def test_agrees_with_full_enumeration() -> None:
-    """Over 5,000 matrices of all sorts, for alphas from 1e-12 to 700: every column set of every pair."""
+def test_agrees_with_full_enumeration(many_matrices: int) -> None:
+    """Over matrices of all sorts and sizes, for alphas from 1e-12 to 700: every column set of every pair."""
     seen = set()
-    for sort, rows in matrices(COUNT, MOST_STATES, seed=5):
+    for sort, rows in every_matrix(many_matrices, MOST_STATES, seed=5):
         matrix = TransitionMatrix.dense(rows.tolist())
         envelope = Envelope.of(matrix)
         base, gain = sums(matrix.rows)
@@ -42,21 +41,23 @@ def test_agrees_with_full_enumeration() -> None:
         for alpha in ALPHAS:
             wanted = enumerated(base, gain, alpha)
             assert envelope.carried(alpha) == pytest.approx(wanted, rel=TOLERANCE, abs=0), (sort, alpha)
-    assert {sort for sort, _ in seen} == set(SORTS)
-    assert {states for _, states in seen} == set(range(2, MOST_STATES + 1))
+    assert seen == set(product(SORTS, range(2, MOST_STATES + 1)))
 
 
-@pytest.mark.timeout(900)
-def test_agrees_with_linear_programs() -> None:
-    """Over 5,000 matrices: the solver's own optimum within its tolerance, the column sets it chose within 1e-9.
+@pytest.mark.timeout(3600)
+def test_agrees_with_linear_programs(many_matrices: int) -> None:
+    """Over as many others: the solver's own optimum within its tolerance, the column sets it chose within 1e-9.
 
     The matrices are in whole millionths: HiGHS drops coefficients below 1e-9, enumeration covers them.
     HiGHS meets its constraints to a tolerance only, but ends in a corner of the polytope. A corner is a set of columns,
     whose loss can be summed as exactly as ours.
     """
-    for number, (sort, rows) in enumerate(matrices(COUNT, MOST_STATES, seed=6)):
+    seen, ways = set(), set()
+    for number, (sort, rows) in enumerate(every_matrix(many_matrices, MOST_STATES, seed=6)):
         matrix = TransitionMatrix.dense(rounded(rows, MILLION).tolist())
         alpha = LINEAR_ALPHAS[number % len(LINEAR_ALPHAS)]
+        seen.add((sort, matrix.states))
+        ways.add((sort, alpha))
         found = Envelope.of(matrix).carried(alpha)
         optimum, chosen = by_linear_programs(matrix.rows, alpha)
         assert found == pytest.approx(math.log1p(optimum), rel=1e-5, abs=ROUNDED), (sort, alpha)
@@ -66,6 +67,8 @@ def test_agrees_with_linear_programs() -> None:
             x = math.expm1(alpha)
             corners = max(corners, math.log1p(math.fsum(of_q - of_d) * x / (math.fsum(of_d) * x + 1)))
         assert found == pytest.approx(corners, rel=TOLERANCE, abs=ROUNDED), (sort, alpha)
+    assert seen == set(product(SORTS, range(2, MOST_STATES + 1)))
+    assert ways == set(product(SORTS, LINEAR_ALPHAS))
 
 
 def test_agrees_with_exact_fractions() -> None:
