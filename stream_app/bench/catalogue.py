@@ -15,7 +15,12 @@ BENCHES: Mapping[str, tuple[str, str]] = {
     "faust": ("against_stock", "events/s over those of Faust as it comes"),
     "series": ("population", "memory and speed with a million series"),
     "latency": ("latency", "from append to committed release at half load"),
+    "scale": ("scale", "events/s of two and of four workers over those of one"),
     "recovery": ("recovery", "reading the state of a million series back from the changelog"),
+    "takeover": (
+        "takeover",
+        "from a worker's kill until another decides, with a standby replica and without",
+    ),
     "sizing": ("sizing", "bytes and processor time for each series, event and ledger entry (docs/sizing.md)"),
     "loss": ("temporal", "temporal loss of a million timestamps, against the published algorithm"),
     "core": ("core", "one decision and its parts, without Kafka"),
@@ -24,7 +29,8 @@ BENCHES: Mapping[str, tuple[str, str]] = {
 }
 """Name, module, what it measures. A module offers ``DEFAULT`` sizes and ``run(ground, sizes, show) -> Result``.
 
-Where ``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of the ground.
+``BROKER`` are further settings of the broker. Where ``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of
+the ground.
 """
 
 
@@ -40,5 +46,5 @@ def run(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
     with Bars() as bars:
         if not getattr(module, "NEEDS_BROKER", True):
             return cast("Result", module.run(folder, sizes, bars.show))
-        with Ground.prepared(folder) as ground:
+        with Ground.prepared(folder, getattr(module, "BROKER", None)) as ground:
             return cast("Result", module.run(ground, sizes, bars.show))

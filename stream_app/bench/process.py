@@ -48,6 +48,11 @@ class Client:
         if self._process.poll() is not None:
             raise ClientError(f"{self._log.stem} ended with {self._process.returncode}:\n{self.last_words()}")
 
+    def kill(self) -> None:
+        """End it without warning."""
+        self._process.kill()
+        self._process.wait()
+
     def last_words(self) -> str:
         """Return the end of what it logged."""
         return self._log.read_text(errors="replace")[-3000:]

@@ -1,24 +1,18 @@
 """The benchmark `recovery`: reading the state of very many series back after its local copy is lost."""
 
-import http.client
 import shutil
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from stream_app.bench import health
 from stream_app.bench.events import events
 from stream_app.bench.figure import Figure, Result
-from stream_app.bench.process import Client, ClientError
 from stream_app.bench.progress import Show
 from stream_app.bench.running import work, worker
 from stream_app.bench.site import Ground, Site
 from stream_app.bench.sizes import Sizes
-from stream_app.kafka.local.ports import HOST
 
 DEFAULT = Sizes(events=1_000_000, series=1_000_000)
-PATIENCE_SECONDS = 600.0
-_LOOK_SECONDS = 0.05
-_READY = 200
 _ROWS = "landmark_recovered_rows"
 
 
@@ -62,33 +56,6 @@ def start(site: Site) -> Start:
     """
     began = time.perf_counter()
     with worker(site) as client:
-        while not _ready(site.http_port):
-            client.check()
-            if time.perf_counter() - began > PATIENCE_SECONDS:
-                raise ClientError(f"not ready after {PATIENCE_SECONDS:.0f} seconds:\n{client.last_words()}")
-            time.sleep(_LOOK_SECONDS)
+        health.until(lambda: health.ready(site.http_port), "ready", client)
         seconds, cpu = time.perf_counter() - began, client.cpu_seconds()
-        return Start(seconds, cpu, _recovered(site.http_port, client))
-
-
-def _ready(port: int) -> bool:
-    with suppress(OSError, http.client.HTTPException):
-        return _get(port, "/readyz")[0] == _READY
-    return False
-
-
-def _recovered(port: int, client: Client) -> int:
-    for line in _get(port, "/metrics")[1].splitlines():
-        if line.startswith(f"{_ROWS} "):
-            return int(float(line.split()[1]))
-    raise ClientError(f"no {_ROWS} among the worker's metrics:\n{client.last_words()}")
-
-
-def _get(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=10)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
+        return Start(seconds, cpu, int(health.measure(site.http_port, _ROWS)[None]))

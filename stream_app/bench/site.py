@@ -37,12 +37,26 @@ class Ground:
 
     @classmethod
     @contextmanager
-    def prepared(cls, folder: Path) -> "Iterator[Ground]":
-        """Start a broker on its own cores; stop it at the end."""
+    def prepared(cls, folder: Path, overrides: Mapping[str, str] | None = None) -> "Iterator[Ground]":
+        """Start a broker on its own cores; stop it at the end. ``overrides`` are further settings of it."""
         cores = Cores.split()
+        settings = {**_BROKER, **(overrides or {})}
         # Whoever watches stays off the client's core too.
-        with pinned(cores.others), LocalBroker.start(folder / "kafka", overrides=_BROKER) as broker:
+        with (
+            pinned(cores.others),
+            LocalBroker.start(folder / "kafka", overrides=settings) as broker,
+        ):
             yield cls(folder, broker, cores)
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What one of a site's workers has for itself."""
+
+    config: Path
+    http_port: int
+    data_folder: Path
+    log: Path
 
 
 class Site:
@@ -57,7 +71,7 @@ class Site:
         keyfile.create(self.folder / "key")
         (self.folder / "policies.jsonl").write_bytes(wire.dump(sizes.policy()))
         self.http_port = _free_port()
-        lines: Mapping[str, object] = {
+        self._lines: Mapping[str, object] = {
             "bootstrap_servers": ground.broker.bootstrap_servers,
             "application": name,
             "prefix": name,
@@ -68,7 +82,7 @@ class Site:
             "http_port": self.http_port,
             **more,
         }
-        self.config.write_text("".join(f"{field} = {wire.dump(value).decode()}\n" for field, value in lines.items()))
+        self._write(self.config, self._lines)
         self.settings = Settings.load(self.config)
         self.names = TopicNames.of(name, name)
         asyncio.run(make_and_check(self.settings))
@@ -85,6 +99,15 @@ class Site:
                 asyncio.run(site._delete())
             shutil.rmtree(site.folder)
 
+    def seat(self, worker: str, **more: object) -> Seat:
+        """Return where one of several workers runs, its configuration written; ``more`` are further settings."""
+        seat = Seat(
+            self.folder / f"{worker}.toml", _free_port(), self.folder / f"state-{worker}", self.folder / f"{worker}.log"
+        )
+        own = {"http_port": seat.http_port, "data_folder": str(seat.data_folder)}
+        self._write(seat.config, {**self._lines, **own, **more})
+        return seat
+
     def send(self, events: Iterable[Event]) -> int:
         """Append events to the events topic, each on its series' partition; return their number."""
         return asyncio.run(send_events(self.settings, events))
@@ -94,6 +117,10 @@ class Site:
         names = TopicNames.of(f"{self.name}-other", f"{self.name}-other")._replace(events=self.names.events)
         asyncio.run(self._make(names))
         return names
+
+    @staticmethod
+    def _write(file: Path, settings: Mapping[str, object]) -> None:
+        file.write_text("".join(f"{field} = {wire.dump(value).decode()}\n" for field, value in settings.items()))
 
     async def _make(self, names: TopicNames) -> None:
         async with Cluster.connected(client_arguments(self.settings)) as cluster:

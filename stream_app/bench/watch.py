@@ -3,11 +3,11 @@
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from stream_app.bench.process import Client, ClientError
+from stream_app.bench.process import ClientError
 from stream_app.bench.progress import Show
 from stream_app.kafka.security import client_arguments
 from stream_app.settings import Settings
@@ -16,6 +16,19 @@ POLL_SECONDS = 0.02
 QUIET_SECONDS = 2.0
 """Records and markers both move an end; when it stays so long with enough offsets, everything expected is there."""
 PATIENCE_SECONDS = 180.0
+
+
+class Watched(Protocol):
+    """Who makes the topic grow: a `Client`, or several."""
+
+    def check(self) -> None:
+        """Raise `ClientError` when it is not running any more."""
+
+    def last_words(self) -> str:
+        """Return the end of what it logged."""
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all its threads so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,7 @@ class Watch:
         """Look at the topic before its client starts."""
         return cls(settings, topic, asyncio.run(_first_sample(settings, topic)))
 
-    def until(self, records: int, client: Client, show: Show, *, whole: bool = True) -> Self:
+    def until(self, records: int, client: Watched, show: Show, *, whole: bool = True) -> Self:
         """Watch until ``records`` were committed, or unless ``whole`` that many offsets, whatever comes after them.
 
         Raises:
@@ -61,7 +74,7 @@ class Watch:
         return self
 
     async def follow(
-        self, records: int, client: Client, show: Show, *, whole: bool = True, poll_seconds: float = POLL_SECONDS
+        self, records: int, client: Watched, show: Show, *, whole: bool = True, poll_seconds: float = POLL_SECONDS
     ) -> None:
         """Do what ``until`` does, beside other tasks."""
         places = _places(self._topic, len(self.samples[0].ends))

@@ -94,17 +94,16 @@ async def test_brokers_restart_and_die(tmp_path: Path, scale: int) -> None:
     """Three brokers are restarted one by one, then killed one by one, under two workers."""
     if not scale:
         pytest.skip("a long run: --scale 4")
-    async with (
-        Brokers(tmp_path / "cluster") as brokers,
-        under_load(brokers.bootstrap_servers, tmp_path / "brokers", 150, standby=1) as run,
-    ):
-        await run.start("a", "b")
-        for end in (brokers.stop, brokers.kill):
-            for number in range(COUNT):
-                await asyncio.sleep(SETTLE_SECONDS)
-                run.mark(f"{end.__name__} broker {number + 1}")
-                await end(number)
-                await run.until_decided_more(100)
-                await brokers.start(number)
-                await run.until_decided_more(100)
-    await run.report()
+    async with Brokers(tmp_path / "cluster") as brokers:
+        async with under_load(brokers.bootstrap_servers, tmp_path / "brokers", 150, standby=1) as run:
+            await run.start("a", "b")
+            for end in (brokers.stop, brokers.kill):
+                for number in range(COUNT):
+                    await asyncio.sleep(SETTLE_SECONDS)
+                    run.mark(f"{end.__name__} broker {number + 1}")
+                    await end(number)
+                    await run.until_decided_more(100)
+                    run.mark(f"start broker {number + 1}")
+                    await brokers.start(number)
+                    await run.until_decided_more(100)
+        await run.report()

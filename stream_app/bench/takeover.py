@@ -1,0 +1,82 @@
+"""The benchmark `takeover`: a worker is killed; until another decides in its place, with a standby replica and without.
+
+`noticed` is Kafka's part: the dead one's session, and the group's agreement. `take_over` is the worker's: from the
+assignment of a partition until it decides there, the slowest partition. Nothing is decided meanwhile: the state does
+not change, and no input waits.
+"""
+
+import shutil
+from dataclasses import dataclass, replace
+
+from stream_app.bench import health
+from stream_app.bench.crew import Crew
+from stream_app.bench.events import events
+from stream_app.bench.figure import Figure, Result
+from stream_app.bench.process import ClientError
+from stream_app.bench.progress import Show
+from stream_app.bench.running import work
+from stream_app.bench.site import Ground, Site
+from stream_app.bench.sizes import Sizes
+
+DEFAULT = Sizes(events=1_000_000, series=1_000_000, partitions=8)
+SESSION_MS = 10_000
+_REPLICAS = {"without": 0, "standby": 1}
+_ROWS = "landmark_recovered_rows"
+_BEHIND = "landmark_standby_remaining"
+_RESTORE = "landmark_restore_seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """A worker was killed."""
+
+    seconds: float
+    """Until the other one decided on every partition."""
+    take_over_seconds: float
+    """Of the slowest partition that moved, from its assignment on."""
+    rows: int
+    """That were read back for it."""
+
+
+def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
+    """Kill one of two workers, with and without standby replicas in turn, on one state of a row for every series."""
+    losses: dict[str, list[_Loss]] = {name: [] for name in _REPLICAS}
+    with Site.made(ground, "bench-takeover", sizes) as site:
+        site.send(events(replace(sizes, events=sizes.series)))
+        work(site, sizes.series, show)
+        for number in range(sizes.repeats):
+            for nth, (name, replicas) in enumerate(_REPLICAS.items()):
+                show("losses", 2 * number + nth, 2 * sizes.repeats)
+                losses[name].append(_lose(site, replicas))
+    figures: dict[str, Figure] = {}
+    for name, found in losses.items():
+        figures[f"{name}_noticed"] = Figure.of("s", (loss.seconds - loss.take_over_seconds for loss in found))
+        figures[f"{name}_take_over"] = Figure.of("s", (loss.take_over_seconds for loss in found))
+        figures[f"{name}_rows"] = Figure.of("rows", (loss.rows for loss in found))
+    pairs = zip(losses["without"], losses["standby"], strict=True)
+    ratios = (one.take_over_seconds / other.take_over_seconds for one, other in pairs)
+    figures["take_over_without_over_standby"] = Figure.of("ratio", ratios)
+    return Result("takeover", sizes.document(), figures)
+
+
+def _lose(site: Site, replicas: int) -> _Loss:
+    """Start two workers that have no state yet, wait until they have all that they will, and kill one."""
+    partitions = list(range(site.sizes.partitions))
+    with Crew.started(site, 2, standby_replicas=replicas, session_timeout_ms=SESSION_MS) as crew:
+        stays, dies = crew.members
+        health.until(lambda: sorted(stays.served() + dies.served()) == partitions, "shared out", crew)
+        if replicas:
+            health.until(
+                lambda: stays.measure(_ROWS)[None] >= site.sizes.series and stays.measure(_BEHIND)[None] == 0,
+                "followed by a copy of everything",
+                crew,
+            )
+        moves, before = dies.served(), stays.measure(_ROWS)[None]
+        dies.client.kill()
+        seconds = health.until(lambda: stays.served() == partitions, "taken over", stays.client)
+        if not moves:
+            raise ClientError("the worker that was killed had no partition; ask for more partitions")
+        restored, rows = stays.measure(_RESTORE), stays.measure(_ROWS)[None] - before
+    for member in crew.members:
+        shutil.rmtree(member.seat.data_folder)
+    return _Loss(seconds, max(restored[partition] for partition in moves), int(rows))
