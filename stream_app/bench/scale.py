@@ -19,6 +19,7 @@ DEFAULT = Sizes(events=400_000, series=10_000, partitions=8)
 BROKER = {"group.initial.rebalance.delay.ms": "10000"}
 """The group waits until all have joined, so that none begins with partitions that it then gives away."""
 CREWS = {"one": 1, "two": 2, "four": 4}
+"""As many as there are partitions, at most: what is beyond would have none."""
 _MICRO = 1_000_000
 
 
@@ -30,15 +31,16 @@ class _Run(NamedTuple):
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
     """Measure each number of workers in turn, each on topics of its own with the same events."""
+    crews = {name: count for name, count in CREWS.items() if count <= sizes.partitions}
     runs = [
-        {name: _run(ground, f"bench-scale-{number}-{name}", sizes, count, show) for name, count in CREWS.items()}
+        {name: _run(ground, f"bench-scale-{number}-{name}", sizes, count, show) for name, count in crews.items()}
         for number in range(sizes.repeats)
     ]
-    figures = {name: Figure.of("events/s", (found[name].crew.per_second for found in runs)) for name in CREWS}
-    for name in ("two", "four"):
+    figures = {name: Figure.of("events/s", (found[name].crew.per_second for found in runs)) for name in crews}
+    for name in list(crews)[1:]:
         ratios = (found[name].crew.per_second / found["one"].crew.per_second for found in runs)
         figures[f"{name}_over_one"] = Figure.of("ratio", ratios)
-    for name in CREWS:
+    for name in crews:
         figures[f"{name}_cpu"] = Figure.of("us/event", (found[name].crew.cpu_microseconds for found in runs))
         figures[f"{name}_broker_cpu"] = Figure.of("us/event", (found[name].broker_microseconds for found in runs))
     return Result("scale", sizes.document(), figures)

@@ -16,8 +16,7 @@ FIGURES = {
     "faust": {"worker", "stock", "worker_over_stock", "worker_cpu", "stock_cpu"},
     "series": {"peak_memory", "peak_memory_few", "many", "few", "many_over_few", "many_cpu", "few_cpu", "new_series"},
     "latency": {"full_load", "load", "p50", "p99", "most"},
-    "scale": {"one", "two", "four", "two_over_one", "four_over_one", "one_cpu", "two_cpu", "four_cpu"}
-    | {"one_broker_cpu", "two_broker_cpu", "four_broker_cpu"},
+    "scale": {"one", "two", "two_over_one", "one_cpu", "two_cpu", "one_broker_cpu", "two_broker_cpu"},
     "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate"},
     "takeover": {"without_noticed", "without_take_over", "without_rows"}
     | {"standby_noticed", "standby_take_over", "standby_rows", "take_over_without_over_standby"},
@@ -32,7 +31,7 @@ SIZES = {
     "faust": {"events": EVENTS, "series": 50},
     "series": {"events": EVENTS, "series": EVENTS},
     "latency": {"events": EVENTS, "series": 50},
-    "scale": {"events": EVENTS, "series": 50},
+    "scale": {"events": EVENTS, "series": 50, "partitions": 2},
     "recovery": {"series": 500},
     "takeover": {"series": 500, "partitions": 2},
     "sizing": {"events": EVENTS, "series": 500},
