@@ -1,10 +1,14 @@
 """What all tests share: one real Kafka broker a session."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
+from tests.stacks import pending_tasks
+
+os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +16,17 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
     """Run a real broker on a free loopback port; tests make topics of their own names in it."""
     with LocalBroker.start(tmp_path_factory.mktemp("kafka")) as running:
         yield running
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell of a failure what the event loop waited for: the stack of a hung test ends in it."""
+    report = yield
+    if report.failed and call.when == "call" and (tasks := pending_tasks()):
+        report.sections.append(("asyncio tasks", tasks))
+    return report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from stream_app.bench.machine import Cores, pinned
 from stream_app.bench.sizes import Sizes
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.cluster import Cluster
-from stream_app.kafka.local.ports import HOST
+from stream_app.kafka.local.ports import free_ports
 from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.security import client_arguments
 from stream_app.kafka.sending import Event, send_events
@@ -70,7 +69,7 @@ class Site:
         self.config = self.folder / "landmark-stream.toml"
         keyfile.create(self.folder / "key")
         (self.folder / "policies.jsonl").write_bytes(wire.dump(sizes.policy()))
-        self.http_port = _free_port()
+        (self.http_port,) = free_ports(1)
         self._lines: Mapping[str, object] = {
             "bootstrap_servers": ground.broker.bootstrap_servers,
             "application": name,
@@ -101,8 +100,9 @@ class Site:
 
     def seat(self, worker: str, **more: object) -> Seat:
         """Return where one of several workers runs, its configuration written; ``more`` are further settings."""
+        (port,) = free_ports(1)
         seat = Seat(
-            self.folder / f"{worker}.toml", _free_port(), self.folder / f"state-{worker}", self.folder / f"{worker}.log"
+            self.folder / f"{worker}.toml", port, self.folder / f"state-{worker}", self.folder / f"{worker}.log"
         )
         own = {"http_port": seat.http_port, "data_folder": str(seat.data_folder)}
         self._write(seat.config, {**self._lines, **own, **more})
@@ -134,9 +134,3 @@ class Site:
             await admin.delete_topics([name for name in await admin.list_topics() if name.startswith(self.name)])
         finally:
             await admin.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

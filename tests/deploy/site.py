@@ -2,7 +2,6 @@
 
 import asyncio
 import http.client
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import yaml
 
 from stream_app import keyfile
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.local.ports import free_ports
 from stream_app.kafka.provision import make_and_check
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
@@ -40,7 +40,7 @@ class Site:
 @contextmanager
 def standing(broker: LocalBroker, folder: Path) -> Iterator[Site]:
     """Run a worker and an audit on the broker, and a Prometheus that scrapes them often."""
-    worker_port, audit_port, prometheus_port = free_port(), free_port(), free_port()
+    worker_port, audit_port, prometheus_port = free_ports(3)
     keyfile.create(folder / "noise.key")
     (folder / "public.pem").write_text(SigningKey.create(folder / "signing.key").public_pem())
     (folder / "household.json").write_text('{"backward": [[0.8, 0.2], [0, 1]], "forward": null}')
@@ -140,10 +140,3 @@ def get(port: int, path: str) -> tuple[int, bytes]:
         return response.status, response.read()
     finally:
         connection.close()
-
-
-def free_port() -> int:
-    """Return a port of loopback that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

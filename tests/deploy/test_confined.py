@@ -11,13 +11,14 @@ import pytest
 
 from stream_app import keyfile
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.local.ports import free_ports
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.sending import send_events
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from tests.deploy import ROOT
-from tests.deploy.site import free_port, running, wait_for
+from tests.deploy.site import running, wait_for
 from tests.deploy.test_prometheus import round_of_events
 
 LOOK = """
@@ -68,7 +69,7 @@ def test_a_confined_worker_decides(broker: LocalBroker, tmp_path: Path) -> None:
     """It holds its key on a read-only mount, keeps its state in the data folder, and releases what it is sent."""
     (tmp_path / "data").mkdir()
     keyfile.create(tmp_path / "noise.key")
-    port = free_port()
+    (port,) = free_ports(1)
     config = tmp_path / "landmark-stream.toml"
     config.write_text(
         f"""

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.local.ports import free_ports
 from tests.deploy import ROOT
 from tests.docs.page import Block
 from tests.docs.transcript import agrees
@@ -38,7 +38,7 @@ class Reader:
         self.folder.mkdir(parents=True)
         self._aside.mkdir()
         self._name = f"docs-{name}"
-        port = _free_port()
+        (port,) = free_ports(1)
         self._settings = {
             "LANDMARK_STREAM_PREFIX": self._name,
             "LANDMARK_STREAM_APPLICATION": f"{self._name}-application",
@@ -55,7 +55,7 @@ class Reader:
             (self.folder / ".landmark-stream").mkdir()
             (self.folder / ".landmark-stream" / "kafka").symlink_to(broker.folder)
 
-    def follow(self, blocks: tuple[Block, ...], seconds: float = 800.0, grace: float = 30.0) -> str | None:
+    def follow(self, blocks: tuple[Block, ...], seconds: float = 500.0, grace: float = 30.0) -> str | None:
         """Do what the page says, for so many seconds at most; return what went otherwise than it says, or None.
 
         Whatever the page started has ended then; it has ``grace`` seconds to do it by itself.
@@ -144,12 +144,6 @@ def wants_broker(blocks: tuple[Block, ...]) -> bool:
 def stops_broker(blocks: tuple[Block, ...]) -> bool:
     """Whether a page would stop the broker that it shares with others."""
     return any(block.runs and "landmark-stream kafka stop" in block.text for block in blocks)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _end(bash: "subprocess.Popen[bytes]", grace: float) -> None:

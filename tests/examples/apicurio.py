@@ -2,7 +2,6 @@
 
 import hashlib
 import shutil
-import socket
 import subprocess
 import tarfile
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from stream_app.kafka.local.ports import free_ports
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 
 VERSION = "3.0.9"  # the last one for Java 17
@@ -41,9 +41,7 @@ def fetched() -> Path:
 @contextmanager
 def registry(folder: Path) -> Iterator[str]:
     """Run a registry that keeps all in memory, on a free loopback port; yield the address of its API."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    (port,) = free_ports(1)
     home = fetched()
     settings = {"quarkus.http.host": "127.0.0.1", "quarkus.http.port": port, "apicurio.storage.kind": "sql"}
     options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", *(f"-D{name}={value}" for name, value in settings.items())]

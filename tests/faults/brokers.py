@@ -4,7 +4,6 @@ import asyncio
 import base64
 import os
 import signal
-import socket
 import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from stream_app.kafka.broker import STOP_SECONDS, LocalBroker
-from stream_app.kafka.local.ports import HOST
+from stream_app.kafka.local.ports import HOST, free_ports
 
 COUNT = 3
 _SETTINGS = {
@@ -32,7 +31,7 @@ class Brokers:
     def __init__(self, folder: Path) -> None:
         """Choose ports and a cluster id; nothing runs yet."""
         self._folders = [folder / f"broker-{number}" for number in range(1, COUNT + 1)]
-        ports = _free_ports(2 * COUNT)
+        ports = free_ports(2 * COUNT)
         self._ports, self._controllers = ports[:COUNT], ports[COUNT:]
         self._cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:])[:22].decode()
         self._running: dict[int, LocalBroker] = {}
@@ -80,13 +79,3 @@ class Brokers:
         voters = ",".join(f"{nth + 1}@{HOST}:{port}" for nth, port in enumerate(self._controllers))
         listeners = f"PLAINTEXT://{HOST}:{self._ports[number]},CONTROLLER://{HOST}:{self._controllers[number]}"
         return {**_SETTINGS, "node.id": f"{number + 1}", "controller.quorum.voters": voters, "listeners": listeners}
-
-
-def _free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind((HOST, 0))
-    ports = [int(probe.getsockname()[1]) for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports

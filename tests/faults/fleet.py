@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+from tests.stacks import last_words
 
 SESSION_MS = 6_000
 HEAD_MS = 300
@@ -137,7 +138,14 @@ class Worker:
     def stop(self) -> int:
         """Ask it to end; return its exit code."""
         self.process.terminate()
-        return self.process.wait(PATIENCE_SECONDS)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until it ended; return its exit code."""
+        try:
+            return self.process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} does not end: {last_words(self.process, self.log)}") from None
 
     def said(self) -> str:
         """Return the log of this life."""
@@ -150,14 +158,14 @@ class Worker:
         deadline = time.monotonic() + seconds
         while text not in self.said():
             assert self.runs or text in self.said(), f"ended ({self.process.returncode}): {self.said()[-3000:]}"
-            assert time.monotonic() < deadline, f"never said {text!r}: {self.said()[-3000:]}"
+            assert time.monotonic() < deadline, f"never said {text!r}: {last_words(self.process, self.log)}"
             await asyncio.sleep(0.1)
 
     async def until_ended(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Wait until it ends by itself; return its exit code."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:
-            assert time.monotonic() < deadline, f"never ended: {self.said()[-3000:]}"
+            assert time.monotonic() < deadline, f"never ended: {last_words(self.process, self.log)}"
             await asyncio.sleep(0.1)
         return int(self.process.returncode)
 
@@ -178,7 +186,7 @@ class Worker:
         await self.until_said("metrics and health at", seconds)
         deadline = time.monotonic() + seconds
         while self.get("/readyz")[0] != http.client.OK:
-            assert time.monotonic() < deadline, f"never ready: {self.said()[-3000:]}"
+            assert time.monotonic() < deadline, f"never ready: {last_words(self.process, self.log)}"
             await asyncio.sleep(0.1)
 
     def resident_bytes(self) -> int:
@@ -207,7 +215,7 @@ class Fleet:
         for worker in running:
             worker.process.terminate()
         for worker in running:
-            code = worker.process.wait(PATIENCE_SECONDS)
+            code = worker.ended()
             # A worker that was started a moment ago may still be loading modules, where the signal itself ends it.
             unborn = code == -signal.SIGTERM and not worker.said()
             assert code == 0 or unborn, worker.said()[-3000:]

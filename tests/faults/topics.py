@@ -13,6 +13,7 @@ from aiokafka.partitioner import murmur2
 
 from tests.faults.fleet import Fleet, Site
 from tests.patience import PATIENCE_SECONDS
+from tests.stacks import last_words
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 MOST_BYTES = 16 * 1024 * 1024
@@ -109,8 +110,9 @@ class Topics:
             now = (await self.committed())[0]
             if now > done:
                 done, since = now, time.monotonic()
-            tales = {name: worker.said()[-2000:] for name, worker in fleet.workers.items()}
-            assert time.monotonic() - since < seconds, f"stands at {done} of {total}: {tales}"
+            if time.monotonic() - since > seconds:
+                tales = {name: last_words(worker.process, worker.log) for name, worker in fleet.workers.items()}
+                raise AssertionError(f"stands at {done} of {total}: {tales}")
             await asyncio.sleep(0.3)
 
     async def remake(self, meaning: str) -> None:

@@ -25,6 +25,7 @@ from stream_app.kafka.routing import router
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from tests.patience import PATIENCE_SECONDS
+from tests.stacks import last_words
 
 HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
@@ -217,19 +218,22 @@ class WorkerProcess:
 
     def await_end(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Wait until it ends by itself; return its exit code."""
-        return self.process.wait(seconds)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"does not end: {last_words(self.process, self.log)}") from None
 
     def stop(self) -> int:
         """Ask it to stop; return its exit code."""
         self.process.terminate()
-        return self.process.wait(PATIENCE_SECONDS)
+        return self.await_end()
 
     def _await(self, holds: Any, what: str, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             ended = self.process.poll() is not None and not holds()
             assert not ended, f"ended without {what}: {self.log.read_text()[-3000:]}"
-            assert time.monotonic() < deadline, f"no {what}: {self.log.read_text()[-3000:]}"
+            assert time.monotonic() < deadline, f"no {what}: {last_words(self.process, self.log)}"
             time.sleep(0.3)
 
 

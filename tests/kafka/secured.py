@@ -3,16 +3,16 @@
 import asyncio
 import datetime as dt
 import ipaddress
-import socket
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest
+from aiokafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -21,14 +21,15 @@ from cryptography.x509.oid import NameOID
 from stream_app.kafka.acls import Access
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.local.jars import fetch_jars, find_java
-from stream_app.kafka.local.ports import HOST
+from stream_app.kafka.local.ports import HOST, free_ports
+from tests.patience import PATIENCE_SECONDS
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 (of a broker that lives as long as its tests)
 
 _RESOURCES = {"topic": 2, "group": 3, "transactional-id": 5}
 _PATTERNS = {"literal": 3, "prefixed": 4}
 _OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
-_ALLOW = 3
+_ALLOW, _ANY = 3, 1
 # https://kafka.apache.org/protocol.html, org.apache.kafka.common.acl.AclOperation and its neighbours
 
 
@@ -136,10 +137,12 @@ class SecuredBroker:
     def allow(self, user: str, accesses: Iterable[Access]) -> None:
         """Give a user exactly these; of what it has already, nothing is taken away for a moment."""
         wanted, had = set(accesses), self.granted.get(user, set())
-        asyncio.run(self._change(f"User:{user}", wanted - had, had - wanted))
+        asyncio.run(self._change(f"User:{user}", wanted - had, had - wanted, wanted))
         self.granted[user] = wanted
 
-    async def _change(self, principal: str, given: Iterable[Access], taken: Iterable[Access]) -> None:
+    async def _change(
+        self, principal: str, given: Iterable[Access], taken: Iterable[Access], wanted: Iterable[Access]
+    ) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
         await admin.start()
         try:
@@ -151,8 +154,29 @@ class SecuredBroker:
                     answer = await admin._send_request(acl)  # noqa: SLF001 (no public call sends a request of one's own)
                     results = answer.creation_responses if request is CreateAclsRequest else answer.filter_responses
                     assert results[0][0] == 0, answer
+            # The controller answers; the broker, who refuses or lets through, learns it later.
+            in_force = {
+                (_RESOURCES[access.resource], access.name, _PATTERNS[access.pattern], _OPERATIONS[access.operation])
+                for access in wanted
+            }
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while (found := await _in_force(admin, principal)) != in_force:
+                assert time.monotonic() < deadline, f"{principal} has {found}, not {in_force}"
+                await asyncio.sleep(0.02)
         finally:
             await admin.close()
+
+
+async def _in_force(admin: AIOKafkaAdminClient, principal: str) -> set[tuple[int, str, int, int]]:
+    """Return what the broker itself allows a principal: kind and name of resources, pattern and operation."""
+    asked = DescribeAclsRequest(_ANY, None, _ANY, principal, None, _ANY, _ANY)
+    answer = await admin._send_request(asked)  # noqa: SLF001 (no public call sends a request of one's own)
+    assert answer.error_code == 0, answer
+    return {
+        (kind, name, pattern, operation)
+        for kind, name, pattern, acls in answer.resources
+        for _, _, operation, _ in acls
+    }
 
 
 @contextmanager
@@ -164,7 +188,7 @@ def secured_broker(folder: Path, users: Iterable[str]) -> Iterator[SecuredBroker
     keystore = folder / "broker.pem"
     keystore.touch(mode=0o600)
     keystore.write_bytes(key.read_bytes() + certificate.read_bytes())
-    admin, sasl, tls, controller = _free_ports(4)
+    admin, sasl, tls, controller = free_ports(4)
     overrides = {
         "listeners": f"PLAINTEXT://{HOST}:{admin},SASL_SSL://{HOST}:{sasl},SSL://{HOST}:{tls},"
         f"CONTROLLER://{HOST}:{controller}",
@@ -187,14 +211,6 @@ def secured_broker(folder: Path, users: Iterable[str]) -> Iterator[SecuredBroker
     _format(folder / "kafka", overrides, users)
     with LocalBroker.start(folder / "kafka", admin, overrides=overrides) as broker:
         yield SecuredBroker(broker, authority, f"{HOST}:{sasl}", f"{HOST}:{tls}")
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind((HOST, 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def _format(folder: Path, overrides: Mapping[str, str], users: Iterable[str]) -> None:

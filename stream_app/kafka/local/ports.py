@@ -2,12 +2,15 @@
 
 import contextlib
 import socket
+import uuid
 from collections.abc import Iterable
 from typing import Final
 
 from stream_app.kafka.local.errors import LocalBrokerError
 
 HOST: Final = "127.0.0.1"
+_SERVERS: Final = range(20_000, 32_768)
+"""Connections have those from 32768 on Linux, from 49152 elsewhere (RFC 6335, section 6)."""
 
 
 def ports_of(asked: int | None, wished: Iterable[int | None]) -> tuple[int, int]:
@@ -26,13 +29,25 @@ def ports_of(asked: int | None, wished: Iterable[int | None]) -> tuple[int, int]
         port = asked
     else:
         port = 0 if asked == 0 else next((one for one in wished if one is not None and _is_free(one)), 0)
-    # Both are held at once, so that they differ.
-    with socket.socket() as first, socket.socket() as second:
-        first.bind((HOST, 0))
-        second.bind((HOST, 0))
-        found, controller = int(first.getsockname()[1]), int(second.getsockname()[1])
+    found, controller = free_ports(2)
     # A port that is chosen by name may be what chance gives the controller.
     return (port, controller if controller != port else found) if port else (found, controller)
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Return so many different ports that nobody has, of those that no system gives to a connection.
+
+    A server that is away for a moment finds its port free again: a client that calls it meanwhile from a port of the
+    system's choice would get that very port one day, reach itself, and keep it.
+    """
+    with contextlib.ExitStack() as held:  # all at once, so that they differ
+        found: list[int] = []
+        while len(found) < count:
+            probe, port = held.enter_context(socket.socket()), _SERVERS[uuid.uuid4().int % len(_SERVERS)]
+            with contextlib.suppress(OSError):
+                probe.bind((HOST, port))
+                found.append(port)
+    return tuple(found)
 
 
 def _is_free(port: int) -> bool:

@@ -2,11 +2,12 @@
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from stream_app.kafka.local.errors import LocalBrokerError
-from stream_app.kafka.local.ports import HOST, ports_of
+from stream_app.kafka.local.ports import HOST, free_ports, ports_of
 
 
 @pytest.fixture
@@ -20,10 +21,8 @@ def taken() -> Iterator[int]:
 
 @pytest.fixture
 def free() -> int:
-    """Find a port that nobody has; another program may take it, but the system hands it out late again."""
-    with socket.socket() as other:
-        other.bind((HOST, 0))
-        return int(other.getsockname()[1])
+    """Find a port that nobody has."""
+    return free_ports(1)[0]
 
 
 def test_the_first_wished_one_that_is_free(taken: int, free: int) -> None:
@@ -45,3 +44,16 @@ def test_the_one_asked_for_or_none(taken: int, free: int) -> None:
     assert ports_of(0, (free,))[0] not in {0, free}
     with pytest.raises(LocalBrokerError, match=f"port {taken}: another program"):
         ports_of(taken, (free,))
+
+
+def test_no_connection_gets_a_port_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system gives to connections lies elsewhere, and what is held is passed over."""
+    with Path("/proc/sys/net/ipv4/ip_local_port_range").open() as told:
+        first, last = map(int, told.read().split())
+    ports = free_ports(100)
+    assert len(set(ports)) == len(ports)
+    assert not [port for port in ports if first <= port <= last]
+    with socket.socket() as other:
+        other.bind((HOST, ports[0]))
+        monkeypatch.setattr("stream_app.kafka.local.ports._SERVERS", ports[:2])
+        assert free_ports(1) == ports[1:2]
