@@ -12,6 +12,7 @@ from stream_app.cli.configured import reaching
 from stream_app.context import Context
 from stream_app.kafka.cluster import Cluster
 from stream_app.kafka.datafolder import DataFolderError, claimed
+from stream_app.kafka.forcedexit import ForcedExit
 from stream_app.kafka.logs import configure_logs
 from stream_app.kafka.routing import load_context
 from stream_app.kafka.security import client_arguments
@@ -41,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
             configure_logs(settings.log_level)
             with reaching(settings):
                 asyncio.run(_check_topics(settings))
-            return asyncio.run(_run(settings, context, signing_key))
+            with ForcedExit() as forced_exit:
+                return asyncio.run(_run(settings, context, signing_key, forced_exit))
     except (InvalidSettingsError, KeyFileError, DataFolderError) as error:
         raise UsageError(str(error)) from error
     except ListenError as error:
@@ -54,8 +56,8 @@ def _end(*_: object) -> None:
     sys.exit(0)
 
 
-async def _run(settings: Settings, context: Context, signing_key: SigningKey | None) -> int:
-    return await Worker(settings, context, signing_key).run()
+async def _run(settings: Settings, context: Context, signing_key: SigningKey | None, forced_exit: ForcedExit) -> int:
+    return await Worker(settings, context, signing_key, forced_exit).run()
 
 
 async def _check_topics(settings: Settings) -> None:

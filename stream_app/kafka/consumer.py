@@ -4,20 +4,17 @@ Faust's cost per message (50 microseconds) is paid per fetch. Changelog records 
 into RocksDB in one write a fetch.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, cast
 
-from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
-from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 from mode import Service
 
-from stream_app.kafka.refusal import unauthorized
+from stream_app.kafka.consumerthread import ConsumerEndedError, ConsumerThread
 from stream_app.outcome import InputRecord
 
 logger = logging.getLogger(__name__)
@@ -41,91 +38,6 @@ class Fetched(list[InputRecord]):
         return f"<{len(self)} records, offsets {self.start} to {self.end}>"
 
 
-class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """The thread that talks to Kafka; read-committed, and it remembers which stretch each fetch covered."""
-
-    def __post_init__(self) -> None:
-        """Start with no stretch."""
-        super().__post_init__()
-        self.stretches: dict[TP, tuple[int, int]] = {}
-
-    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
-        consumer = super()._create_worker_consumer(transport)
-        consumer._isolation_level = "read_committed"  # noqa: SLF001 (Faust offers it under exactly-once only)
-        return consumer
-
-    async def _fetch_records(
-        self,
-        consumer: AIOKafkaConsumer,
-        active_partitions: set[TP],
-        timeout: float | None = None,  # noqa: ASYNC109 (Faust's signature)
-        max_records: int | None = None,
-    ) -> Any:
-        records = await self._drain(consumer, active_partitions, max_records)
-        if not records and timeout:
-            waiter = consumer._fetcher._create_fetch_waiter()  # noqa: SLF001
-            await asyncio.wait([waiter], timeout=timeout)
-            waiter.cancel()
-            records = await self._drain(consumer, active_partitions, max_records)
-        return records
-
-    async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP], max_records: int | None) -> Any:
-        """Return what was fetched already, as input records: nothing is made of a record but that."""
-        for result in consumer._fetcher._records.values():  # noqa: SLF001
-            records = getattr(result, "_partition_records", None)  # an error has none
-            if records is not None:
-                records._consumer_record = _input_record  # noqa: SLF001 (its own makes eleven fields and copies)
-        before = _positions(consumer)
-        drained = await super()._fetch_records(consumer, active, 0, max_records)
-        after = _positions(consumer)
-        self.stretches = {tp: (before.get(tp, end), end) for tp, end in after.items()}
-        return drained
-
-    async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
-        """Return the group's committed offsets."""
-        return cast("dict[TP, int | None]", await self.call_thread(self._committed, list(tps)))
-
-    async def _committed(self, tps: list[TP]) -> dict[TP, int | None]:
-        consumer = self._ensure_consumer()
-        return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
-
-    async def check_group(self) -> None:
-        """Take up what the group's coordinator refused; raises aiokafka's error when ACLs did."""
-        await self.call_thread(self._check_group)
-
-    async def _check_group(self) -> None:
-        try:
-            self._ensure_consumer()._coordinator.check_errors()  # noqa: SLF001 (`getmany` would ask; Faust fetches without)
-        except KafkaError as error:
-            if unauthorized(error):
-                raise
-            logger.warning("the group: %r; asks again", error)
-
-    async def owns(self, tp: TP, offset: int) -> bool:
-        """Tell whether the group still counts this member as the partition's owner, by a commit of ``offset``."""
-        return bool(await self.call_thread(self._owns, tp, offset))
-
-    async def _owns(self, tp: TP, offset: int) -> bool:
-        try:
-            await self._ensure_consumer().commit({TopicPartition(*tp): OffsetAndMetadata(offset, "")})
-        except KafkaError:
-            return False
-        return True
-
-
-def _input_record(tp: TopicPartition, record: Any) -> InputRecord:
-    return InputRecord(tp.topic, tp.partition, record.offset, record.timestamp, record.key, record.value)
-
-
-def _positions(consumer: AIOKafkaConsumer) -> dict[TP, int]:
-    subscription = consumer._subscription.subscription  # noqa: SLF001 (`position()` would wait for an unknown one)
-    assignment = None if subscription is None else subscription.assignment
-    if assignment is None:
-        return {}
-    states = ((tp, assignment.state_value(tp)) for tp in assignment.tps)
-    return {TP(*tp): state.position for tp, state in states if state is not None and state.has_valid_position}
-
-
 class Consumer(driver.Consumer):
     """Faust's consumer with whole fetches for messages and the partition rows for positions."""
 
@@ -137,12 +49,18 @@ class Consumer(driver.Consumer):
         super().__init__(*arguments, **named)
         self._kept: dict[TP, int] = {}
 
+    @property
+    def thread(self) -> ConsumerThread:
+        """The thread that talks to Kafka."""
+        return self._thread
+
     @Service.task
     async def _watch_group(self) -> None:
         """Crash when the group is refused: its coordinator would wait for ever until somebody took its error up."""
-        while not self.should_stop:
-            await self.sleep(_GROUP_SECONDS)
-            await self._thread.check_group()
+        with suppress(ConsumerEndedError):
+            while not self.should_stop:
+                await self.sleep(_GROUP_SECONDS)
+                await self._thread.check_group()
 
     def keep(self, tp: TP, offset: int) -> None:
         """Let the group's offset of a partition go no further than this, whatever is acknowledged."""
@@ -216,6 +134,14 @@ class Consumer(driver.Consumer):
         """Continue at these offsets."""
         if positions:
             await self.seek_wait(positions)
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        try:
+            return bool(await super()._commit(offsets))
+        except ConsumerEndedError:
+            # The partition rows know where to go on; the group's offset only lags behind them.
+            logger.info("the group is not told the last offsets: its consumer has ended")
+            return False
 
     async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
         """Return the group's committed offsets."""

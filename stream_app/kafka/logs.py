@@ -17,6 +17,7 @@ _TALKATIVE = (
     "mode",
     "stream_app.kafka.app",
     "stream_app.kafka.consumer",
+    "stream_app.kafka.consumerthread",
     "stream_app.kafka.recovery",
     "stream_app.kafka.table",
 )

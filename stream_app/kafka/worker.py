@@ -10,6 +10,7 @@ from contextlib import suppress
 from stream_app import __version__
 from stream_app.context import Context
 from stream_app.kafka.app import App
+from stream_app.kafka.forcedexit import ForcedExit
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.policylabel import NAMED, label_of, labels_of
 from stream_app.kafka.recurring import recur
@@ -28,6 +29,7 @@ from stream_app.signing import SigningKey
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.25
+_STOP_SECONDS = 60.0  # the patience of Faust's own services
 _STANDING_SECONDS = 5.0  # as often as Prometheus looks
 _STANDING_SHARE = 0.02  # of the time; 50,000 series take about 0.05 s
 
@@ -35,9 +37,12 @@ _STANDING_SHARE = 0.02  # of the time; 50,000 series take about 0.05 s
 class Worker:
     """One process that owns some of the partitions."""
 
-    def __init__(self, settings: Settings, context: Context, signing_key: SigningKey | None) -> None:
-        """Hold settings, context and the key of signed heads; ``run`` does the rest."""
+    def __init__(
+        self, settings: Settings, context: Context, signing_key: SigningKey | None, forced_exit: ForcedExit
+    ) -> None:
+        """Hold settings, context, the key of signed heads, and what ends a worker that hangs; ``run`` does the rest."""
         self._settings = settings
+        self._forced_exit = forced_exit
         self._signing_key = signing_key
         self._metrics = Metrics()
         self._metrics.set("landmark_first_key_epoch", context.keys.first_epoch)
@@ -72,6 +77,8 @@ class Worker:
             failed = await self._watch(starting)
         finally:
             logger.info("stopping")
+            # Partitions wait a share of the session timeout for their transactions.
+            self._forced_exit.within(_STOP_SECONDS + self._settings.session_timeout_ms / 1000 / 2)
             counting.cancel()
             if not starting.done():
                 starting.cancel()

@@ -1,6 +1,8 @@
 """What is kept out of the log: what a fresh broker always says, for a while, and what our own errors say better."""
 
+import importlib
 import logging
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +10,9 @@ import pytest
 from aiokafka import client
 from aiokafka.consumer import group_coordinator
 from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAvailableError
+from mode import Service
 
+import stream_app.kafka
 from stream_app.kafka.logs import NO_BOOTSTRAP, NO_COORDINATOR, PATIENCE, configure_logs, told_otherwise
 
 
@@ -51,3 +55,17 @@ def test_brokers_that_do_not_answer_are_told_once(capsys: pytest.CaptureFixture[
         assert "node with id 1" in capsys.readouterr().err
     client.log.error(NO_BOOTSTRAP, "127.0.0.1", 1, "refused")
     assert "Unable connect" in capsys.readouterr().err
+
+
+def test_what_faust_logs_under_our_names_is_kept_down() -> None:
+    """A service of Faust's logs whole messages at debug level, under the name of the module that derives from it."""
+    services = {
+        kind.__module__
+        for module in pkgutil.iter_modules(stream_app.kafka.__path__, "stream_app.kafka.")
+        for kind in vars(importlib.import_module(module.name)).values()
+        if isinstance(kind, type) and issubclass(kind, Service) and kind.__module__ == module.name
+    }
+    assert len(services) >= 5
+    configure_logs("debug")
+    for name in services:
+        assert not logging.getLogger(name).isEnabledFor(logging.DEBUG), name

@@ -285,6 +285,8 @@ def test_a_running_worker_that_loses_a_right(
         guarded.secured.allow("worker", [access for access in needed if access != taken])
         guarded.send(5)
         assert worker.ended() == 1
+        assert worker.said().rstrip().endswith("stream_app.kafka.worker: stopped")  # by itself, with nothing amiss
+        assert "ends by force" not in worker.said()
         assert f"TopicAuthorizationFailedError({taken.name!r})" in worker.said().replace("{", "").replace("}", "")
     guarded.secured.allow("worker", needed)
     with guarded.worker() as worker:

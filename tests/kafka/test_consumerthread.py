@@ -1,0 +1,76 @@
+"""The consumer's thread at its end, against a real broker."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+from faust.types import TP
+
+from stream_app.kafka.app import App
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.consumer import Consumer
+from stream_app.kafka.consumerthread import ConsumerEndedError
+from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.routing import load_context
+from tests.kafka.installation import Installation
+
+SECONDS = 90.0
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path) -> Installation:
+    """Topics and settings, made outside any loop."""
+    return Installation(broker, tmp_path, "ended-consumer")
+
+
+@pytest.fixture
+async def app(installation: Installation) -> AsyncIterator[App]:
+    """An app that works on its partitions."""
+    settings = installation.settings()
+    app = App(settings, load_context(settings), None, installation.names, Metrics())
+    await app.start()
+    async with asyncio.timeout(SECONDS):
+        while app.partitions.working != [0, 1]:  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.05)
+    yield app
+    await app.stop()
+
+
+async def test_a_crashed_app_stops(app: App) -> None:
+    """Its consumer's thread ended by itself: who asks it is refused at once, and nothing of the app is left running."""
+    consumer = cast("Consumer", app.consumer)
+    thread, tp = consumer.thread, TP(app.events_topic, 0)
+    assert await consumer.committed([tp]) is not None
+    await consumer.crash(KafkaConnectionError())
+    async with asyncio.timeout(SECONDS):
+        while not thread.thread_loop.is_closed():  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.05)
+        assert app.crashed
+        with pytest.raises(ConsumerEndedError):
+            await consumer.committed([tp])
+        assert not await consumer.owns(tp, 0)
+        assert not await consumer.commit()
+        await app.stop()
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert [task for task in left if not task.done()] == []
+
+
+async def test_what_was_asked_is_refused_when_the_thread_ends(app: App) -> None:
+    """Nobody waits for ever; who is cancelled meanwhile is cancelled, and not refused."""
+    thread = cast("Consumer", app.consumer).thread
+
+    async def ask() -> None:
+        await thread.call_thread(asyncio.Event().wait)
+
+    asked, cancelled = asyncio.create_task(ask()), asyncio.create_task(ask())
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    async with asyncio.timeout(SECONDS):
+        await thread.stop()
+        with pytest.raises(ConsumerEndedError):
+            await asked

@@ -1,0 +1,40 @@
+"""The end by force, in processes of their own."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import threading, time
+from stream_app.kafka.forcedexit import ForcedExit
+secret = "nobody may read this"
+{threads}
+with ForcedExit() as forced_exit:
+    forced_exit.within({seconds})
+    time.sleep({sleeps})
+print("left the block", flush=True)
+{after}
+"""
+THREAD = "threading.Thread(target=time.sleep, args=(600,), daemon={daemon}).start()"
+
+
+@pytest.mark.parametrize(
+    ("threads", "seconds", "sleeps", "after", "code"),
+    [
+        ("", 600, 0, "", 0),
+        ("", 0.5, 600, "", 1),
+        ("", 1, 0, "time.sleep(2)", 0),
+        (THREAD.format(daemon=False), 0.5, 0, "", 1),
+        (THREAD.format(daemon=True), 1, 0, "time.sleep(2)", 0),
+    ],
+    ids=["ends", "hangs", "lives-on", "waits-for-a-thread", "leaves-a-daemon"],
+)
+def test_a_process_that_hangs_ends(threads: str, seconds: float, sleeps: float, after: str, code: int) -> None:
+    """Within its time, with code 1 and the stacks; one that ends by itself is left alone."""
+    script = SCRIPT.format(threads=threads, seconds=seconds, sleeps=sleeps, after=after)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    assert ("ends by force" in done.stderr) == (code == 1)
+    assert ("most recent call first" in done.stderr) == (code == 1)
+    assert "nobody may read" not in done.stderr
