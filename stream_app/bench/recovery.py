@@ -14,6 +14,7 @@ from stream_app.bench.sizes import Sizes
 
 DEFAULT = Sizes(events=1_000_000, series=1_000_000)
 _ROWS = "landmark_recovered_rows"
+_MICRO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
         "recovery": Figure.of("s", (after.seconds - before.seconds for before, after in pairs)),
         "rows": Figure.of("rows", (one.rows for one in lost)),
         "rate": Figure.of("rows/s", (after.rows / (after.seconds - before.seconds) for before, after in pairs)),
+        # Other programs on the machine change it less than the rate.
+        "row_cpu": Figure.of(
+            "us/row", ((after.cpu_seconds - before.cpu_seconds) / after.rows * _MICRO for before, after in pairs)
+        ),
     }
     return Result("recovery", sizes.document(), figures)
 

@@ -17,7 +17,7 @@ FIGURES = {
     "series": {"peak_memory", "peak_memory_few", "many", "few", "many_over_few", "many_cpu", "few_cpu", "new_series"},
     "latency": {"full_load", "load", "p50", "p99", "most"},
     "scale": {"one", "two", "two_over_one", "one_cpu", "two_cpu", "one_broker_cpu", "two_broker_cpu"},
-    "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate"},
+    "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate", "row_cpu"},
     "takeover": {"without_noticed", "without_take_over", "without_rows"}
     | {"standby_noticed", "standby_take_over", "standby_rows", "take_over_without_over_standby"},
     "sizing": {"events_event", "releases_event", "ledger_event", "ledger_series", "changelog_row", "changelog_event"}
