@@ -13,7 +13,7 @@ from typing import Any
 from setuptools import setup
 
 CORE = """axis collect collected contribution dissimilarity entry fold guard key kind_form landmarks laplace level noise
-open_steps place planar policy randomness rational raw reason release response scheme state window"""
+open_steps place planar policy protection randomness rational raw reason release response scheme state window"""
 KINDS = "__init__ category counts location number"
 AUDIT = "books chain entry exposure finding form guarantee landmarks reader series share swift terms window"
 OUTSIDE = "collecting collection context decider decision encoding outcome rows wire"

@@ -7,7 +7,8 @@ from stream_app.outlook.course import Watch
 from stream_app.outlook.horizon import Horizon
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
 from stream_app.outlook.question import Question
-from stream_app.privacy.policy import LandmarkLevel, Policy, policy_of
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.protection import LandmarkLevel
 
 COUNTS: Final = (1, 2, 5, 10, 20, 50, 100)
 """Landmarks that are tried, one step after the other, with a regular step before and one after them."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.policy import EventLevel, LandmarkLevel, Policy, UserLevel
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 from stream_app.privacy.window import WindowLevel
 
 MOST_EVENTS = 100_000

@@ -16,7 +16,8 @@ from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise import closing_stream, coin_stream, dissimilarity_stream, noise_stream
 from stream_app.privacy.place import Place, place, proposal, spent, unspent, window_after
-from stream_app.privacy.policy import LandmarkLevel, Policy
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells

@@ -15,8 +15,8 @@ from stream_app.privacy.collect import SENSITIVITY, Collect, collect_faults, col
 from stream_app.privacy.dummies.request import Dummies, dummies_of
 from stream_app.privacy.dummies.written import drawn, undrawn
 from stream_app.privacy.kind_form import KindFault, kind_of
-from stream_app.privacy.kinds import Counts, Kind, Number
-from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet, aligned
+from stream_app.privacy.kinds import Counts, Kind
+from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.parameters import (
     AdaptiveForm,
     BalancedForm,
@@ -26,10 +26,17 @@ from stream_app.privacy.parameters import (
     KellarisForm,
     NumberForm,
     ParametersForm,
-    ProtectionForm,
     SamplingForm,
     SkipForm,
     UniformForm,
+)
+from stream_app.privacy.protection import (
+    EventLevel,
+    LandmarkLevel,
+    Protection,
+    UserLevel,
+    protection_faults,
+    protection_of,
 )
 from stream_app.privacy.rational import exact, nano
 from stream_app.privacy.scheme import (
@@ -45,32 +52,6 @@ from stream_app.privacy.scheme import (
 )
 from stream_app.privacy.window import WindowLevel
 
-
-@dataclass(frozen=True, slots=True)
-class LandmarkLevel:
-    """Landmarks together with any one other step; ``spare`` landmarks may be added without new shares.
-
-    ``fixed`` when dummies are among them: none may be added, it would be known as a true one.
-    """
-
-    landmarks: LandmarkSet
-    spare: int
-    fixed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EventLevel:
-    """Any one step."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserLevel:
-    """All ``length`` steps from the first decided one."""
-
-    length: int
-
-
-Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
 SCHEMES: dict[str, tuple[str, ...]] = {
     "landmark": ("uniform", "adaptive", "skip", "balanced"),
     "event": ("uniform", "adaptive", "skip", "balanced"),
@@ -174,7 +155,7 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
         form = ParametersForm.model_validate(parameters)
     except ValidationError as error:
         raise PolicyError(_faults(error)) from None
-    faults = [*_protection_faults(form.protection), *_scheme_faults(form)]
+    faults = [Fault(*fault) for fault in protection_faults(form.protection)] + _scheme_faults(form)
     faults += [Fault(*fault) for fault in collect_faults(form)]
     kind = kind_of(form.value)
     if form.collect is not None and isinstance(kind, Counts):
@@ -194,7 +175,7 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
         epsilon_nano=epsilon_nano,
         step_ms=form.protection.step,
         protection=(
-            _protection(form, epsilon_nano, kind) if dummies is None else LandmarkLevel(NO_LANDMARKS, 0, fixed=True)
+            protection_of(form, epsilon_nano, kind) if dummies is None else LandmarkLevel(NO_LANDMARKS, 0, fixed=True)
         ),
         scheme=_scheme(form),
         filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
@@ -220,21 +201,6 @@ def _faults(error: ValidationError) -> tuple[Fault, ...]:
         Fault(".".join(str(part) for part in fault["loc"]) or "policy", fault["msg"])
         for fault in error.errors(include_input=False, include_url=False, include_context=False)
     )
-
-
-def _protection_faults(form: ProtectionForm) -> list[Fault]:
-    faults = []
-    if form.level != "landmark" and (form.landmarks or form.spare):
-        faults.append(Fault("protection", f"level {form.level} takes no landmarks and no spare; remove them"))
-    if form.level == "user" and form.length is None:
-        faults.append(Fault("protection.length", "level user needs the number of steps it protects"))
-    if form.level != "user" and form.length is not None:
-        faults.append(Fault("protection.length", f"level {form.level} takes no length; remove it"))
-    if form.level == "w-event" and form.window is None:
-        faults.append(Fault("protection.window", "level w-event needs the number of steps of a window"))
-    if form.level != "w-event" and form.window is not None:
-        faults.append(Fault("protection.window", f"level {form.level} takes no window; remove it"))
-    return faults
 
 
 def _scheme_faults(form: ParametersForm) -> list[Fault]:
@@ -264,26 +230,6 @@ def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterato
     if window is not None and nano(form.epsilon) < 2 * window:
         message = f"private needs a nano-epsilon for each of 2 * window = {2 * window} shares; raise it or use released"
         yield Fault("epsilon", message)
-
-
-def _protection(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protection:
-    protection = form.protection
-    match protection.level:
-        case "landmark":
-            return LandmarkLevel(aligned(protection.landmarks, protection.step), protection.spare)
-        case "event":
-            return EventLevel()
-        case "user":
-            return UserLevel(protection.length or 0)
-        case "w-event":
-            steps = protection.window or 0
-            private = isinstance(form.scheme, KellarisForm) and form.scheme.dissimilarity == "private"
-            if private and isinstance(kind, Number | Counts):
-                charge_nano = epsilon_nano // (2 * steps)
-                return WindowLevel(steps, epsilon_nano - steps * charge_nano, charge_nano, kind.sensitivity)
-            return WindowLevel(steps, epsilon_nano)
-        case _:
-            assert_never(protection.level)
 
 
 def _scheme(form: ParametersForm) -> Scheme:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from stream_app.privacy import fold
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.place import Place, place, proposal
-from stream_app.privacy.policy import LandmarkLevel, Policy, UserLevel, policy_of
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.protection import LandmarkLevel, UserLevel
 from stream_app.privacy.raw import ReleasedCells
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import NEVER, State

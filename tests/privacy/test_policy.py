@@ -3,7 +3,8 @@
 import pytest
 
 from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.policy import EventLevel, LandmarkLevel, PolicyError, UserLevel, policy_of
+from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 from stream_app.privacy.scheme import Adaptive, Balanced, BudgetAbsorption, BudgetDistribution, Skip, Uniform
 from stream_app.privacy.window import WindowLevel
 from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, LOCATION, NUMBER, SKIP, UNIFORM

@@ -1,0 +1,72 @@
+"""What a policy protects together: the levels, and how the form of `protection` becomes one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from stream_app.privacy.kinds import Counts, Kind, Number
+from stream_app.privacy.landmarks import LandmarkSet, aligned
+from stream_app.privacy.parameters import KellarisForm, ParametersForm, ProtectionForm
+from stream_app.privacy.window import WindowLevel
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkLevel:
+    """Landmarks together with any one other step; ``spare`` landmarks may be added without new shares.
+
+    ``fixed`` when dummies are among them: none may be added, it would be known as a true one.
+    """
+
+    landmarks: LandmarkSet
+    spare: int
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventLevel:
+    """Any one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserLevel:
+    """All ``length`` steps from the first decided one."""
+
+    length: int
+
+
+Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
+
+
+def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
+    """Yield the members that do not go with the level, and why."""
+    if form.level != "landmark" and (form.landmarks or form.spare):
+        yield "protection", f"level {form.level} takes no landmarks and no spare; remove them"
+    if form.level == "user" and form.length is None:
+        yield "protection.length", "level user needs the number of steps it protects"
+    if form.level != "user" and form.length is not None:
+        yield "protection.length", f"level {form.level} takes no length; remove it"
+    if form.level == "w-event" and form.window is None:
+        yield "protection.window", "level w-event needs the number of steps of a window"
+    if form.level != "w-event" and form.window is not None:
+        yield "protection.window", f"level {form.level} takes no window; remove it"
+
+
+def protection_of(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protection:
+    """Return what a policy of ``epsilon_nano`` protects; ``kind`` is what its `value` came to."""
+    protection = form.protection
+    match protection.level:
+        case "landmark":
+            return LandmarkLevel(aligned(protection.landmarks, protection.step), protection.spare)
+        case "event":
+            return EventLevel()
+        case "user":
+            return UserLevel(protection.length or 0)
+        case "w-event":
+            steps = protection.window or 0
+            private = isinstance(form.scheme, KellarisForm) and form.scheme.dissimilarity == "private"
+            if private and isinstance(kind, Number | Counts):
+                charge_nano = epsilon_nano // (2 * steps)
+                return WindowLevel(steps, epsilon_nano - steps * charge_nano, charge_nano, kind.sensitivity)
+            return WindowLevel(steps, epsilon_nano)
+        case _:
+            assert_never(protection.level)
