@@ -33,6 +33,13 @@ class Fetched(list[InputRecord]):
         self.start = start
         self.end = end
 
+    def taken(self) -> list[InputRecord]:
+        """Return the records, and hold none any more."""
+        # PRIVACY: Faust keeps the last message until the next one comes, which may be never.
+        records = list(self)
+        self.clear()
+        return records
+
     def __repr__(self) -> str:
         # PRIVACY: Faust writes messages into its logs; records hold raw values and must not show there.
         return f"<{len(self)} records, offsets {self.start} to {self.end}>"

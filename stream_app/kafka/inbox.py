@@ -63,14 +63,17 @@ class Inbox:
         return self._records
 
     def put(self, message: Any, fetched: Fetched) -> bool:
-        """Add a fetch; return False, and add nothing, when offsets between the last one and this are missing."""
+        """Add a fetch; return False, and add nothing, when offsets between the last one and this are missing.
+
+        The records are the inbox's from then on, and ``fetched`` holds none.
+        """
+        records = fetched.taken()
         if fetched.start > self.next_offset:
             return False
         if fetched.end <= self.next_offset:
             return True
-        records: list[InputRecord] = fetched
         if fetched.start < self.next_offset:
-            records = [record for record in fetched if record.offset >= self.next_offset]
+            records = [record for record in records if record.offset >= self.next_offset]
         size = _size(records)
         self._pieces.append(_Piece(message, records, fetched.end, size))
         self._records += len(records)

@@ -41,7 +41,7 @@ def start_stream(seed: bytes, policy: Policy, series: str, step_ms: int, rate_na
     """
     name = series.encode()
     head = pack(">QQQH", step_ms, rate_nano, looks, len(name))
-    return BitStream(seed, FRESH if looks else START, b"%b%b%b" % (policy.identity, head, name))
+    return BitStream(seed, FRESH if looks else START, b"%b%b%b" % (policy.identity, head, name), once=True)
 
 
 def closing_stream(
@@ -51,7 +51,8 @@ def closing_stream(
     # PRIVACY: as above. Under the resident key it would protect nothing from who saw that key and the counters.
     name = series.encode()
     head = pack(">QQH", step_ms, spend_nano, len(name))
-    return BitStream(seed, CLOSING, b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells)))
+    message = b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells))
+    return BitStream(seed, CLOSING, message, once=True)
 
 
 def coin_stream(secret: bytes, epoch: int, policy: Policy, series: str, step_ms: int) -> BitStream:

@@ -21,10 +21,14 @@ RATIONAL_MARGIN = 2.0**-50
 DIGITS_PER_BIT = 0.30103  # log10(2), rounded up
 
 
+def _fresh(key: bytes, person: bytes) -> blake2b:
+    return blake2b(key=key, person=person, digest_size=BLOCK_BYTES)
+
+
 @lru_cache(maxsize=64)
 def _keyed(key: bytes, person: bytes) -> blake2b:
-    """Return a hash that has taken up its key, which costs as much as a message."""
-    return blake2b(key=key, person=person, digest_size=BLOCK_BYTES)
+    """Return a hash that has taken up its key, which costs as much as a message; keeps key and hash."""
+    return _fresh(key, person)
 
 
 class BitStream:
@@ -32,9 +36,13 @@ class BitStream:
 
     __slots__ = ("_block", "_digest", "_keyed", "_left", "_message", "_pool", "_unread")
 
-    def __init__(self, key: bytes, person: bytes, message: bytes) -> None:
-        """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes."""
-        self._keyed = _keyed(key, person)
+    def __init__(self, key: bytes, person: bytes, message: bytes, *, once: bool = False) -> None:
+        """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes.
+
+        ``once``: the key is a seed, which nothing keeps when the stream is gone.
+        """
+        # PRIVACY: a hash that has taken up its key holds it: who looks at the memory later would read a kept seed.
+        self._keyed = _fresh(key, person) if once else _keyed(key, person)
         self._message = message
         self._block = 0
         self._digest = b""

@@ -36,6 +36,16 @@ def test_repeated_offsets_are_dropped() -> None:
     assert (portion.start, portion.end, portion.messages) == (5, 8, ["a"])
 
 
+@pytest.mark.parametrize("start", [0, 2, 4, 6])
+def test_a_message_holds_no_record_once_it_was_taken(start: int) -> None:
+    """Faust keeps the last message: whole, cut, old or behind a hole, none of its records stays in it."""
+    inbox = Inbox(10, 1_000)
+    inbox.restart(4)
+    message = fetched(start, start + 4)
+    inbox.put("a", message)
+    assert not message
+
+
 @given(
     lengths=st.lists(st.integers(1, 30), max_size=12),
     sizes=st.lists(st.integers(1, 200), min_size=12, max_size=12),

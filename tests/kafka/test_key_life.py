@@ -21,6 +21,7 @@ from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.raw import Raw
 from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
+from tests.kafka.memory import forms, memory_of
 from tests.kafka.test_faults import ledger_of
 from tests.kafka.wards import contribution, send_and_await, ward_policy, watermark
 
@@ -205,24 +206,6 @@ def stripped(ring: KeyRing, policy: Policy, release: dict[str, Any]) -> list[int
         if policy.kind.perturb(noise, cells, release["epsilon_nano"]) == measurement:
             found.append(cell)
     return found
-
-
-def memory_of(process: int) -> bytes:
-    """Return everything that a process can write to: its heap, its stacks, its private pages."""
-    pieces = []
-    with Path(f"/proc/{process}/maps").open() as maps, Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
-        for line in maps:
-            found = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line)
-            if found is not None:
-                start, end = int(found[1], 16), int(found[2], 16)
-                memory.seek(start)
-                pieces.append(memory.read(end - start))
-    return b"".join(pieces)
-
-
-def forms(secret: bytes) -> tuple[bytes, bytes]:
-    """Return how a secret may stand somewhere."""
-    return secret, secret.hex().encode()
 
 
 def test_forward_secrecy(installation: Installation, broker: LocalBroker, capsys: pytest.CaptureFixture[str]) -> None:

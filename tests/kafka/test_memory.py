@@ -1,0 +1,141 @@
+"""An idle worker holds no record that was decided, no seed and no noise, as whoever seizes its machine would find."""
+
+import json
+import secrets  # noqa: TID251 - seeds and members that no other run has
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app import keyfile
+from stream_app.kafka.broker import LocalBroker
+from stream_app.privacy.noise import coin_stream, noise_stream, start_stream
+from stream_app.privacy.policy import policy_of
+from stream_app.privacy.randomness import BLOCK_BYTES, WORD_BYTES, BitStream
+from stream_app.privacy.raw import Raw
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
+from tests.kafka.memory import forms, memory_of
+from tests.kafka.wards import COLLECTS, contribution, ward_policy, watermark
+
+WIPING = {
+    "PYTHONMALLOC": "malloc",
+    "GLIBC_TUNABLES": "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
+}
+"""Has the C library overwrite what is freed (docs/guarantee.md): what a scan finds then is held by somebody."""
+HOMES, WARD = 4, "ward-1"
+MICRO = 1_000_000
+RATE_NANO: int = COLLECTS[2]["intrusion_nano"]
+
+
+def homes(hour: int) -> list[dict[str, Any]]:
+    """Return an event of some homes each, with values of seven digits that no other test or run has."""
+    timestamp = START_MS + hour * HOUR_MS
+    drawn = (MICRO + secrets.randbelow(800_000) * 10 + 1 + secrets.randbelow(9) for _ in range(HOMES))
+    return [
+        {"series": f"home-{nth}", "timestamp": timestamp, "value": micro / MICRO} for nth, micro in enumerate(drawn)
+    ]
+
+
+class Secrets:
+    """What nobody may find in the memory of the worker that decided these events, and what it must hold."""
+
+    def __init__(self, installation: Installation) -> None:
+        """Know the key, and no event yet."""
+        self._installation = installation
+        self._ring = keyfile.load(installation.folder / "key")
+        self._values: dict[tuple[str, int], float] = {}
+        self.gone: dict[bytes, str] = {}
+
+    def send(self, events: list[dict[str, Any]]) -> None:
+        """Send events and note their raw parts."""
+        for event in events:
+            match event.get("type"):
+                case "watermark" | "intrusion":
+                    seed = bytes.fromhex(event["seed"])
+                    self.gone |= dict.fromkeys(forms(seed), f"seed of {event}") | self._start_bits(seed, event)
+                case "contribution":
+                    self.gone[event["member"].encode()] = f"member of {event}"
+                case None:
+                    self._values[event["series"], event["timestamp"]] = event["value"]
+                    self.gone[json.dumps(event["value"]).encode()] = f"value of {event}"
+                    self.gone[struct.pack("<d", event["value"])] = f"double of {event}"
+        self._installation.send(events)
+
+    def await_releases(self, count: int) -> None:
+        """Wait until so many releases are there, and note what bits they were made of."""
+        deadline = time.monotonic() + 90
+        while len(found := self._installation.read(self._installation.names.releases)) < count:
+            assert time.monotonic() < deadline, f"{len(found)} releases"
+            time.sleep(0.3)
+        policy = policy_of({name: part for name, part in self._installation.policy.items() if name != "series"}, 1)
+        for record in found:
+            release = json.loads(record.value)
+            series, step_ms = release["series"], release["timestamp"]
+            if series == WARD:
+                continue
+            self.gone |= _bits(coin_stream(self._ring.secret, 0, policy, series, step_ms), f"coin of {release}")
+            cells = policy.kind.quantise(Raw(self._values[series, step_ms]))
+            assert cells is not None
+            noise = noise_stream(self._ring.secret, 0, policy, series, step_ms, release["epsilon_nano"], cells)
+            self.gone |= _bits(noise, f"noise of {release}")
+
+    @property
+    def held(self) -> set[bytes]:
+        """What a worker needs: its key, and the names of the series that it keeps decoded."""
+        return {self._ring.secret, *(f"home-{nth}".encode() for nth in range(HOMES)), WARD.encode()}
+
+    def _start_bits(self, seed: bytes, event: dict[str, Any]) -> dict[bytes, str]:
+        policy = policy_of({k: v for k, v in _ward().items() if k not in {"type", "series", "version"}}, 1)
+        step_ms = event.get("timestamp", START_MS) // HOUR_MS * HOUR_MS
+        looks = int(event["type"] == "intrusion")
+        return _bits(start_stream(seed, policy, WARD, step_ms, RATE_NANO, looks), f"start noise of {event}")
+
+
+def _ward() -> dict[str, Any]:
+    return ward_policy(WARD, collect=COLLECTS[2])
+
+
+def _bits(stream: BitStream, what: str) -> dict[bytes, str]:
+    """Return the first block of a stream, and the word of it that is taken first."""
+    block = stream.take(8 * BLOCK_BYTES).to_bytes(BLOCK_BYTES, "big")
+    return {block: what, block[-WORD_BYTES:]: what}
+
+
+def test_an_idle_worker_keeps_nothing_of_what_it_decided(
+    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values, members, seeds, noise and coins are held by nobody once they are decided, nor when they are recalled."""
+    for name, value in WIPING.items():
+        monkeypatch.setenv(name, value)
+    value = {**POLICY["value"], "resolution": 1 / MICRO}
+    policy = {**POLICY, "scheme": {"name": "uniform"}, "value": value}
+    installation = Installation(broker, tmp_path, "idle-memory", policy=policy)
+    known = Secrets(installation)
+    member = f"canary-{secrets.token_hex(4)}"
+    with installation.worker() as worker:
+        wards = [_ward(), watermark(WARD, 0, secrets.token_hex(32)), contribution(WARD, 0, member, "walk")]
+        wards += [watermark(WARD, 1, secrets.token_hex(32)), contribution(WARD, 1, member, "ride")]
+        wards += [{"type": "intrusion", "series": WARD, "seed": secrets.token_hex(32)}]
+        known.send([*wards, *homes(0)])
+        known.await_releases(1 + HOMES)
+        assert found_of(worker.process.pid, known) == []
+        assert worker.stop() == 0
+    with installation.worker() as worker:  # reads watermarks and contributions again, whose steps are open
+        known.send(homes(1))
+        known.await_releases(1 + 2 * HOMES)
+        assert found_of(worker.process.pid, known) == []
+        assert worker.stop() == 0
+
+
+def found_of(process: int, known: Secrets) -> list[str]:
+    """Return what is found that should be gone, after the process had time to let go of it."""
+    deadline = time.monotonic() + 10
+    while True:
+        time.sleep(1)
+        memory = memory_of(process)
+        assert all(held in memory for held in known.held), "the scan finds what is there"
+        found = sorted({what for secret, what in known.gone.items() if secret in memory})
+        if not found or time.monotonic() > deadline:
+            return found
