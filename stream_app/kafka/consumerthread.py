@@ -1,6 +1,7 @@
 """The thread that talks to Kafka: it drains whole fetches, and answers whoever asks until it ends."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -86,6 +87,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             await asyncio.wait([waiter], timeout=timeout)
             waiter.cancel()
             records = await self._drain(consumer, active_partitions, max_records)
+            if not records:
+                # PRIVACY: fetches that the client dropped, for a seek or a rebalance, hang in cycles of its own. The
+                # collector comes by itself after a hundred thousand other objects: in an idle worker, hours later.
+                gc.collect(1)
         return records
 
     async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP], max_records: int | None) -> Any:

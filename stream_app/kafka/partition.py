@@ -1,7 +1,6 @@
 """One input partition at work: decide a batch while the last one commits."""
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -251,9 +250,6 @@ class Partition:
         consumer.resume_partitions({self.tp})
         consumer.on_buffer_drop(self.tp)
         self._collection = await restorer.recall(row, self._rows.find)
-        # PRIVACY: what a reader fetched and nobody took, before a seek or behind the end, hangs in cycles of the client's
-        # own. The collector would find them after thousands of other objects: in an idle worker, hours later.
-        gc.collect(1)
         self._figures.count("landmark_recalled_records", row.next_offset - row.recall_offset)
         self._figures.restored()
 
