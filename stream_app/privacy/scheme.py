@@ -12,7 +12,6 @@ from stream_app.privacy.guard import Guard
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.window import Window, WindowLevel
 
-SchemeName = Literal["uniform", "adaptive", "skip", "balanced", "bd", "ba"]
 MILLION = 10**6
 
 

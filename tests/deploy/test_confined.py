@@ -1,13 +1,9 @@
 """A worker confined as image, pod and unit confine it: no root, no right, a read-only tree, two places to write in."""
 
 import asyncio
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from stream_app import keyfile
 from stream_app.kafka.broker import LocalBroker
@@ -18,6 +14,7 @@ from stream_app.kafka.sending import send_events
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from tests.deploy import ROOT
+from tests.deploy.programs import program
 from tests.deploy.site import running, wait_for
 from tests.deploy.test_prometheus import round_of_events
 
@@ -38,12 +35,7 @@ for place in sys.argv[1:]:
 
 def confined(folder: Path, *command: str) -> list[str]:
     """Return a command as uid 10001 that may write `folder`/data and /tmp and nothing else; keys are read-only too."""
-    bubblewrap = shutil.which("bwrap")
-    if bubblewrap is None:
-        lacking = "bwrap is missing: sudo apt-get install --yes bubblewrap"
-        if os.environ.get("CI"):  # noqa: TID251 (CI says by it that nothing may be left out)
-            pytest.fail(lacking)
-        pytest.skip(lacking)
+    bubblewrap = program("bwrap", "bubblewrap")
     places = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
     # What lies below /tmp is hidden by the new one, but for this.
     places += ["--ro-bind", str(folder), str(folder), "--bind", str(folder / "data"), str(folder / "data")]

@@ -1,8 +1,6 @@
 """The systemd unit: accepted by systemd, hardened by its own measure, and in agreement with the settings."""
 
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 
 from stream_app.settings import PREFIX, Settings
 from tests.deploy import ROOT
+from tests.deploy.programs import program
 
 UNIT = ROOT / "deploy" / "systemd" / "landmark-stream@.service"
 MOST_EXPOSED = 15
@@ -19,13 +18,7 @@ MOST_EXPOSED = 15
 @pytest.fixture
 def analyze() -> str:
     """Return the path of systemd's own checker; in CI it must be there."""
-    path = shutil.which("systemd-analyze")
-    if path is None:
-        lacking = "systemd-analyze is missing: sudo apt-get install --yes systemd"
-        if os.environ.get("CI"):  # noqa: TID251 (CI says by it that nothing may be left out)
-            pytest.fail(lacking)
-        pytest.skip(lacking)
-    return path
+    return program("systemd-analyze", "systemd")
 
 
 @pytest.fixture
