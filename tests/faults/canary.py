@@ -108,7 +108,8 @@ class Search:
         paths = set()
         for shift in range(min(GRAM, max(0, len(content) - GRAM + 1))):
             window = np.frombuffer(content, "<u8", (len(content) - shift) // GRAM, shift)
-            for hit in np.flatnonzero(np.isin(window, self._grams)):
+            nearest = np.searchsorted(self._grams[:-1], window)  # `isin` would sort all that is looked through
+            for hit in np.flatnonzero(self._grams[nearest] == window):
                 place = int(hit) * GRAM + shift
                 forms = self._forms[int(window[hit])]
                 paths |= {canary.path for canary, form in forms if content.startswith(form, place)}

@@ -4,10 +4,9 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.routing import router
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
+from tests.kafka.forked import Forked
 from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words
 
@@ -84,19 +84,11 @@ class Installation:
             f"LANDMARK_STREAM_{field.upper()}": value if isinstance(value, str) else json.dumps(value)
             for field, value in {**settings, **changed}.items()
         }
-        with log.open("ab") as out:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "stream_app", "worker"],
-                env={**os.environ, **environment},  # noqa: TID251 (the child's environment, not ours)
-                cwd=self.folder,
-                stderr=out,
-            )
+        process = Forked(("worker",), log, self.folder, {**os.environ, **environment})  # noqa: TID251 (the child's)
         try:
             yield WorkerProcess(process, log, self)
         finally:
-            if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    process.kill()
+            process.kill()
             process.wait()
 
     def send(self, events: Iterable[Mapping[str, Any]]) -> int:
@@ -204,7 +196,7 @@ class Installation:
 class WorkerProcess:
     """A running worker."""
 
-    process: "subprocess.Popen[bytes]"
+    process: Forked
     log: Path
     installation: Installation
 

@@ -20,6 +20,7 @@ from stream_app.privacy.noise import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.raw import Raw
 from tests.kafka.aborted import abort_entries
+from tests.kafka.disk import disk_of
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
 from tests.kafka.memory import forms, memory_of
 from tests.kafka.test_faults import ledger_of
@@ -237,11 +238,11 @@ def test_forward_secrecy(installation: Installation, broker: LocalBroker, capsys
     assert newest is not None
     assert newest in memory
     assert not [secret for secret in gone for form in forms(secret) if form in memory]
-    seized = [file for folder in (installation.folder, broker.folder) for file in folder.rglob("*") if file.is_file()]
-    contents = [file.read_bytes() for file in seized]
     ring = keyfile.load(installation.folder / "key", DAY_MS)
-    assert any(form in content for form in forms(ring.secret) for content in contents)
-    assert not [secret for secret in gone for form in forms(secret) for content in contents if form in content]
+    looked_for = {secret: forms(secret) for secret in (*gone, ring.secret)}
+    seized = disk_of(installation.folder, broker.folder)
+    on_disk = {secret for held in seized for secret, spelt in looked_for.items() if any(form in held for form in spelt)}
+    assert on_disk == {ring.secret}
 
     policy = policy_of({name: part for name, part in DAILY.items() if name != "series"}, 1)
     hits = {True: 0, False: 0}

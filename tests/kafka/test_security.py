@@ -1,151 +1,25 @@
 """TLS, SCRAM, client certificates and ACLs on a real broker that denies by default: each role with what it needs."""
 
-import asyncio
 import json
-import multiprocessing
-import os
-import signal
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka import group
 from stream_app.kafka.acls import ROLES, Access, Operation, commands, needs
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
+from tests.kafka.guarded import Guarded, GuardedWorker
 from tests.kafka.installation import POLICY, readings
-from tests.kafka.secured import PASSWORD, Authority, SecuredBroker, secured_broker
+from tests.kafka.secured import PASSWORD, Authority, secured_broker
 from tests.patience import PATIENCE_SECONDS
-
-DAY_MS = 86_400_000
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["stream_app.cli.worker"])  # a worker's libraries are loaded once for all of them
 
 ONLY_WITH_LOST_INPUT = {
     Access("topic", f"guarded.{topic}", "Write") for topic in ("ledger", "releases")
 }  # what `recover` adopts of an aborted batch, which only --accept-lost-input can ask for
-
-
-@dataclass
-class Guarded:
-    """One installation on the secured broker, used by a user for each role."""
-
-    secured: SecuredBroker
-    folder: Path
-    name: str = "guarded"
-    sent: int = 0
-
-    def config(self, role: str, *, certified: bool = False, **more: Any) -> Path:
-        """Write the settings of a role's user, the reader's by certificate, and return their file."""
-        certified = certified or role == "reader"
-        transport = self.secured.certified(role) if certified else self.secured.settings(role, self.folder)
-        settings = {
-            "application": self.name,
-            "prefix": self.name,
-            "partitions": 1,
-            "key_file": str(self.folder / "noise.key"),
-            "key_epoch_ms": DAY_MS,
-            "signing_key_file": str(self.folder / "signing.key"),
-            "head_interval_ms": 200,
-            "policies_file": str(self.folder / "policies.jsonl"),
-            "data_folder": str(self.folder / "state"),
-            "session_timeout_ms": 6_000,
-            "http_port": 0,
-            **transport,
-            **more,
-        }
-        file = self.folder / f"{role}.toml"
-        file.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()))
-        return file
-
-    def needs(self, role: str) -> tuple[Access, ...]:
-        """Return what a role needs."""
-        return needs(role, Settings.load(self.config(role)))
-
-    def run(self, role: str, *words: str, **more: Any) -> int:
-        """Run a command as a role's user; return its exit code."""
-        return main([*words, "--config", str(self.config(role, **more))])
-
-    def send(self, count: int) -> None:
-        """Send events as the producer."""
-        file = self.folder / "events.jsonl"
-        events = readings(count, series=5, start=self.sent)
-        file.write_text("".join(json.dumps(event) + "\n" for event in events))
-        assert self.run("producer", "send", str(file)) == 0
-        self.sent += count
-
-    def until_committed(self, worker: "Forked") -> None:
-        """Wait until the group has acknowledged all that was sent."""
-        plain: dict[str, Any] = {
-            "bootstrap_servers": self.secured.broker.bootstrap_servers,
-            "key_file": self.folder / "noise.key",
-            "application": self.name,
-            "prefix": self.name,
-            "partitions": 1,
-        }
-        settings = Settings(**plain)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while sum(asyncio.run(group.committed(settings, f"{self.name}.events")).values()) < self.sent:
-            assert worker.process.is_alive(), worker.said()[-3000:]
-            assert time.monotonic() < deadline, worker.said()[-3000:]
-            time.sleep(0.3)
-
-    @contextmanager
-    def worker(self, **more: Any) -> Iterator["Forked"]:
-        """Run a worker until the block ends."""
-        log = self.folder / f"worker-{time.monotonic_ns()}.log"
-        config = self.config("worker", **more)
-        process = FORKS.Process(target=_work, args=(str(config), str(log)))
-        process.start()
-        try:
-            yield Forked(process, log)
-        finally:
-            process.kill()
-            process.join()
-
-
-@dataclass
-class Forked:
-    """A worker in a process of its own."""
-
-    process: ForkServerProcess
-    log: Path
-
-    def said(self) -> str:
-        """Return what it logged."""
-        return self.log.read_text() if self.log.exists() else ""
-
-    def ended(self) -> int:
-        """Wait until it ends by itself; return its exit code."""
-        self.process.join(PATIENCE_SECONDS)
-        assert self.process.exitcode is not None, f"still runs: {self.said()[-3000:]}"
-        return self.process.exitcode
-
-    def stop(self) -> int:
-        """Ask it to end once it works; return its exit code."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while "owns partitions" not in self.said():
-            assert time.monotonic() < deadline, self.said()[-3000:]
-            time.sleep(0.1)
-        assert self.process.pid is not None
-        os.kill(self.process.pid, signal.SIGTERM)
-        return self.ended()
-
-
-def _work(config: str, log: str) -> None:
-    """Be a worker: its output goes to a file, its exit code is the process's."""
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    sys.exit(main(["worker", "--config", config]))
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +45,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         yield guarded
 
 
-def decided(guarded: Guarded, worker: Forked, capfdbinary: pytest.CaptureFixture[bytes]) -> list[Any]:
+def decided(guarded: Guarded, worker: GuardedWorker, capfdbinary: pytest.CaptureFixture[bytes]) -> list[Any]:
     """Wait until a worker has decided all that was sent; return the releases, read by the reader."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -181,7 +55,7 @@ def decided(guarded: Guarded, worker: Forked, capfdbinary: pytest.CaptureFixture
         if len(found) >= guarded.sent:
             assert len({(one["series"], one["timestamp"]) for one in found}) == len(found) == guarded.sent
             return found
-        assert worker.process.is_alive(), worker.said()[-3000:]
+        assert worker.process.poll() is None, worker.said()[-3000:]
         assert time.monotonic() < deadline, f"{len(found)} of {guarded.sent}: {worker.said()[-3000:]}"
         time.sleep(0.3)
 

@@ -1,0 +1,67 @@
+"""A worker in a process of its own, forked from one that has the libraries loaded: of a start's CPU they are most."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from stream_app.cli import main
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["stream_app.cli.worker", "tests.kafka.forked"])
+
+
+class Forked:
+    """A program of ours that runs, with what tests use of `subprocess.Popen`; stdout and stderr go to a file."""
+
+    def __init__(self, words: tuple[str, ...], log: Path, folder: Path, environment: Mapping[str, str]) -> None:
+        """Start ``landmark-stream`` with these words in a folder."""
+        self._words = words
+        log.touch()  # whoever waits for what it says looks at once
+        self._process = _FORKS.Process(target=_be, args=(words, str(log), str(folder), dict(environment)))
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process.pid is not None, "it was started"
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return its exit code, or None while it runs; minus the number of the signal that ended it."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it ended and return its exit code; raises `subprocess.TimeoutExpired`."""
+        self._process.join(timeout)
+        code = self.poll()
+        if code is None:
+            raise subprocess.TimeoutExpired(self._words, timeout or 0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill it without warning."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _be(words: tuple[str, ...], log: str, folder: str, environment: dict[str, str]) -> None:
+    """Be the program: its exit code is the process's."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.chdir(folder)
+    os.environ.clear()  # noqa: TID251 (the child's)
+    os.environ.update(environment)  # noqa: TID251
+    sys.exit(main(list(words)))
