@@ -1,13 +1,16 @@
 """An idle worker holds no record that was decided, no seed and no noise, as whoever seizes its machine would find."""
 
 import json
+import os
 import secrets  # noqa: TID251 - seeds and members that no other run has
 import struct
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from stream_app import keyfile
 from stream_app.kafka.broker import LocalBroker
@@ -18,6 +21,7 @@ from stream_app.privacy.raw import Raw
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
 from tests.kafka.memory import forms, memory_of
 from tests.kafka.wards import COLLECTS, contribution, ward_policy, watermark
+from tests.patience import PATIENCE_SECONDS
 
 WIPING = {
     "PYTHONMALLOC": "malloc",
@@ -65,7 +69,7 @@ class Secrets:
 
     def await_releases(self, count: int) -> None:
         """Wait until so many releases are there, and note what bits they were made of."""
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while len(found := self._installation.read(self._installation.names.releases)) < count:
             assert time.monotonic() < deadline, f"{len(found)} releases"
             time.sleep(0.3)
@@ -103,35 +107,51 @@ def _bits(stream: BitStream, what: str) -> dict[bytes, str]:
     return {block: what, block[-WORD_BYTES:]: what}
 
 
-def test_an_idle_worker_keeps_nothing_of_what_it_decided(
-    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def wiping_worker(installation: Installation) -> Iterator[int]:
+    """Run a worker in a process of its own, whose freed memory is overwritten from its start; yield its id."""
+    settings = installation.settings().model_dump(mode="json", exclude_none=True)
+    named = {
+        f"LANDMARK_STREAM_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+        for name, value in settings.items()
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stream_app", "worker"],
+        env={**os.environ, **named, **WIPING},  # noqa: TID251 (the child's environment, not ours)
+        cwd=installation.folder,
+    )
+    try:
+        yield process.pid
+        process.terminate()
+        assert process.wait(PATIENCE_SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_idle_worker_keeps_nothing_of_what_it_decided(broker: LocalBroker, tmp_path: Path) -> None:
     """Values, members, seeds, noise and coins are held by nobody once they are decided, nor when they are recalled."""
-    for name, setting in WIPING.items():
-        monkeypatch.setenv(name, setting)
     value = {**POLICY["value"], "resolution": 1 / MICRO}
     policy = {**POLICY, "scheme": {"name": "uniform"}, "value": value}
     installation = Installation(broker, tmp_path, "idle-memory", policy=policy)
     known = Secrets(installation)
     member = f"canary-{secrets.token_hex(4)}"
-    with installation.worker() as worker:
+    with wiping_worker(installation) as process:
         wards = [_ward(), watermark(WARD, 0, secrets.token_hex(32)), contribution(WARD, 0, member, "walk")]
         wards += [watermark(WARD, 1, secrets.token_hex(32)), contribution(WARD, 1, member, "ride")]
         wards += [{"type": "intrusion", "series": WARD, "seed": secrets.token_hex(32)}]
         known.send([*wards, *homes(0)])
         known.await_releases(1 + HOMES)
-        assert found_of(worker.process.pid, known) == []
-        assert worker.stop() == 0
-    with installation.worker() as worker:  # reads watermarks and contributions again, whose steps are open
+        assert found_of(process, known) == []
+    with wiping_worker(installation) as process:  # reads watermarks and contributions again, whose steps are open
         known.send(homes(1))
         known.await_releases(1 + 2 * HOMES)
-        assert found_of(worker.process.pid, known) == []
-        assert worker.stop() == 0
+        assert found_of(process, known) == []
 
 
 def found_of(process: int, known: Secrets) -> list[str]:
     """Return what is found that should be gone, after the process had time to let go of it."""
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         time.sleep(3)
         memory = memory_of(process)
