@@ -5,7 +5,7 @@ from typing import Any, cast
 import faust
 
 from stream_app.context import Context
-from stream_app.kafka.consumer import Transport
+from stream_app.kafka.consumer import Consumer, Transport
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partitions import Partitions
 from stream_app.kafka.recovery import Recovery, TableManager
@@ -18,6 +18,7 @@ from stream_app.signing import SigningKey
 TABLE = "state"
 
 _HEARTBEAT_SECONDS = 1.0
+_LAST_SECONDS = 5.0  # to acknowledge what was decided; the partition rows know it anyway
 
 
 class WholeFetch(faust.Schema[Any, Any]):
@@ -107,5 +108,6 @@ class App(faust.App):
     async def on_stop(self) -> None:
         """Let running transactions end and acknowledge them before anything else stops."""
         await self.partitions.close()
+        cast("Consumer", self.consumer).thread.answer_for(_LAST_SECONDS)
         await self.consumer.commit()
         await super().on_stop()

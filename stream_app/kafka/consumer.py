@@ -78,7 +78,11 @@ class Consumer(driver.Consumer):
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109 (Faust's)
         """Fetch; apply changelog records, and yield one message for each partition of the events topic."""
-        fetched, active = await self._wait_next_records(timeout)
+        try:
+            fetched, active = await self._wait_next_records(timeout)
+        except ConsumerEndedError:
+            await self.sleep(timeout)
+            return
         generation = self.app.consumer_generation_id
         if fetched is None or self.should_stop or not self.flow_active:
             # Fetched while a rebalance began: whoever is assigned next seeks to where the state is.

@@ -31,13 +31,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         super().__post_init__()
         self.stretches: dict[TP, tuple[int, int]] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
+        self._silent = False
 
     async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         """Return what the thread answers; raises ``ConsumerEndedError`` when it has ended, or ends before it does.
 
         Faust's own waits for ever then: the thread of a crashed app ends by itself, and what stops the app asks it.
         """
-        if self._shutdown.is_set():
+        if self._silent:
             raise ConsumerEndedError
         promise: asyncio.Future[Any] = self.parent_loop.create_future()
         self._waiting.add(promise)
@@ -49,11 +50,26 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 raise ConsumerEndedError from error
             raise
         except asyncio.CancelledError:
-            if promise.cancelled():
+            if promise.cancelled() and promise in self._waiting:
                 raise  # who asked is cancelled, not what was asked
             raise ConsumerEndedError from None
         finally:
             self._waiting.discard(promise)
+
+    def answer_for(self, seconds: float) -> None:
+        """Let nobody wait longer than this for an answer: the group takes none while brokers are away."""
+        self.parent_loop.call_later(seconds, self._refuse)
+
+    def _refuse(self) -> None:
+        self._silent = True
+        refused, self._waiting = self._waiting, set()
+        for promise in refused:
+            promise.cancel()  # what the thread has not begun it does not begin either
+
+    async def on_thread_stop(self) -> None:
+        """Close the consumer; aiokafka's raises that its own requests were cancelled when brokers are away."""
+        with suppress(asyncio.CancelledError):
+            await super().on_thread_stop()
 
     def _stopped_set(self) -> None:
         with suppress(RuntimeError):  # its loop is closed: it has ended by itself, as that of a crashed app does
@@ -65,9 +81,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _end(self) -> None:
         self._shutdown.set()
-        for promise in self._waiting:
-            if not promise.done():
-                promise.set_exception(ConsumerEndedError())
+        self._refuse()
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)

@@ -1,10 +1,13 @@
 """The end by force of a process that does not end by itself."""
 
+import asyncio
 import faulthandler
 import logging
 import os
 import threading
-from typing import Self
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +25,7 @@ class ForcedExit:
 
     def within(self, seconds: float) -> None:
         """Exit with code 1 in so many seconds, unless the block and all threads have ended by then."""
-        self._timer = threading.Timer(seconds, _exit, (seconds,))
+        self._timer = threading.Timer(seconds, _exit, (seconds, _running_loop()))
         self._timer.daemon = True
         self._timer.start()
 
@@ -36,8 +39,24 @@ class ForcedExit:
             self._timer.cancel()
 
 
-def _exit(seconds: float) -> None:
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
     logger.error("did not end within %.0f seconds: ends by force. Report this as a bug, with the stacks below", seconds)
     # PRIVACY: files, lines and names of functions; no value of any variable.
+    for task in asyncio.all_tasks(loop) if loop is not None else ():
+        logger.error("waits: %s", " > ".join(_places(task.get_coro())))
     faulthandler.dump_traceback(all_threads=True)
     os._exit(1)
+
+
+def _places(waiting: Any) -> Iterator[str]:
+    """Yield where a coroutine waits, from outside in."""
+    while (code := getattr(waiting, "cr_code", None)) is not None:
+        yield f"{Path(code.co_filename).name}:{waiting.cr_frame.f_lineno if waiting.cr_frame else 0} {code.co_name}"
+        waiting = waiting.cr_await

@@ -51,23 +51,31 @@ async def test_local_state_deleted(broker: LocalBroker, tmp_path: Path, seed: in
 
 
 async def test_broker_killed(tmp_path: Path, seed: int) -> None:
-    """The broker is killed while two workers are at work; when it is back they go on by themselves."""
+    """The broker is killed while workers are at work; when it is back they go on by themselves, but who was ended.
+
+    That one ends well meanwhile, as ever: it has nobody to acknowledge to.
+    """
     with LocalBroker.start(tmp_path / "kafka") as first:
         site = Site(first.bootstrap_servers, tmp_path / "site", "brokerless", 4, DEFAULTS, SMALL_BATCHES).prepare()
         topics, workload = Topics(site), Workload(seed, 200)
         with Fleet(site) as fleet:
-            for name in ("a", "b"):
+            for name in ("a", "b", "c"):
                 await fleet.start(name).until_ready()
+            ended = fleet.workers["c"]
             await topics.send(workload.events(8_000))
             await asyncio.sleep(0.3)
             os.kill(first.pid, signal.SIGKILL)
             assert first.state.process.wait(PATIENCE_SECONDS)
             await asyncio.sleep(3)
+            assert ended.stop() == 0
+            assert "stopped" in ended.said().splitlines()[-1]
+            assert "ends by force" not in ended.said()
+            assert "ConsumerEndedError" not in ended.said()
             with LocalBroker.start(tmp_path / "kafka") as again:
                 assert again.bootstrap_servers == first.bootstrap_servers
                 await topics.send(workload.events(2_000))
                 await topics.until_decided(fleet)
-                assert all(worker.runs for worker in fleet.workers.values())
+                assert all(worker.runs for worker in fleet.workers.values() if worker is not ended)
                 fleet.stop()
                 verdict = await judge(site)
     assert verdict.inputs == workload.sent

@@ -74,3 +74,14 @@ async def test_what_was_asked_is_refused_when_the_thread_ends(app: App) -> None:
         await thread.stop()
         with pytest.raises(ConsumerEndedError):
             await asked
+
+
+async def test_nobody_waits_longer_than_is_said(app: App) -> None:
+    """Brokers that are away answer never; whoever asks after that is refused as well."""
+    consumer = cast("Consumer", app.consumer)
+    consumer.thread.answer_for(0.1)
+    async with asyncio.timeout(SECONDS):
+        with pytest.raises(ConsumerEndedError):
+            await consumer.thread.call_thread(asyncio.Event().wait)
+        with pytest.raises(ConsumerEndedError):
+            await consumer.committed([TP(app.events_topic, 0)])

@@ -38,3 +38,17 @@ def test_a_process_that_hangs_ends(threads: str, seconds: float, sleeps: float, 
     assert ("ends by force" in done.stderr) == (code == 1)
     assert ("most recent call first" in done.stderr) == (code == 1)
     assert "nobody may read" not in done.stderr
+
+
+def test_what_the_loop_waits_for_is_told() -> None:
+    """Files, lines and functions, from outside in; no value."""
+    script = (
+        "import asyncio\n"
+        "from stream_app.kafka.forcedexit import ForcedExit\n"
+        "async def wait(secret):\n    await asyncio.sleep(600)\n"
+        "async def work():\n    ForcedExit().within(0.5)\n    await wait('nobody may read this')\n"
+        "asyncio.run(work())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert "waits: <string>:7 work > <string>:4 wait > tasks.py:" in done.stderr
+    assert "nobody may read" not in done.stderr
