@@ -16,7 +16,10 @@ def memory_of(process: int) -> bytes:
             if found is not None:
                 start, end = int(found[1], 16), int(found[2], 16)
                 memory.seek(start)
-                piece = memory.read(end - start)
+                try:
+                    piece = memory.read(end - start)
+                except OSError:  # given back since it was listed: the process runs
+                    continue
                 chunks = (piece[at : at + CHUNK_BYTES] for at in range(0, len(piece), CHUNK_BYTES))
                 pieces += [chunk for chunk in chunks if chunk != _ZEROS]
     return b"".join(pieces)
