@@ -17,6 +17,7 @@ from stream_app.kafka.logs import configure_logs
 from stream_app.kafka.routing import load_context
 from stream_app.kafka.security import client_arguments
 from stream_app.kafka.serve import ListenError
+from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames, differences, wanted_topics
 from stream_app.kafka.worker import Worker
 from stream_app.keyfile import KeyFileError
@@ -41,9 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
             signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
             configure_logs(settings.log_level)
             with reaching(settings):
-                asyncio.run(_check_topics(settings))
+                events_id = asyncio.run(_check_topics(settings))
             with ForcedExit() as forced_exit:
-                return asyncio.run(_run(settings, context, signing_key, forced_exit))
+                return asyncio.run(_run(settings, context, signing_key, events_id, forced_exit))
     except (InvalidSettingsError, KeyFileError, DataFolderError) as error:
         raise UsageError(str(error)) from error
     except ListenError as error:
@@ -56,12 +57,17 @@ def _end(*_: object) -> None:
     sys.exit(0)
 
 
-async def _run(settings: Settings, context: Context, signing_key: SigningKey | None, forced_exit: ForcedExit) -> int:
-    return await Worker(settings, context, signing_key, forced_exit).run()
+async def _run(
+    settings: Settings, context: Context, signing_key: SigningKey | None, events_id: str, forced_exit: ForcedExit
+) -> int:
+    return await Worker(settings, context, signing_key, events_id, forced_exit).run()
 
 
-async def _check_topics(settings: Settings) -> None:
-    """Refuse to work on topics whose settings lose data; one look at the start, since they seldom change."""
+async def _check_topics(settings: Settings) -> str:
+    """Refuse to work on topics whose settings lose data; one look at the start, since they seldom change.
+
+    Return the id of the events topic, which this worker begins with.
+    """
     names = TopicNames.of(settings.prefix, settings.application)
     async with Cluster.connected(client_arguments(settings)) as cluster:
         found = await cluster.find(names)
@@ -69,3 +75,7 @@ async def _check_topics(settings: Settings) -> None:
         different = differences(wanted_topics(names, settings.partitions, replication), found)
     if different:
         raise UsageError("\n".join(str(difference) for difference in different))
+    facts = (await describe(settings, (names.events,))).get(names.events)
+    if facts is None:
+        raise UsageError(f"{names.events}: it was deleted just now. Make it, or restore it: `topics`")
+    return facts.id

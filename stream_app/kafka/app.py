@@ -6,6 +6,7 @@ import faust
 
 from stream_app.context import Context
 from stream_app.kafka.consumer import Consumer, Transport
+from stream_app.kafka.eventstopic import EventsTopic
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partitions import Partitions
 from stream_app.kafka.recovery import Recovery, TableManager
@@ -40,6 +41,7 @@ class App(faust.App):
         settings: Settings,
         context: Context,
         signing_key: SigningKey | None,
+        topic: EventsTopic,
         names: TopicNames,
         metrics: Metrics,
     ) -> None:
@@ -70,7 +72,7 @@ class App(faust.App):
         )
         self.events_topic = names.events
         self.table_name = TABLE
-        self.partitions = Partitions(settings, context, signing_key, names, metrics)
+        self.partitions = Partitions(settings, context, signing_key, topic, names, metrics)
         self.table = self._new_table(settings)
         events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)
         self.agent(events, name="landmark")(self._hand_on)

@@ -218,6 +218,8 @@ class Partition:
 
     async def _commit(self, batch: Batch) -> None:
         started = time.perf_counter()
+        # Of another topic than the state is, it was decided for nothing; so far nobody has seen anything of it.
+        await self._shell.topic.confirm(self.number, self._known_row().topic)
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
         self._rows.land()
         self._heads.note(batch.changed, self._row.ledger_offset)

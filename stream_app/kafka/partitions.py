@@ -8,6 +8,7 @@ from typing import Any
 from faust.types import TP
 
 from stream_app.context import Context
+from stream_app.kafka.eventstopic import EventsTopic
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.partition import Partition
 from stream_app.kafka.shell import ReadBack, Shell
@@ -32,12 +33,13 @@ class Partitions:
         settings: Settings,
         context: Context,
         signing_key: SigningKey | None,
+        topic: EventsTopic,
         names: TopicNames,
         metrics: Metrics,
     ) -> None:
         """Own nothing yet; ``attach`` gives the consumer and the store once they exist."""
         self._settings, self._context, self._names, self._metrics = settings, context, names, metrics
-        self._signing_key = signing_key
+        self._signing_key, self._topic = signing_key, topic
         self._owned: dict[int, Partition] = {}
         self._shell: Shell | None = None
         self._generation: int | None = None
@@ -48,7 +50,7 @@ class Partitions:
     def attach(self, consumer: Any, store: StateStore) -> None:
         """Take what the Faust app made."""
         self._shell = Shell(
-            self._settings, self._context, self._signing_key, self._names, self._metrics, store, consumer
+            self._settings, self._context, self._signing_key, self._topic, self._names, self._metrics, store, consumer
         )
 
     async def hold(self) -> None:

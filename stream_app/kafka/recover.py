@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from stream_app import encoding, rows, wire
 from stream_app.context import Context
+from stream_app.decider import INPUT_HEADER
 from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
-from stream_app.kafka.reopening import Reopening
+from stream_app.kafka.reopening import LOST, Loss, Past, Reopening
 from stream_app.kafka.restore import input_short
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.stopped import PartitionStoppedError
@@ -46,7 +47,10 @@ class Recovered:
     open_steps: int
     """Steps of collected series that take contributions still; what they count is read from the input again."""
     lost_counts: int
-    """Collected series whose open steps were given up, since input of them was deleted: they are never released."""
+    """Collected series whose open steps were given up, now or before, since input of them was deleted.
+
+    They are never released. Series that released something since an earlier loss are behind what it gave up.
+    """
 
 
 class _Ledger(NamedTuple):
@@ -54,7 +58,7 @@ class _Ledger(NamedTuple):
 
     rows: dict[str, SeriesRow]
     adopted: dict[str, int]
-    """Input offset of each series' policy."""
+    released: dict[str, int]
     last_input: int
 
 
@@ -68,7 +72,15 @@ class _Input(NamedTuple):
     first: int
     """The first offset kept."""
     rejected: set[int]
-    """Those from ``start`` on that were refused."""
+    """Those that were refused, from ``start`` on, and from where the input went on behind the first loss."""
+    losses: list[Loss]
+    """What was lost of the input and accepted before."""
+
+    @property
+    def lost(self) -> Loss | None:
+        """Return what is lost beyond that: input that may be of steps still open."""
+        covered = any(loss.first >= self.first for loss in self.losses)
+        return None if self.start >= self.first or covered else Loss(self.first, self.next_offset)
 
 
 class Recovery:
@@ -97,6 +109,7 @@ class Recovery:
                 found |= await self._adopted(producer, partition, place.next_offset, found)
             reopening = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
             found |= reopening.rows()
+            lost = place.lost if place.lost and reopening.given_up(place.lost.line) else None
             ledger_offset = await self._covered(partition, found)
             row = PartitionRow(
                 topic=self._facts[self._names.events].id,
@@ -108,16 +121,17 @@ class Recovery:
                 key=self._context.keys.fingerprint,
                 configuration=self._context.fingerprint,
             )
-            await self._write(producer, found, row)
+            await self._write(producer, partition, found, row, lost)
         finally:
             await producer.stop()
-        steps, lost = reopening.steps, len(reopening.lost)
-        return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, lost)
+        steps, given_up = reopening.steps, len(reopening.given_up())
+        return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, given_up)
 
     async def _fold(self, ledger: LogReader, partition: int, progress: Progress) -> _Ledger:
         """Fold the committed ledger; releases are read beside it, for both lie in the order of their input."""
         found: dict[str, SeriesRow] = {}
         adopted: dict[str, int] = {}
+        released: dict[str, int] = {}
         last_input = -1
         _, end = await ledger.bounds(self._names.ledger, partition)
         async with LogReader.opened(self._settings, "read_committed") as reader:
@@ -131,17 +145,25 @@ class Recovery:
                     found[series] = restored(self._context, found.get(series), record.value, at_hand)
                     if entry["entry"] == "policy":
                         adopted[series] = input_offset(record)
+                    elif entry["entry"] == "release":
+                        released[series] = input_offset(record)
                 progress(records[-1].offset + 1, end)
-        return _Ledger(found, adopted, last_input)
+        return _Ledger(found, adopted, released, last_input)
 
     async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool) -> _Input:
         committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
         rejected: set[int] = set()
+        losses: list[Loss] = []
         async with LogReader.opened(self._settings, "read_committed") as reader:
             async for records in reader.records(self._names.rejects, partition, 0):
-                inputs = [input_offset(record) for record in records]
-                last_input = max(last_input, *inputs)
-                rejected.update(offset for offset in inputs if offset >= committed)
+                for record in records:
+                    offset = input_offset(record)
+                    last_input = max(last_input, offset)
+                    reject: Any = wire.load(record.value)
+                    if reject["reason"] == LOST:
+                        losses.append(Loss(reject["offset"] + 1, offset + 1))
+                    elif offset >= min([committed, *(loss.line for loss in losses)]):
+                        rejected.add(offset)
             first, end = await reader.bounds(self._names.events, partition)
         next_offset = max(last_input + 1, committed)
         if next_offset > end:
@@ -153,21 +175,24 @@ class Recovery:
                 asked=f"input from offset {next_offset} on",
                 found=f"that the log starts at {first}: events were deleted before they were decided",
             )
-        return _Input(max(next_offset, first), committed, first, rejected)
+        return _Input(max(next_offset, first), committed, first, rejected, losses)
 
     async def _reopened(self, partition: int, told: _Ledger, place: _Input, *, accept_lost_input: bool) -> Reopening:
         """Find the open steps of collected series; nothing is read where there are none."""
-        reopening = Reopening(told.rows, told.adopted, place.start, place.first, place.rejected)
-        if reopening.lost and not accept_lost_input:
+        losses = [*place.losses, place.lost] if place.lost else place.losses
+        reopening = Reopening(Past(told.rows, told.adopted, told.released), losses, place.rejected)
+        if place.lost and reopening.given_up(place.lost.line) and not accept_lost_input:
+            count = len(reopening.given_up(place.lost.line))
             raise PartitionStoppedError(
                 partition,
                 "input-lost",
                 asked=f"input from offset {place.start} on, which collected steps still open are counted from",
-                found=f"that the log starts at {place.first}: the counts of {len(reopening.lost)} series are lost",
+                found=f"that the log starts at {place.first}: the counts of {count} series are lost",
             )
-        if reopening.collects:
+        start = max(place.first, reopening.begin(place.start))
+        if reopening.collects and start < place.next_offset:
             async with LogReader.opened(self._settings, "read_committed") as reader:
-                async for records in reader.records(self._names.events, partition, place.start, place.next_offset):
+                async for records in reader.records(self._names.events, partition, start, place.next_offset):
                     for record in records:
                         if record.offset < place.next_offset:
                             reopening.take(record.offset, record.value)
@@ -194,7 +219,14 @@ class Recovery:
                         return int(record.offset)
             return (await reader.bounds(self._names.ledger, partition))[1]
 
-    async def _write(self, producer: PartitionProducer, found: Mapping[str, SeriesRow], row: PartitionRow) -> None:
+    async def _write(
+        self,
+        producer: PartitionProducer,
+        partition: int,
+        found: Mapping[str, SeriesRow],
+        row: PartitionRow,
+        lost: Loss | None,
+    ) -> None:
         # The old partition row goes first and the new one comes last: half a recovery is no state.
         pages = producer.pages()
         now_ms = int(time.time() * 1000)
@@ -207,14 +239,19 @@ class Recovery:
                 await self._commit(producer, pages)
                 pages = producer.pages()
         await self._commit(producer, pages)
-        pages = producer.pages()
+        pages, rejects = producer.pages(), producer.pages()
         pages.append(PARTITION_KEY, row.encode(), now_ms, [])
-        await self._commit(producer, pages)
+        if lost is not None:  # in one transaction: no worker begins on rows whose given-up steps the logs do not tell
+            told = encoding.encode_reject(None, None, LOST, self._names.events, partition, lost.first - 1)
+            rejects.append(None, told, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])
+        await self._commit(producer, pages, rejects)
 
-    async def _commit(self, producer: PartitionProducer, pages: Pages) -> None:
+    async def _commit(self, producer: PartitionProducer, pages: Pages, rejects: Pages | None = None) -> None:
         if pages.records:
             await producer.begin()
             await producer.send(self._names.changelog, pages)
+            if rejects is not None and rejects.records:
+                await producer.send(self._names.rejects, rejects)
             await producer.commit()
 
 

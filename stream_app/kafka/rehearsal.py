@@ -22,6 +22,7 @@ from stream_app import rows
 from stream_app.collection import LostCountersError
 from stream_app.context import Context
 from stream_app.kafka import group
+from stream_app.kafka.eventstopic import EventsTopic
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.restore import Restorer
@@ -91,7 +92,8 @@ class _Rehearsal:
         self._whole, self._later = contexts
         self._rows = RowCopy()
         self._defaults: dict[str, Policy] = {}
-        shell = Shell(settings, self._later, None, names, Metrics(), self._rows, None)
+        topic = EventsTopic(settings, names.events, facts[names.events].id)
+        shell = Shell(settings, self._later, None, topic, names, Metrics(), self._rows, None)
         self._restorer = Restorer(shell, facts, partition)
 
     async def run(self, committed: int | None) -> Rehearsed:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stream_app.context import Context
+from stream_app.kafka.eventstopic import EventsTopic
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.table import RowStore
 from stream_app.kafka.topics import TopicNames
@@ -29,6 +30,7 @@ class Shell:
     context: Context
     signing_key: SigningKey | None
     """None: no heads are written."""
+    topic: EventsTopic
     names: TopicNames
     metrics: Metrics
     store: RowStore

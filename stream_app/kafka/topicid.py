@@ -117,13 +117,22 @@ class TopicFacts(NamedTuple):
     partitions: int
 
 
+async def ask(admin: AIOKafkaAdminClient, node: int, topics: Iterable[str]) -> Any:
+    """Return a broker's answer: what it knows of these topics."""
+    return await admin._send_request_to_node(node, _MetadataRequest(topics))  # noqa: SLF001 (no public call sends one's own)
+
+
+def any_node(admin: AIOKafkaAdminClient) -> int:
+    """Return a broker to ask when it does not matter which."""
+    return int(admin._client.get_random_node())  # noqa: SLF001
+
+
 async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, TopicFacts]:
     """Return the facts of each topic that exists."""
     admin = AIOKafkaAdminClient(**client_arguments(settings))
     await admin.start()
     try:
-        node = admin._client.get_random_node()  # noqa: SLF001 (no public call sends a request of one's own)
-        answer = await admin._send_request_to_node(node, _MetadataRequest(topics))  # noqa: SLF001
+        answer = await ask(admin, any_node(admin), topics)
     finally:
         await admin.close()
     return {

@@ -10,6 +10,7 @@ from contextlib import suppress
 from stream_app import __version__
 from stream_app.context import Context
 from stream_app.kafka.app import App
+from stream_app.kafka.eventstopic import LOOK_SECONDS, EventsTopic
 from stream_app.kafka.forcedexit import ForcedExit
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.policylabel import NAMED, label_of, labels_of
@@ -38,9 +39,17 @@ class Worker:
     """One process that owns some of the partitions."""
 
     def __init__(
-        self, settings: Settings, context: Context, signing_key: SigningKey | None, forced_exit: ForcedExit
+        self,
+        settings: Settings,
+        context: Context,
+        signing_key: SigningKey | None,
+        events_id: str,
+        forced_exit: ForcedExit,
     ) -> None:
-        """Hold settings, context, the key of signed heads, and what ends a worker that hangs; ``run`` does the rest."""
+        """Hold settings, context, the key of signed heads, the events topic's id, and what ends a worker that hangs.
+
+        ``run`` does the rest.
+        """
         self._settings = settings
         self._forced_exit = forced_exit
         self._signing_key = signing_key
@@ -53,7 +62,8 @@ class Worker:
             where = (label_of(self._labels, default.digest), policy.level, policy.scheme.name)
             self._metrics.set("landmark_default_policy_epsilon", policy.epsilon_nano / NANO, *where)
         self._names = TopicNames.of(settings.prefix, settings.application)
-        self._app = App(settings, context, signing_key, self._names, self._metrics)
+        self._topic = EventsTopic(settings, self._names.events, events_id)
+        self._app = App(settings, context, signing_key, self._topic, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()
         self._began_seconds = time.monotonic()
 
@@ -73,6 +83,7 @@ class Worker:
         counting = asyncio.create_task(
             recur("counting budgets", self._count_budgets, _STANDING_SECONDS, _STANDING_SHARE)
         )
+        looking = asyncio.create_task(recur("looking at the events topic", self._topic.look, LOOK_SECONDS))
         try:
             failed = await self._watch(starting)
         finally:
@@ -80,11 +91,13 @@ class Worker:
             # Partitions wait a share of the session timeout for their transactions.
             self._forced_exit.within(_STOP_SECONDS + self._settings.session_timeout_ms / 1000 / 2)
             counting.cancel()
+            looking.cancel()
             if not starting.done():
                 starting.cancel()
                 with suppress(asyncio.CancelledError):
                     await starting
             await self._app.stop()
+            await self._topic.close()
             await server.stop()
         logger.info("stopped")
         return 1 if failed else 0
@@ -102,6 +115,9 @@ class Worker:
                 return True
             if self._app.crashed:
                 logger.error("crashed: %s", _ended_by(self._app.crash_reason))
+                return True
+            if self._topic.state == "replaced":
+                logger.error("ends: %s", self._topic.trouble)
                 return True
             if self._given_up():
                 logger.error("ends: partitions %s stopped", self._app.partitions.stopped)
@@ -129,6 +145,8 @@ class Worker:
         partitions = self._app.partitions
         if partitions.stopped:
             return False, f"partitions stopped: {partitions.stopped}"
+        if self._topic.trouble is not None:
+            return False, self._topic.trouble
         if not partitions.prepared:
             return False, f"taking over; works on partitions {partitions.working}"
         return True, f"partitions {partitions.running}"
@@ -143,6 +161,7 @@ class Worker:
                 partitions=partitions.owned,
                 running=partitions.running,
                 up_seconds=time.monotonic() - self._began_seconds,
+                topic_there=self._topic.trouble is None,
             ),
             look,
         )

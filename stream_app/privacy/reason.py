@@ -17,6 +17,7 @@ Reason = Literal[
     "budget-cap",
     "key-erased",
     "too-large",
+    "input-lost",
 ]
 
 
@@ -78,5 +79,10 @@ REASONS: Final[dict[Reason, Advice]] = {
         "nothing; erase less if events come later than that; for dummies a policy with a later range",
     ),
     "too-large": Advice("over 256 KiB, or a series id or a member over 200 bytes", "send less"),
+    "input-lost": Advice(
+        "collected data, told once by `recover --accept-lost-input`: this record and all before it are deleted, and "
+        "what of them open steps counted is lost, so these are never released",
+        "nothing; raise the retention of the events",
+    ),
 }
 """Every reason with its meaning and its remedy."""

@@ -3,7 +3,10 @@
 import json
 import subprocess
 import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from stream_app import keyfile
 from stream_app.cli import main
 from tests.deploy import ROOT
 from tests.docs.page import blocks_of
-from tests.run import NUMBER
+from tests.run import NUMBER, Run
 
 PAGE = ROOT / "docs" / "how-to" / "back-up-and-restore.md"
 HOUR = 3_600_000
@@ -51,15 +54,19 @@ class Site:
         assert main(["audit", "--ledger", str(out / "ledger.jsonl"), "--releases", str(out / "releases.jsonl")]) == 0
         return _lines((out / "ledger.jsonl").read_text()), _lines((out / "rejects.jsonl").read_text())
 
-    def left(self, name: str) -> tuple[list[Record], str]:
+    def left(self, name: str, *lifetime: str, code: int = 0) -> tuple[list[Record], str]:
         """Return the records that the page's script makes of an installation's ledger, and what it says."""
-        (script,) = (block for block in blocks_of(PAGE.read_text()) if block.file == "left.py")
-        (self.folder / "left.py").write_text(script.text)
-        ledger = str(self.folder / name / "ledger.jsonl")
-        done = subprocess.run(
-            [sys.executable, "left.py", ledger], cwd=self.folder, capture_output=True, text=True, check=True
-        )
-        return _lines(done.stdout), done.stderr
+        return left_of(self.folder / name / "ledger.jsonl", *lifetime, code=code)
+
+
+def left_of(ledger: Path, *lifetime: str, code: int = 0) -> tuple[list[Record], str]:
+    """Run the page's script; return what it prints and what it says, once it ended with ``code``."""
+    (script,) = (block for block in blocks_of(PAGE.read_text()) if block.file == "left.py")
+    done = subprocess.run(
+        [sys.executable, "-c", script.text, str(ledger), *lifetime], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return _lines(done.stdout), done.stderr
 
 
 def _lines(text: str) -> list[Record]:
@@ -150,30 +157,71 @@ def test_landmarks_registered_late_stay_landmarks(site: Site) -> None:
     assert begun[-1]["protection"]["landmarks"] == [[LATE, LATE + 1], [12 * HOUR, 14 * HOUR]]
 
 
-def test_dummies_closed_series_and_other_levels_get_nothing(site: Site) -> None:
-    """Each is named with the reason; a series whose present version has no dummies goes on."""
-    drawn: Record = {"method": "heuristic", "utility": "count", "fraction": 0.1, "start": 0, "end": 20 * HOUR}
-    fixed: Record = {"protection": {"level": "landmark", "step": HOUR, "landmarks": [HOUR, LATE]}}
+DRAWN: Record = {"method": "heuristic", "utility": "count", "fraction": 0.1, "start": 0, "end": 20 * HOUR}
+FIXED: Record = {"protection": {"level": "landmark", "step": HOUR, "landmarks": [HOUR, LATE]}}
+
+
+def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
+    """Each is named with the reason; what was charged for dummies of an earlier version is spent."""
     plain = ruled("undisguised", 2, 0.2, protection={"level": "landmark", "step": HOUR})
+    over = {"level": "user", "step": HOUR, "length": 2}
     site.installed(
         "old",
         [
-            *[ruled("disguised", **fixed, dummies=drawn), *readings("disguised", 0)],
             *[ruled("closed"), *readings("closed", 0), {"type": "close", "series": "closed"}],
-            *[ruled("event", protection={"level": "event", "step": HOUR}), *readings("event", 0)],
             *[ruled("spent", protection={"level": "landmark", "step": HOUR}), *readings("spent", 0)],
-            *[ruled("undisguised", epsilon=0.5, **fixed, dummies=drawn), plain],
+            *[ruled("over", protection=over), *readings("over", 1, 3)],
+            *[ruled("undisguised", epsilon=0.5, **FIXED, dummies=DRAWN), plain],
         ],
     )
     begun, said = site.left("old")
     assert {record["series"] for record in begun} == {"undisguised"}
-    assert said.splitlines()[:4] == [
-        "disguised: dummies, decide by hand",
+    assert said.splitlines()[:3] == [
         "closed: closed, gets no policy",
-        "event: level event, decide by hand",
         "spent: nothing is left",
+        "over: its length is over",
     ]
     assert begun[-1]["epsilon"] == 0.45
+
+
+def test_drawn_landmarks_stay(site: Site) -> None:
+    """They are not drawn anew, and both installations lose one budget with the charge of the draw."""
+    old, _ = site.installed("old", [ruled("home", **FIXED, dummies=DRAWN), *readings("home", *range(5))])
+    begun, said = site.left("old")
+    new, rejects = site.installed("new", [*begun, *readings("home", *range(3, 20))])
+    assert "with the landmarks that were drawn" in said
+    assert [reject["reason"] for reject in rejects] == ["late", "duplicate"]
+    (charge,) = [entry["charged_nano"] for entry in old if entry["entry"] == "dummies"]
+    assert not [entry for entry in new if entry["entry"] == "dummies"]
+    drawn = {at for first, end in old[0]["parameters"]["protection"]["landmarks"] for at in range(first, end, HOUR)}
+    assert {HOUR, LATE} < drawn
+    assert {entry["timestamp"] for entry in new if entry.get("landmark")} - {5 * HOUR - 1} == {
+        at for at in drawn if at >= 5 * HOUR
+    }
+    assert 900_000_000 < charge + loss([old, new], drawn) <= 1_000_000_000
+
+
+def test_it_refuses_what_it_cannot_know(site: Site) -> None:
+    """It ends with 1 and names the reason; series that can go on still get their records."""
+    wide, narrow = ({"level": "w-event", "step": HOUR, "window": window} for window in (9, 2))
+    window: Record = {"epsilon": 0.5, "scheme": {"name": "uniform"}}
+    old, _ = site.installed(
+        "old",
+        [
+            *[ruled("wide", protection=wide, **window), *readings("wide", 0)],
+            *[ruled("wide", 2, protection=narrow, **window | {"epsilon": 0.4}), *readings("wide", 1)],
+            *[ruled("home"), *readings("home", 0)],
+        ],
+    )
+    begun, said = site.left("old", code=1)
+    assert {record["series"] for record in begun} == {"home"}
+    assert f"wide: windows of an earlier version reach to {9 * HOUR}, decide by hand" in said
+    exposed = {**old[0], "series": "ward", "sequence": 2, "entry": "intrusion", "exposed": [[0, 3 * HOUR]]}
+    ledger = site.folder / "exposed.jsonl"
+    ledger.write_text("".join(json.dumps(entry) + "\n" for entry in ({**old[0], "series": "ward"}, exposed)))
+    assert "exposed steps before" in left_of(ledger, code=1)[1]
+    ledger.write_text("".join(json.dumps(entry) + "\n" for entry in old if entry["entry"] != "policy"))
+    assert "is missing" in left_of(ledger, code=1)[1]
 
 
 def test_a_series_that_decided_nothing_needs_no_fence(site: Site) -> None:
@@ -191,3 +239,94 @@ def test_copies_count_once(site: Site) -> None:
     ledger = site.folder / "old" / "ledger.jsonl"
     ledger.write_text(ledger.read_text() * 2)
     assert site.left("old") == begun
+
+
+FENCE = 1
+"""The version of a fence, in the new installation."""
+STEPS = 3
+"""Those of the old installation, and as many of the new one."""
+EPSILON = 1_000_000_000
+LEVELS: dict[str, tuple[Record, tuple[Record, ...]]] = {
+    "event": ({"level": "event"}, ({"name": "uniform"}, {"name": "adaptive"})),
+    "user": ({"level": "user", "length": 2 * STEPS - 2}, ({"name": "uniform"},)),
+    "landmark": ({"level": "landmark", "landmarks": [1, 4]}, ({"name": "uniform"}, {"name": "balanced"})),
+    **{
+        f"w-event-{window}": (
+            {"level": "w-event", "window": window},
+            (
+                {"name": "uniform"},
+                {"name": "bd"},
+                {"name": "ba"},
+                {"name": "bd", "dissimilarity": "private"},
+            ),
+        )
+        for window in (1, 2, 3)
+    },
+}
+
+
+def neighbours(protection: Record) -> Iterator[set[int]]:
+    """Yield every set of steps in which two neighbours differ; steps of a millisecond, one behind the last."""
+    every = range(2 * STEPS + 1)
+    match protection["level"]:
+        case "event":
+            yield from ({step} for step in every)
+        case "user":
+            yield set(every)
+        case "landmark":
+            yield from ({*protection["landmarks"], step} for step in every)
+        case "w-event":
+            yield from (set(range(step, step + protection["window"])) for step in every)
+
+
+def costs(ledger: list[Record], parameters: Record) -> Counter[int]:
+    """Return what each step cost: its spends, and what its private dissimilarity is charged."""
+    private = parameters["scheme"].get("dissimilarity") == "private"
+    charge = EPSILON // (2 * parameters["protection"]["window"]) if private else 0
+    found: Counter[int] = Counter()
+    for entry in ledger:
+        if entry["entry"] == "release" and entry["policy"] != FENCE:
+            found[entry["timestamp"]] += entry.get("epsilon_nano", 0) + (charge if entry["regular_peak_nano"] else 0)
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_neighbours_lose_more_than_one_budget(level: str, tmp_path: Path) -> None:
+    """Every way to decide the steps before and after: over both installations, for every pair of neighbours."""
+    assert EPSILON // 2 < most_lost(level, tmp_path, fenced=True) <= EPSILON
+
+
+@pytest.mark.parametrize("level", ["event", "landmark", "w-event-3"])
+def test_without_the_fence_more_is_lost(level: str, tmp_path: Path) -> None:
+    """The control: a fault is seen. At level user the sum alone is kept, with or without it."""
+    assert most_lost(level, tmp_path, fenced=False) > EPSILON
+
+
+def most_lost(level: str, folder: Path, *, fenced: bool) -> int:
+    """Return the largest loss of all neighbours over both installations, for every way to decide their steps."""
+    protection, schemes = LEVELS[level]
+    ways = [steps for count in range(STEPS + 1) for steps in combinations(range(STEPS), count)]
+    parameters = {
+        f"{nth}-{before}-{after}": {"epsilon": 1.0, "protection": protection, "scheme": scheme, "value": NUMBER}
+        for nth, scheme in enumerate(schemes)
+        for before in range(len(ways))
+        for after in range(len(ways))
+    }
+    old, new = Run(), Run()
+    for series, members in parameters.items():
+        before = ways[int(series.split("-")[1])]
+        # Its own versions begin at 2, so that the fence's 1 is a number of its own.
+        old.feed_all([{"type": "policy", "series": series, "version": 2, **members}])
+        old.feed_all([{"series": series, "timestamp": step, "value": 1.5} for step in before])
+    ledger = folder / "ledger.jsonl"
+    ledger.write_bytes(b"\n".join(old.ledger))
+    begun, _ = left_of(ledger)
+    new.feed_all(record for record in begun if fenced or record.get("version", FENCE) != FENCE)
+    for series in parameters:
+        after = ways[int(series.split("-")[2])]
+        steps = [*range(STEPS), *(STEPS + step for step in after), 2 * STEPS]  # the old ones, too
+        new.feed_all([{"series": series, "timestamp": step, "value": 1.5} for step in steps])
+    spent: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for entry in (json.loads(line) for line in (*old.ledger, *new.ledger)):
+        spent[entry["series"]] += costs([entry], parameters[entry["series"]])
+    return max(sum(spent[series][step] for step in steps) for series in parameters for steps in neighbours(protection))

@@ -1,8 +1,10 @@
 """A whole installation of one test: topics of its own, settings, key, real workers, and what they wrote."""
 
 import asyncio
+import http.client
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -130,8 +132,12 @@ class Installation:
 
     def delete(self, topic: str) -> None:
         """Delete a topic and make it again, empty."""
-        asyncio.run(self._delete(topic))
+        self.drop(topic)
         assert asyncio.run(make_and_check(self.settings())).differences == ()
+
+    def drop(self, topic: str) -> None:
+        """Delete a topic."""
+        asyncio.run(self._delete(topic))
 
     async def _delete(self, topic: str) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
@@ -207,6 +213,21 @@ class WorkerProcess:
     def await_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until the log says something."""
         self._await(lambda: text in self.log.read_text(), repr(text), seconds)
+
+    def ready(self) -> tuple[int, str]:
+        """Return status and text of /readyz."""
+        (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)", self.log.read_text())
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+        try:
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def await_ready(self, status: int, text: str, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until /readyz answers with a status, and a text that holds this one."""
+        self._await(lambda: (found := self.ready())[0] == status and text in found[1], f"{status} {text!r}", seconds)
 
     def await_end(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Wait until it ends by itself; return its exit code."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stream_app import keyfile
+from stream_app.kafka.eventstopic import EventsTopic
 from stream_app.kafka.metrics import TABLE, Metrics
 from stream_app.kafka.partitions import Partitions
 from stream_app.kafka.scrape import scrape_of
@@ -32,7 +33,9 @@ class Site:
         }
         settings = Settings(**given)
         self.metrics = Metrics()
-        self.partitions = Partitions(settings, limited(), None, TopicNames.of("a", "a"), self.metrics)
+        names = TopicNames.of("a", "a")
+        topic = EventsTopic(settings, names.events, "never asked for")
+        self.partitions = Partitions(settings, limited(), None, topic, names, self.metrics)
         nothing: Any = None
         self.partitions.attach(nothing, nothing)
 

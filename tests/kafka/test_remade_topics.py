@@ -1,12 +1,15 @@
 """Topics that lose records, or are made again, under a running worker: it stops before anything is spent twice."""
 
 import asyncio
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.provision import make_and_check
 from tests.kafka.installation import Installation, readings
 from tests.kafka.storedrow import store_row, stored_row
 
@@ -75,3 +78,52 @@ def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation
     with installation.worker() as worker:
         assert worker.await_end() == 1
         assert "stopped (input-short)" in worker.log.read_text()
+
+
+def test_a_remade_events_topic_ends_its_workers(installation: Installation) -> None:
+    """Both the one that owned the partition and the one that owned none; nothing of the new topic is ever decided.
+
+    It grows past the old positions at once, so that no offset tells the topics apart. The owner sleeps meanwhile, so
+    that it never sees the topic missing.
+    """
+    total = installation.send(readings(40))
+    with installation.worker("a") as owner:
+        owner.await_committed(total)
+        with installation.worker("b") as surplus:
+            surplus.await_log("owns partitions []")
+            surplus.await_ready(200, "partitions []")
+            before = _written(installation)
+            os.kill(owner.process.pid, signal.SIGSTOP)
+            installation.delete(installation.names.events)
+            installation.send(readings(2 * total, start=total))
+            os.kill(owner.process.pid, signal.SIGCONT)
+            for worker in (owner, surplus):
+                assert worker.await_end() == 1
+                assert "(topic-replaced)" in worker.log.read_text()
+                assert "Restore all topics from one backup; if there is none, begin anew" in worker.log.read_text()
+    with installation.worker("a") as worker:
+        assert worker.await_end() == 1
+        assert "stopped (topic-replaced)" in worker.log.read_text()
+    assert _written(installation) == before
+
+
+def test_a_worker_without_its_events_topic_is_not_ready(installation: Installation) -> None:
+    """It waits: the topic may only be hidden. Made again it is another one."""
+    total = installation.send(readings(40))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.await_ready(200, "partitions [0]")
+        installation.drop(installation.names.events)
+        worker.await_ready(503, f"wanted topic {installation.names.events}; found none")
+        assert worker.process.poll() is None
+        asyncio.run(make_and_check(installation.settings()))
+        assert worker.await_end() == 1
+        assert "(topic-replaced)" in worker.log.read_text()
+
+
+def _written(installation: Installation) -> list[int]:
+    """Return how much each topic of outputs holds, aborted records too."""
+    names = installation.names
+    return [
+        len(installation.read(topic, "read_uncommitted")) for topic in (names.ledger, names.releases, names.rejects)
+    ]

@@ -1,6 +1,7 @@
 """Open steps found again: what the input tells beside ledger and releases equals the rows of the run."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, example, given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from stream_app.collection import Collection
 from stream_app.context import Context, Limits
 from stream_app.decision import recall
-from stream_app.kafka.reopening import Reopening
+from stream_app.kafka.reopening import Loss, Past, Reopening
 from stream_app.outcome import Advanced, Decided, InputRecord, Rejected
 from stream_app.rebuild import rebuild
 from tests.run import KEYS, Run, default, policy
@@ -34,28 +35,37 @@ MOVES = st.lists(
 )
 
 
-class Past(NamedTuple):
+class Played(NamedTuple):
     """A run that is over, and what an outsider can learn of it; ``now`` and ``version`` say where series stand."""
 
     run: Run
     values: list[bytes]
     adopted: dict[str, int]
+    released: dict[str, int]
     rejected: set[int]
     now: dict[str, int]
     version: dict[str, int]
 
+    def reopened(self, losses: Sequence[Loss], start: int, end: int) -> Reopening:
+        """Return what `recover` finds of the run between two offsets, once all rows are lost."""
+        rows = rebuild(self.run.context, self.run.ledger, self.run.releases)
+        reopening = Reopening(Past(rows, self.adopted, self.released), losses, self.rejected)
+        for offset in range(max(start, 0), end):
+            reopening.take(offset, self.values[offset])
+        return reopening
 
-def play(moves: list[tuple[str, str, int]]) -> Past:
+
+def play(moves: list[tuple[str, str, int]]) -> Played:
     """Decide a record for each move; time goes on by the last member of watermarks."""
     run = Run(Context(KEYS, (default("ward-*", **PARAMETERS),), Limits(lifetime_nano=10**18)))
-    past = Past(run, [], {}, set(), dict.fromkeys(SERIES, 100), dict.fromkeys(SERIES, 1))
+    past = Played(run, [], {}, {}, set(), dict.fromkeys(SERIES, 100), dict.fromkeys(SERIES, 1))
     advance(past, moves)
     return past
 
 
-def advance(past: Past, moves: list[tuple[str, str, int]]) -> None:
+def advance(past: Played, moves: list[tuple[str, str, int]]) -> None:
     """Go on with more moves."""
-    run, values, adopted, rejected, now, version = past
+    run, values, adopted, released, rejected, now, version = past
     for offset, (series, kind, ahead) in enumerate(moves, run.offset):
         record: dict[str, object] = {"type": kind, "series": series, "timestamp": max(0, now[series] + ahead)}
         if kind == "watermark":
@@ -72,6 +82,8 @@ def advance(past: Past, moves: list[tuple[str, str, int]]) -> None:
             rejected.add(offset)
         elif (kind == "policy" and isinstance(outcome, Decided)) or (isinstance(outcome, Advanced) and outcome.adopted):
             adopted[series] = offset
+        if isinstance(outcome, Advanced) and outcome.steps:
+            released[series] = offset
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -82,14 +94,28 @@ def test_open_steps_are_found_again(moves: list[tuple[str, str, int]], back: flo
     floor = past.run.collection.floor()
     floor = len(moves) if floor is None else floor
     start = int(floor * back)
-    rows = rebuild(past.run.context, past.run.ledger, past.run.releases)
-    reopening = Reopening(rows, past.adopted, start, 0, past.rejected)
-    for offset in range(start, len(moves)):
-        reopening.take(offset, past.values[offset])
-    assert not reopening.lost
+    reopening = past.reopened([], start, len(moves))
+    assert not reopening.given_up()
     assert reopening.floor(len(moves)) == floor
     assert reopening.steps == len(past.run.collection)
+    rows = rebuild(past.run.context, past.run.ledger, past.run.releases)
     assert rows | reopening.rows() == past.run.rows
+
+
+def recover(past: Played, losses: Sequence[Loss], start: int) -> Reopening:
+    """Rebuild the run's rows and what its memory counts, as `recover` and a worker after it do; the log has ``start``.
+
+    What was accepted before is known, so the log is read from where the first of it was.
+    """
+    run = past.run
+    reopening = past.reopened(losses, start, run.offset)
+    rows = rebuild(run.context, run.ledger, run.releases)
+    run.rows = rows | reopening.rows()
+    run.collection = Collection(bytes(32))
+    for offset in range(reopening.floor(run.offset), run.offset):
+        record = InputRecord("landmark.events", 0, offset, 0, None, past.values[offset])
+        recall(run.context, run.rows.get, run.collection, record)
+    return reopening
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -106,17 +132,11 @@ def test_what_was_given_up_is_never_released(
     past, whole = play(moves), play(moves)
     run = past.run
     first = max(1, int(len(moves) * left))
-    reopening = Reopening(rebuild(run.context, run.ledger, run.releases), past.adopted, 0, first, past.rejected)
-    for offset in range(first, len(moves)):
-        reopening.take(offset, past.values[offset])
-    run.rows |= reopening.rows()
-    for series in reopening.lost:
-        run.collection.drop(series)
+    recover(past, [Loss(first, len(moves))], first)
     already = len(run.releases)
     # The clocks go on: a watermark is not behind one that was lost.
-    onward = [(series, kind, abs(ahead) if kind == "watermark" else ahead) for series, kind, ahead in later]
-    advance(past, onward)
-    advance(whole, onward)
+    advance(past, onward(later))
+    advance(whole, onward(later))
     assert set(run.releases[already:]) <= set(whole.run.releases[already:])
     again = Collection(bytes(32))
     floor = run.collection.floor()
@@ -126,13 +146,66 @@ def test_what_was_given_up_is_never_released(
     assert again == run.collection
 
 
+def onward(moves: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    """Return moves whose clocks go on: a watermark is not behind one that was lost."""
+    return [(series, kind, abs(ahead) if kind == "watermark" else ahead) for series, kind, ahead in moves]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(MOVES, MOVES, MOVES, st.floats(0, 1), st.floats(0, 1))
+@example(
+    [("ward-1", "watermark", 0)],
+    [("ward-1", "watermark", 10)],
+    [("ward-1", "watermark", 10), ("ward-1", "watermark", 30)],
+    1,
+    0,
+)  # what the first recovery gave up was opened again by what came after the second
+def test_what_was_given_up_stays_given_up(
+    moves: list[tuple[str, str, int]],
+    between: list[tuple[str, str, int]],
+    later: list[tuple[str, str, int]],
+    left: float,
+    kept: float,
+) -> None:
+    """A second recovery, before or after a worker ran, gives up what the first one did, and releases none of it.
+
+    While the log is kept from where the input went on, it finds exactly the rows of the run; where less is kept it
+    gives up more. A third one then knows of both.
+    """
+    past, whole = play(moves), play(moves)
+    run = past.run
+    first, line = max(1, int(len(moves) * left)), len(moves)
+    losses = [Loss(first, line)]
+    recover(past, losses, first)
+    at_once = dict(run.rows)
+    assert recover(past, losses, first).rows().items() <= at_once.items()
+    assert run.rows == at_once, "nothing ran in between"
+    already, rows = len(run.releases), run.rows
+    for more in (between, later):
+        advance(past, onward(more))
+        advance(whole, onward(more))
+        rows, counted = run.rows, [run.collection.opened(series) for series in SERIES]
+        recover(past, losses, first)
+        assert run.rows == rows
+        assert [run.collection.opened(series) for series in SERIES] == counted
+    floor = run.collection.floor()
+    floor = run.offset if floor is None else floor
+    start = line + int((floor - line) * kept) if floor > line else line  # what retention leaves
+    recover(past, losses, start)
+    for found, before in ((row.open_steps, rows[row.series].open_steps) for row in run.rows.values()):
+        assert found is None or before is not None
+        assert set(found.counted if found else ()) <= set(before.counted if before else ())
+    for more in (later, between):
+        advance(past, onward(more))
+        advance(whole, onward(more))
+    assert set(run.releases[already:]) <= set(whole.run.releases[already:])
+
+
 def test_releases_go_on_behind_what_was_given_up() -> None:
     """The control: the steps after those that may have been open are released, with all their items."""
     begin = [("ward-1", "watermark", 0), ("ward-1", "contribution", 1), ("ward-1", "contribution", 29)]
     past = play(begin)
-    reopening = Reopening(past.run.rows, past.adopted, 0, 1, past.rejected)
-    past.run.rows |= reopening.rows()
-    past.run.collection.drop("ward-1")
+    recover(past, [Loss(1, 3)], 1)
     hour = [("ward-1", "watermark", 10), ("ward-1", "contribution", 5), ("ward-1", "contribution", 25)]
     advance(past, hour * 5)
     found = [json.loads(release) for release in past.run.releases]

@@ -35,6 +35,8 @@ class Standing(NamedTuple):
     """Those that it owns, with why those stopped that did."""
     running: Sequence[int]
     up_seconds: float
+    topic_there: bool = True
+    """Whether the events topic is the one that it began with."""
 
     @property
     def stopped(self) -> dict[int, StopReason]:
@@ -48,6 +50,8 @@ class Standing(NamedTuple):
             return State("bad", "Crashed")
         if self.stopped:
             return State("bad", _counted(len(self.stopped), "partition") + " stopped")
+        if not self.topic_there:
+            return State("bad", "The events topic is gone")
         if not self.prepared:
             return State("wait", "Reading state back")
         if not self.running:

@@ -1,0 +1,143 @@
+"""The events topic under a running worker: whether it is still the one whose offsets the state is of.
+
+Deleted and made again, it is another one, in which the old offsets mean nothing. A consumer asks by name, so what it
+fetched may be of the new one: a batch takes effect only if the topic was still the old one after it was fetched. Ids
+never return, so it then was the old one when it was fetched, too.
+"""
+
+import asyncio
+import logging
+from typing import Literal
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+
+from stream_app.kafka.refusal import unauthorized
+from stream_app.kafka.security import client_arguments
+from stream_app.kafka.stopped import REASONS, PartitionStoppedError
+from stream_app.kafka.topicid import any_node, ask
+from stream_app.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+_PAUSE_SECONDS = 0.5
+_NO_LEADER = -1
+
+
+class EventsTopic:
+    """Asks the brokers which topic it is now, over one connection to each that leads a partition."""
+
+    def __init__(self, settings: Settings, name: str, began_with: str) -> None:
+        """Ask nothing yet; ``began_with`` is the id of the topic when the worker began."""
+        self.name = name
+        self.state: Literal["same", "missing", "replaced"] = "same"
+        self._settings = settings
+        self._began_with = self._found = began_with
+        self._leaders: dict[int, int] = {}
+        self._admin: AIOKafkaAdminClient | None = None
+        self._starting = asyncio.Lock()
+
+    async def look(self) -> None:
+        """See whether the topic is the one that the worker began with; once another was found, it stays found.
+
+        A worker that owns nothing notices by this alone: the group takes a topic's partitions from everybody when it
+        vanishes, and may give them back minutes later.
+
+        Raises:
+            aiokafka.errors.KafkaError: when the brokers cannot be asked; what was known stays.
+        """
+        found = await self._id_of(0)
+        if self.state == "replaced":
+            return
+        if found is None:
+            if self.state != "missing":
+                logger.warning("%s", self._missing)
+            self.state = "missing"
+            return
+        self._found = found
+        self.state = "same" if found == self._began_with else "replaced"
+
+    async def confirm(self, partition: int, topic: str) -> None:
+        """Return once the broker that leads ``partition`` says that the topic's id still is ``topic``.
+
+        Nobody can go on while the brokers do not answer or the topic is missing, so it asks until they do.
+
+        Raises:
+            PartitionStoppedError: if it is another topic.
+            aiokafka.errors.KafkaError: if this user may not see it.
+        """
+        while True:
+            try:
+                found = await self._id_of(partition)
+            except KafkaError as error:
+                if unauthorized(error):
+                    raise
+                logger.info("partition %d: asking for topic %s: %r; asks again", partition, self.name, error)
+                found = None
+                await self.close()  # the brokers may be found at other places by now
+            if found == topic:
+                return
+            if found is not None:
+                asked, other = f"topic {self.name} with id {topic}", f"id {found}: it was deleted and made again"
+                raise PartitionStoppedError(partition, "topic-replaced", asked=asked, found=other)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        async with self._starting:
+            admin, self._admin = self._admin, None
+            if admin is not None:
+                await admin.close()
+
+    async def _id_of(self, partition: int) -> str | None:
+        """Return the topic's id as the leader of a partition knows it; None: there is none."""
+        admin = await self._connected()
+        node = self._leaders.pop(partition, None)
+        if node is None:
+            node = any_node(admin)
+        while True:
+            # Another broker may not have heard yet: only the leader, which hands records out, surely knows whose.
+            ((error, _, topic_id, _, partitions, _, _),) = (await ask(admin, node, (self.name,))).topics
+            if error == UnknownTopicOrPartitionError.errno:
+                return None
+            if error:
+                raise for_code(error)
+            leader = next((found[2] for found in partitions if found[1] == partition), _NO_LEADER)
+            if leader == _NO_LEADER:
+                return None
+            if leader == node:
+                self._leaders[partition] = leader
+                return str(topic_id)
+            node = leader
+
+    async def _connected(self) -> AIOKafkaAdminClient:
+        async with self._starting:
+            if self._admin is None:
+                admin = AIOKafkaAdminClient(**client_arguments(self._settings))
+                try:
+                    await admin.start()
+                except BaseException:
+                    await admin.close()
+                    raise
+                self._admin = admin
+            return self._admin
+
+    @property
+    def trouble(self) -> str | None:
+        """Say what was wanted, what was found and the remedy; None: it is the same topic."""
+        match self.state:
+            case "same":
+                return None
+            case "missing":
+                return self._missing
+            case "replaced":
+                wanted = f"topic {self.name} with id {self._began_with}, which this worker began with"
+                return f"wanted {wanted}; found id {self._found} (topic-replaced). {REASONS['topic-replaced'].remedy}"
+
+    @property
+    def _missing(self) -> str:
+        return (
+            f"wanted topic {self.name}; found none, so nothing is decided. Restore all topics from one backup; or, if "
+            "it is there, allow this user to see it: `topics --acls` says how"
+        )
