@@ -13,8 +13,10 @@ from stream_app.kafka.app import App
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.consumer import Consumer
 from stream_app.kafka.consumerthread import ConsumerEndedError
+from stream_app.kafka.eventstopic import EventsTopic
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.routing import load_context
+from stream_app.kafka.topicid import describe
 from tests.kafka.installation import Installation
 
 SECONDS = 90.0
@@ -30,13 +32,16 @@ def installation(broker: LocalBroker, tmp_path: Path) -> Installation:
 async def app(installation: Installation) -> AsyncIterator[App]:
     """An app that works on its partitions."""
     settings = installation.settings()
-    app = App(settings, load_context(settings), None, installation.names, Metrics())
+    names = installation.names
+    topic = EventsTopic(settings, names.events, (await describe(settings, names))[names.events].id)
+    app = App(settings, load_context(settings), None, topic, names, Metrics())
     await app.start()
     async with asyncio.timeout(SECONDS):
         while app.partitions.working != [0, 1]:  # noqa: ASYNC110 (no event tells it)
             await asyncio.sleep(0.05)
     yield app
     await app.stop()
+    await topic.close()
 
 
 async def test_a_crashed_app_stops(app: App) -> None:
