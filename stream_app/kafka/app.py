@@ -71,6 +71,7 @@ class App(faust.App):
             autodiscover=False,
         )
         self.events_topic = names.events
+        self._topic = topic
         self.table_name = TABLE
         self.partitions = Partitions(settings, context, signing_key, topic, names, metrics)
         self.table = self._new_table(settings)
@@ -113,3 +114,4 @@ class App(faust.App):
         cast("Consumer", self.consumer).thread.answer_for(_LAST_SECONDS)
         await self.consumer.commit()
         await super().on_stop()
+        await self._topic.close()

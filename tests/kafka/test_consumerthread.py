@@ -41,7 +41,6 @@ async def app(installation: Installation) -> AsyncIterator[App]:
             await asyncio.sleep(0.05)
     yield app
     await app.stop()
-    await topic.close()
 
 
 async def test_a_crashed_app_stops(app: App) -> None:
