@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
 _PAUSE_SECONDS = 0.5
+_ANSWER_SECONDS = 10.0  # aiokafka would wait 40 for a broker that died, and a partition with it
 _NO_LEADER = -1
 
 
@@ -47,7 +48,7 @@ class EventsTopic:
         Raises:
             aiokafka.errors.KafkaError: when the brokers cannot be asked; what was known stays.
         """
-        found = await self._id_of(0)
+        found = await self._id_of(await self._connected(), 0)
         if self.state == "replaced":
             return
         if found is None:
@@ -68,14 +69,19 @@ class EventsTopic:
             aiokafka.errors.KafkaError: if this user may not see it.
         """
         while True:
+            admin: AIOKafkaAdminClient | None = None
             try:
-                found = await self._id_of(partition)
-            except KafkaError as error:
+                admin = await self._connected()
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    found = await self._id_of(admin, partition)
+            except (KafkaError, OSError) as error:  # of which TimeoutError is one
                 if unauthorized(error):
                     raise
                 logger.info("partition %d: asking for topic %s: %r; asks again", partition, self.name, error)
                 found = None
-                await self.close()  # the brokers may be found at other places by now
+                # The brokers may be found at other places by now. Another partition may have let go of it already.
+                if admin is not None and admin is self._admin:
+                    await self.close()
             if found == topic:
                 return
             if found is not None:
@@ -90,9 +96,8 @@ class EventsTopic:
             if admin is not None:
                 await admin.close()
 
-    async def _id_of(self, partition: int) -> str | None:
+    async def _id_of(self, admin: AIOKafkaAdminClient, partition: int) -> str | None:
         """Return the topic's id as the leader of a partition knows it; None: there is none."""
-        admin = await self._connected()
         node = self._leaders.pop(partition, None)
         if node is None:
             node = any_node(admin)
