@@ -24,6 +24,7 @@ LOOK_SECONDS = 5.0
 _PAUSE_SECONDS = 0.5
 _ANSWER_SECONDS = 10.0  # aiokafka would wait 40 for a broker that died, and a partition with it
 _NO_LEADER = -1
+_MOST_ASKED = 3
 
 
 class EventsTopic:
@@ -38,6 +39,7 @@ class EventsTopic:
         self._leaders: dict[int, int] = {}
         self._admin: AIOKafkaAdminClient | None = None
         self._starting = asyncio.Lock()
+        self._closing: asyncio.Task[None] | None = None
 
     async def look(self) -> None:
         """See whether the topic is the one that the worker began with; once another was found, it stays found.
@@ -80,8 +82,10 @@ class EventsTopic:
                 logger.info("partition %d: asking for topic %s: %r; asks again", partition, self.name, error)
                 found = None
                 # The brokers may be found at other places by now. Another partition may have let go of it already.
-                if admin is not None and admin is self._admin:
-                    await self.close()
+                if self._admin is admin and admin is not None:
+                    self._admin = None
+                    # Beside: it may wait for a broker, and would swallow that the partition is to end.
+                    self._closing = asyncio.create_task(admin.close())
             if found == topic:
                 return
             if found is not None:
@@ -95,14 +99,16 @@ class EventsTopic:
             admin, self._admin = self._admin, None
             if admin is not None:
                 await admin.close()
+        if self._closing is not None:
+            await asyncio.wait({self._closing}, timeout=_ANSWER_SECONDS)
 
     async def _id_of(self, admin: AIOKafkaAdminClient, partition: int) -> str | None:
         """Return the topic's id as the leader of a partition knows it; None: there is none."""
         node = self._leaders.pop(partition, None)
         if node is None:
             node = any_node(admin)
-        while True:
-            # Another broker may not have heard yet: only the leader, which hands records out, surely knows whose.
+        for _ in range(_MOST_ASKED):
+            # Another broker may not have heard yet: the leader, which hands records out, knows whose they are.
             ((error, _, topic_id, _, partitions, _, _),) = (await ask(admin, node, (self.name,))).topics
             if error == UnknownTopicOrPartitionError.errno:
                 return None
@@ -115,6 +121,7 @@ class EventsTopic:
                 self._leaders[partition] = leader
                 return str(topic_id)
             node = leader
+        return None  # they do not agree yet who leads
 
     async def _connected(self) -> AIOKafkaAdminClient:
         async with self._starting:

@@ -11,6 +11,8 @@ from typing import Any, Self
 
 logger = logging.getLogger(__name__)
 
+_TELLING_SECONDS = 5.0
+
 
 class ForcedExit:
     """Inside the block, a process that began to end has ended within the time given, whatever hangs.
@@ -47,16 +49,23 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
+    telling = threading.Thread(target=_tell, args=(seconds, loop), daemon=True)
+    telling.start()
+    telling.join(_TELLING_SECONDS)  # whoever reads the log may hang as well
+    os._exit(1)
+
+
+def _tell(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
     logger.error("did not end within %.0f seconds: ends by force. Report this as a bug, with the stacks below", seconds)
     # PRIVACY: files, lines and names of functions; no value of any variable.
     for task in asyncio.all_tasks(loop) if loop is not None else ():
         logger.error("waits: %s", " > ".join(_places(task.get_coro())))
     faulthandler.dump_traceback(all_threads=True)
-    os._exit(1)
 
 
 def _places(waiting: Any) -> Iterator[str]:
     """Yield where a coroutine waits, from outside in."""
     while (code := getattr(waiting, "cr_code", None)) is not None:
-        yield f"{Path(code.co_filename).name}:{waiting.cr_frame.f_lineno if waiting.cr_frame else 0} {code.co_name}"
+        frame = waiting.cr_frame
+        yield f"{Path(code.co_filename).name}:{frame.f_lineno if frame else 0} {code.co_name}"
         waiting = waiting.cr_await

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import NodeNotReadyError
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
     Boolean,
@@ -123,8 +124,15 @@ async def ask(admin: AIOKafkaAdminClient, node: int, topics: Iterable[str]) -> A
 
 
 def any_node(admin: AIOKafkaAdminClient) -> int:
-    """Return a broker to ask when it does not matter which."""
-    return int(admin._client.get_random_node())  # noqa: SLF001
+    """Return a broker to ask when it does not matter which.
+
+    Raises:
+        NodeNotReadyError: when none is known yet, as by a cluster that has just begun.
+    """
+    node = admin._client.get_random_node()  # noqa: SLF001
+    if node is None:
+        raise NodeNotReadyError("no broker is known yet")
+    return int(node)
 
 
 async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, TopicFacts]:

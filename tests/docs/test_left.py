@@ -128,8 +128,8 @@ def test_a_landmark_to_come_is_still_registered(site: Site) -> None:
 
 
 def test_versions_add_up_and_no_later_one_gets_more(site: Site) -> None:
-    """Every period counts; a version after that of `left.py` is bound by what was left, not by a new lifetime."""
-    quarter: Record = {"protection": {"level": "landmark", "step": HOUR // 2}, "epsilon": 0.25}
+    """Every period counts, and the ruling policy's own epsilon; later versions are bound by what was left."""
+    quarter: Record = {"protection": {"level": "landmark", "step": HOUR // 2, "landmarks": [LATE]}, "epsilon": 0.25}
     old, rejects = site.installed(
         "old",
         [
@@ -141,12 +141,29 @@ def test_versions_add_up_and_no_later_one_gets_more(site: Site) -> None:
     )
     assert rejects == []
     begun, said = site.left("old")
-    assert "epsilon 0.500000000 is left" in said
+    assert "epsilon 0.125000000 is left" in said
     assert f"from timestamp {4 * HOUR + HOUR // 2} on" in said
-    more = [*readings("home", 5), ruled("home", 3, 0.1, protection={"level": "landmark", "step": HOUR})]
-    new, rejects = site.installed("new", [*begun, *more, *readings("home", 6)])
+    dear, cheap = (
+        ruled("home", version, epsilon, protection={"level": "landmark", "step": HOUR})
+        for version, epsilon in ((3, 0.6), (4, 0.5))
+    )
+    new, rejects = site.installed("new", [*begun, *readings("home", 5, 10, 11), dear, cheap, *readings("home", 12)])
     assert [reject["reason"] for reject in rejects] == ["budget-cap"]
-    assert loss([old, new], set()) == 1_000_000_000
+    assert loss([_under(old, 2), _under(new, 2)], {LATE}) == 250_000_000
+    assert 900_000_000 < loss([old, new], {LATE}) <= 1_000_000_000
+
+
+def _under(ledger: list[Record], version: int) -> list[Record]:
+    return [entry for entry in ledger if entry["policy"] == version]
+
+
+def test_a_longer_lifetime_does_not_raise_the_policy(site: Site) -> None:
+    """The policy that rules promises no more than its own epsilon, however long the series may live."""
+    half: Record = {"scheme": {"name": "balanced", "regular_share": 0.5}}
+    site.installed("old", [ruled("home", **half), *readings("home", 0)])
+    begun, _ = site.left("old", "2.0")
+    assert begun[-1]["epsilon"] <= 0.5
+    assert begun[0]["epsilon"] >= 1.5
 
 
 def test_landmarks_registered_late_stay_landmarks(site: Site) -> None:
@@ -162,7 +179,7 @@ FIXED: Record = {"protection": {"level": "landmark", "step": HOUR, "landmarks": 
 
 
 def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
-    """Each is named with the reason; what was charged for dummies of an earlier version is spent."""
+    """Each is named with the reason; who spent nothing under the last version gets all that it promised."""
     plain = ruled("undisguised", 2, 0.2, protection={"level": "landmark", "step": HOUR})
     over = {"level": "user", "step": HOUR, "length": 2}
     site.installed(
@@ -181,7 +198,7 @@ def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
         "spent: nothing is left",
         "over: its length is over",
     ]
-    assert begun[-1]["epsilon"] == 0.45
+    assert begun[-1]["epsilon"] == 0.2
 
 
 def test_drawn_landmarks_stay(site: Site) -> None:

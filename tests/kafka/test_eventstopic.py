@@ -31,6 +31,8 @@ def test_partitions_wait_for_a_broker_that_does_not_answer(
             topic = EventsTopic(settings, name, began_with)
             await asyncio.gather(*(topic.confirm(partition, began_with) for partition in (0, 1)))
             os.kill(broker.pid, signal.SIGSTOP)
+            while not _stands(broker.pid):  # noqa: ASYNC110 (no event tells it)
+                await asyncio.sleep(0.01)
             asking = [asyncio.create_task(topic.confirm(partition, began_with)) for partition in (0, 1)]
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while caplog.text.count("TimeoutError") < len(asking):
@@ -43,3 +45,9 @@ def test_partitions_wait_for_a_broker_that_does_not_answer(
             assert topic.state == "same"
 
         asyncio.run(ask())
+
+
+def _stands(process: int) -> bool:
+    """Return whether all threads of a process are stopped: until then one may answer."""
+    threads = Path(f"/proc/{process}/task").glob("*/stat")
+    return all(thread.read_text().rpartition(") ")[2].startswith("T") for thread in threads)

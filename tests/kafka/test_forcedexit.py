@@ -52,3 +52,16 @@ def test_what_the_loop_waits_for_is_told() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert "waits: <string>:7 work > <string>:4 wait > tasks.py:" in done.stderr
     assert "nobody may read" not in done.stderr
+
+
+def test_a_log_that_nobody_takes_keeps_nobody() -> None:
+    """Who hangs in telling ends as well."""
+    script = (
+        "import logging, time\n"
+        "from stream_app.kafka import forcedexit\n"
+        "forcedexit._TELLING_SECONDS = 0.5\n"
+        "logging.getLogger(forcedexit.__name__).addFilter(lambda _: time.sleep(600))\n"
+        "with forcedexit.ForcedExit() as forced_exit:\n    forced_exit.within(0.5)\n    time.sleep(600)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done.stderr
