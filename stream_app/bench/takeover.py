@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass, replace
 
 from stream_app.bench import health
-from stream_app.bench.crew import Crew
+from stream_app.bench.crew import Crew, Member
 from stream_app.bench.events import events
 from stream_app.bench.figure import Figure, Result
 from stream_app.bench.process import ClientError
@@ -20,6 +20,7 @@ from stream_app.bench.sizes import Sizes
 
 DEFAULT = Sizes(events=1_000_000, series=1_000_000, partitions=8)
 SESSION_MS = 10_000
+_WORKERS = 2
 _REPLICAS = {"without": 0, "standby": 1}
 _ROWS = "landmark_recovered_rows"
 _BEHIND = "landmark_standby_remaining"
@@ -40,6 +41,8 @@ class _Loss:
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
     """Kill one of two workers, with and without standby replicas in turn, on one state of a row for every series."""
+    if sizes.partitions < _WORKERS:
+        raise ClientError(f"two workers share no {sizes.partitions} partition; ask for more")
     losses: dict[str, list[_Loss]] = {name: [] for name in _REPLICAS}
     with Site.made(ground, "bench-takeover", sizes) as site:
         site.send(events(replace(sizes, events=sizes.series)))
@@ -62,9 +65,9 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
 def _lose(site: Site, replicas: int) -> _Loss:
     """Start two workers that have no state yet, wait until they have all that they will, and kill one."""
     partitions = list(range(site.sizes.partitions))
-    with Crew.started(site, 2, standby_replicas=replicas, session_timeout_ms=SESSION_MS) as crew:
+    with Crew.started(site, _WORKERS, standby_replicas=replicas, session_timeout_ms=SESSION_MS) as crew:
         stays, dies = crew.members
-        health.until(lambda: sorted(stays.served() + dies.served()) == partitions, "shared out", crew)
+        health.until(lambda: _shared_out(stays, dies, partitions), "shared out", crew)
         if replicas:
             health.until(
                 lambda: stays.measure(_ROWS)[None] >= site.sizes.series and stays.measure(_BEHIND)[None] == 0,
@@ -74,9 +77,13 @@ def _lose(site: Site, replicas: int) -> _Loss:
         moves, before = dies.served(), stays.measure(_ROWS)[None]
         dies.client.kill()
         seconds = health.until(lambda: stays.served() == partitions, "taken over", stays.client)
-        if not moves:
-            raise ClientError("the worker that was killed had no partition; ask for more partitions")
         restored, rows = stays.measure(_RESTORE), stays.measure(_ROWS)[None] - before
     for member in crew.members:
         shutil.rmtree(member.seat.data_folder)
     return _Loss(seconds, max(restored[partition] for partition in moves), int(rows))
+
+
+def _shared_out(stays: Member, dies: Member, partitions: list[int]) -> bool:
+    """Return whether both decide; the first to join has all of them for a while."""
+    kept, moves = stays.served(), dies.served()
+    return bool(kept and moves) and sorted(kept + moves) == partitions
