@@ -33,9 +33,9 @@ class EventsTopic:
     def __init__(self, settings: Settings, name: str, began_with: str) -> None:
         """Ask nothing yet; ``began_with`` is the id of the topic when the worker began."""
         self.name = name
-        self.state: Literal["same", "missing", "replaced"] = "same"
         self._settings = settings
-        self._began_with = self._found = began_with
+        self._began_with = began_with
+        self._found: str | None = began_with
         self._leaders: dict[int, int] = {}
         self._admin: AIOKafkaAdminClient | None = None
         self._starting = asyncio.Lock()
@@ -53,13 +53,9 @@ class EventsTopic:
         found = await self._id_of(await self._connected(), 0)
         if self.state == "replaced":
             return
-        if found is None:
-            if self.state != "missing":
-                logger.warning("%s", self._missing)
-            self.state = "missing"
-            return
+        if found is None and self.state != "missing":
+            logger.warning("%s", self._missing)
         self._found = found
-        self.state = "same" if found == self._began_with else "replaced"
 
     async def confirm(self, partition: int, topic: str) -> None:
         """Return once the broker that leads ``partition`` says that the topic's id still is ``topic``.
@@ -134,6 +130,13 @@ class EventsTopic:
                     raise
                 self._admin = admin
             return self._admin
+
+    @property
+    def state(self) -> Literal["same", "missing", "replaced"]:
+        """What the last look found."""
+        if self._found is None:
+            return "missing"
+        return "same" if self._found == self._began_with else "replaced"
 
     @property
     def trouble(self) -> str | None:

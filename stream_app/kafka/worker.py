@@ -97,7 +97,6 @@ class Worker:
                 with suppress(asyncio.CancelledError):
                     await starting
             await self._app.stop()
-            await self._topic.close()
             await server.stop()
         logger.info("stopped")
         return 1 if failed else 0
