@@ -18,6 +18,7 @@ class Composed(NamedTuple):
     series: str | None
     epsilon: float
     asked: str = ""  # the parameter that the theorem was applied with
+    largest: str | None = None  # the series or member whose loss it is, where one stands for all
 
     @property
     def law(self) -> Law:
@@ -38,12 +39,12 @@ def over_series(name: str, standings: Iterable[Standing], member_of: Mapping[str
     losses = {standing.series: standing.total_nano / NANO for standing in standings}
     match name:
         case "sequential":
-            epsilon = composition.sequential(tuple(losses.values()))
+            return Composed(name, None, composition.sequential(tuple(losses.values())))
         case "parallel-series":
-            epsilon = composition.parallel_series(losses)
+            found = composition.parallel_series(losses)
         case _:
-            epsilon = composition.parallel_members(losses, member_of)
-    return Composed(name, None, epsilon)
+            found = composition.parallel_members(losses, member_of)
+    return Composed(name, None, found.loss, largest=found.name)
 
 
 def over_steps(name: str, steps: Steps, rate: float) -> Composed:

@@ -53,7 +53,7 @@ _EXPOSED: Final = (
     "landmark*",
     "all steps",
 )
-_COMPOSED: Final = ("composition", "series", "theorem", "where", "epsilon")
+_COMPOSED: Final = ("composition", "of", "theorem", "where", "epsilon")
 _LEFT_OUT: Final = ("series", "reason")
 
 
@@ -76,7 +76,7 @@ def _composed(statement: Statement) -> Section:
     rows = [
         (
             f"{composed.name}, {composed.asked}" if composed.asked else composed.name,
-            "all" if composed.series is None else composed.series,
+            composed.largest or composed.series or "all series",
             composed.law.theorem,
             f"{composed.law.kind}, where {composed.law.domain}",
             f"{composed.epsilon:.6g}",

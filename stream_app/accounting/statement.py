@@ -59,4 +59,7 @@ def _exposed(exposure: Exposure) -> list[str]:
 
 def _composed(composed: Composed) -> str:
     of = "all series" if composed.series is None else quoted(composed.series)
+    if composed.largest is not None:
+        kind = "member" if composed.name == "parallel-members" else "series"
+        of = f"the {kind} that lost most, {quoted(composed.largest)}"
     return f"  {of}: {composed.epsilon:.9g}" + (f" ({composed.asked})" if composed.asked else "")

@@ -63,6 +63,7 @@ def steps_of(curve: Curve) -> Steps | LeftOut:
         marked[place] |= bool(landmark)
     for start_ms, end_ms in curve.spans_ms:  # those without event, too
         begin, end = max(0, (start_ms - first) // step_ms), min(count, -((first - end_ms) // step_ms))
-        marked[begin:end] = [True] * (end - begin)
+        if begin < end:  # otherwise all of it lies before the first step, or after the last
+            marked[begin:end] = [True] * (end - begin)
     times_ms = range(first, first + count * step_ms, step_ms)
     return Steps(curve.series, times_ms, epsilons, marked, curve.correlation)

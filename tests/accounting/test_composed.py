@@ -76,8 +76,15 @@ def test_the_worst_window_is_the_largest_of_all(exposure: Exposure) -> None:
 def test_over_series() -> None:
     """Sum, maximum, and the maximum over members of their sums."""
     members = {"a": "ann", "b": "bob", "c": "ann"}
-    found = {name: over_series(name, STANDINGS, members).epsilon for name in OVER_SERIES}
-    assert found == pytest.approx({"sequential": 123e-9, "parallel-series": 60e-9, "parallel-members": 63e-9})
+    found = {name: over_series(name, STANDINGS, members) for name in OVER_SERIES}
+    assert {name: composed.epsilon for name, composed in found.items()} == pytest.approx(
+        {"sequential": 123e-9, "parallel-series": 60e-9, "parallel-members": 63e-9}
+    )
+    assert {name: composed.largest for name, composed in found.items()} == {
+        "sequential": None,
+        "parallel-series": "b",
+        "parallel-members": "ann",
+    }
     with pytest.raises(CompositionError, match="'c'"):
         over_series("parallel-members", STANDINGS, {"a": "ann", "b": "bob"})
 

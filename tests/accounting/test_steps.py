@@ -1,6 +1,8 @@
 """A series as steps in a row: every spend at its step, nothing at steps without event, and reasons for the others."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stream_app.accounting.steps import MOST_STEPS, LeftOut, Steps, steps_of
 from stream_app.audit.curve import Curves
@@ -42,6 +44,43 @@ def test_at_user_level_steps_without_event_are_landmarks_too() -> None:
     steps = steps_of(curve_of(LEDGERS["user"]))
     assert isinstance(steps, Steps)
     assert [place + 2 for place in steps.landmarks] == [2, 3, 4, 5, 6]
+
+
+LANDMARKS = """
+policy 1 {"epsilon": 1e-6, "scheme": {"name": "uniform"}, "landmarks": %s}
+20 perturbed . 100 |   0 3 100
+22 perturbed L 200 | 200 2 100
+23 perturbed L 200 | 400 1 100
+24 perturbed . 100 | 400 1 100
+27 perturbed . 100 | 400 0 100
+"""
+"""Decides steps 20 to 27; of its landmarks 25 had no event."""
+WITHIN = [[22_000, 24_000], 25_000]
+
+
+@given(
+    before=st.lists(st.integers(0, 19), max_size=8),
+    after=st.lists(st.integers(28, 60), max_size=8),
+    lengths=st.lists(st.integers(1, 20), min_size=16, max_size=16),
+)
+def test_landmarks_outside_of_the_decided_steps_change_nothing(
+    before: list[int], after: list[int], lengths: list[int]
+) -> None:
+    """Landmarks that had no event, all before the first decided step or after the last, are no step's."""
+    ends = [min(start + length, 20) for start, length in zip(before, lengths, strict=False)]
+    ends += [start + length for start, length in zip(after, lengths[8:], strict=False)]
+    outside = [[start * SECOND, end * SECOND] for start, end in zip((*before, *after), ends, strict=True)]
+    expected = steps_of(curve_of(LANDMARKS % WITHIN))
+    assert isinstance(expected, Steps)
+    assert expected.landmarks == [2, 3, 5]
+    assert steps_of(curve_of(LANDMARKS % (outside + WITHIN))) == expected
+
+
+def test_an_earlier_version_that_decided_nothing_leaves_no_landmarks() -> None:
+    """Its landmarks lie before, among and after the steps of the version that followed it."""
+    earlier = 'policy 1 {"epsilon": 1e-6, "scheme": {"name": "uniform"}, "landmarks": [[3000, 90000]]}'
+    later = LANDMARKS.replace("policy 1", "policy 2") % WITHIN
+    assert steps_of(curve_of(earlier + later)) == steps_of(curve_of(LANDMARKS % WITHIN))
 
 
 def test_a_copy_counts_once() -> None:

@@ -8,12 +8,20 @@ that is the same at all steps changes at all of them.
 
 from collections.abc import Mapping, Sequence
 from math import exp, fsum
+from typing import NamedTuple
 
 from stream_app.privacy.loss.temporal import TemporalLoss, checked
 
 
 class CompositionError(ValueError):
     """Arguments outside a theorem's domain; the message names argument, what was found, and the remedy."""
+
+
+class Largest(NamedTuple):
+    """The largest of several losses, and whose it is; equal ones are told by the first name in alphabetical order."""
+
+    name: str | None  # None: there are none
+    loss: float
 
 
 def sequential(epsilons: Sequence[float]) -> float:
@@ -27,17 +35,17 @@ def sequential(epsilons: Sequence[float]) -> float:
     return fsum(epsilons)
 
 
-def parallel_series(losses: Mapping[str, float]) -> float:
+def parallel_series(losses: Mapping[str, float]) -> Largest:
     """Return the largest loss of a series: a bound where one of them changes (McSherry 2009, theorem 4).
 
     Domain: what changes is what the loss of one series covers, and no other series changes with it. Series that change
     together add up: see `parallel_members`.
     """
     checked(tuple(losses.values()))
-    return max(losses.values(), default=0.0)
+    return _largest(losses)
 
 
-def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> float:
+def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> Largest:
     """Return the largest sum of one member's series: a bound where one member's change (McSherry 2009, theorems 3, 4).
 
     Domain: what changes is, in each series of one member, what its loss covers; no other member's series changes with
@@ -52,7 +60,7 @@ def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) 
         if series not in member_of:
             raise CompositionError(f"member_of: nothing for series {series!r}; name the member it is about")
         sums.setdefault(member_of[series], []).append(loss)
-    return max(map(fsum, sums.values()), default=0.0)
+    return _largest({member: fsum(its_losses) for member, its_losses in sums.items()})
 
 
 def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
@@ -105,6 +113,11 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
     if count == 1:
         return loss.total[last]
     return loss.backward[first] + loss.forward[last] + fsum(epsilons[first + 1 : last])
+
+
+def _largest(losses: Mapping[str, float]) -> Largest:
+    name = max(sorted(losses), key=losses.__getitem__, default=None)
+    return Largest(name, 0.0 if name is None else losses[name])
 
 
 def _check_rate(rate: float) -> None:

@@ -28,9 +28,9 @@ def test_sequential_is_the_sum() -> None:
 def test_parallel_is_the_largest() -> None:
     """Of series, or of members with all their series."""
     losses = {"home-7": 1.0, "car-7": 0.5, "home-8": 1.25}
-    assert parallel_series(losses) == 1.25
-    assert parallel_series({}) == 0
-    assert parallel_members(losses, {"home-7": "ada", "car-7": "ada", "home-8": "bob"}) == 1.5
+    assert parallel_series(losses) == ("home-8", 1.25)
+    assert parallel_series({}) == (None, 0)
+    assert parallel_members(losses, {"home-7": "ada", "car-7": "ada", "home-8": "bob"}) == ("ada", 1.5)
     with pytest.raises(CompositionError, match="home-8"):
         parallel_members(losses, {"home-7": "ada", "car-7": "ada"})
 
