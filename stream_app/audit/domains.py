@@ -149,7 +149,7 @@ def fault_of(parameters: Members) -> str:
 
 
 def sensitivity_of(parameters: Members) -> int:
-    """Return by how much, in sum, neighbouring counts differ: one item moves, or one is there or not."""
+    """Return the largest sum of absolute differences of neighbouring counts: an item moves, or is there or not."""
     collect = parameters.get("collect")
     if collect is None:
         return int(parameters["value"].get("sensitivity", 1))

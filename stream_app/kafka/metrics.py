@@ -30,7 +30,11 @@ class Meaning(NamedTuple):
 
 
 TABLE: dict[str, Meaning] = {
-    "landmark_events": Meaning("counter", ("partition",), "Input records decided and committed."),
+    "landmark_events": Meaning(
+        "counter",
+        ("partition",),
+        "Input records decided and committed; less rejects and control records, contributions: not to be published.",
+    ),
     "landmark_decisions": Meaning(
         "counter",
         ("decision", "scheme", "policy"),

@@ -2,7 +2,8 @@
 
 A chain adds one step after the other until all are landmarks. Instead of the (n - |L|)! chains the 2^(n - |L|) sets
 are enumerated: what a chain costs from a set on does not depend on how it came there (Bellman 1957).
-Source: Katsomallos 2022.
+Source: Katsomallos 2022, whose pseudo-code compares the mean over a chain's sets with the landmarks' own deviation;
+here absolute differences are summed: a set that lies more evenly does not make up for one that lies less so.
 """
 
 from collections.abc import Sequence

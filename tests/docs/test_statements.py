@@ -1,0 +1,54 @@
+"""What the guarantee says is not protected, shown: a page that promised more would be wrong."""
+
+import json
+from hashlib import blake2b
+
+from stream_app.collection import Collection, Counters
+from stream_app.context import Context
+from tests.run import CATEGORY, KEYS, Run, observation, policy
+
+
+def test_a_ledger_alone_tells_a_release_of_few_possible_values() -> None:
+    """The hash is unsalted: of four categories, the one whose release has it is what was measured."""
+    run = Run()
+    run.feed_all([policy("p", value=CATEGORY), observation("p", 1000, "ill")])
+    entry = json.loads(run.ledger[-1])
+    published = json.loads(run.releases[0])
+    found = []
+    for category in ("none", "contact", "ill", True):
+        # The scale is 1 in units of 1 / epsilon: all that stands in a release but the measurement stands in the ledger.
+        guess = published | {"value": category, "measurement": category}
+        if blake2b(json.dumps(guess, separators=(",", ":")).encode(), digest_size=32).hexdigest() == entry["release"]:
+            found.append(category)
+    assert found == [published["measurement"]]
+
+
+def test_a_lifetime_bounds_no_sum_over_events() -> None:
+    """At level event each of ten events spends the whole epsilon, which is the lifetime as well."""
+    events = [observation("p", 1000 * nth, 1.0) for nth in range(1, 11)]
+    run = Run().feed_all([policy("p", protection={"level": "event", "step": 1000}), *events])
+    spent = [json.loads(entry).get("epsilon_nano", 0) for entry in run.ledger]
+    assert sum(spent) == 10 * 10**9
+
+
+def test_memory_shows_when_a_member_contributed() -> None:
+    """Memory holds more than noisy counters: digests tell whether a member contributed before a look."""
+    collect = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 500_000_000}
+    counts = {"kind": "counts", "keys": ["walk", "ride"]}
+    protection = {"level": "event", "step": 1000}
+    run = Run(Context(KEYS)).feed_all(
+        [
+            policy("w", protection=protection, value=counts, collect=collect),
+            {"type": "watermark", "series": "w", "timestamp": 0, "seed": "00" * 32},
+        ]
+    )
+
+    def seen(collection: Collection, member: str) -> bool:
+        (counters,) = collection.opened("w").values()
+        assert isinstance(counters, Counters)
+        return counters.hidden(member) in counters.members
+
+    assert not seen(run.collection, "m-1")
+    run.feed({"type": "contribution", "series": "w", "timestamp": 500, "member": "m-1", "value": "walk"})
+    assert seen(run.collection, "m-1")
+    assert not seen(run.collection, "m-2")
