@@ -1,10 +1,13 @@
-"""The worker's log: one line an event, and nothing that a record holds."""
+"""The worker's log: one line an event, equal lines once a minute with their count, and nothing that a record holds."""
 
 import logging
+import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Final, TextIO
 
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
@@ -22,11 +25,105 @@ _TALKATIVE = (
     "stream_app.kafka.table",
 )
 
+_OWN = "stream_app."
+
 NO_BOOTSTRAP: Final = 'Unable connect to "%s:%s": %s'
 """What aiokafka logs of each address before it raises that there is no broker."""
 NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
 PATIENCE: Final = 100
 """Refusals of a coordinator, ten a second, that are no news: fresh brokers make their topic of offsets meanwhile."""
+
+MINUTE_SECONDS: Final = 60.0
+"""How long a line that was written is counted instead of written again."""
+MOST_LINES: Final = 1_000
+"""Lines that are counted at a time: about 1 MB; with more of them the one that began first is written out."""
+
+_NUMBER = re.compile(r"(?:0x)?[0-9a-f]{8,}|\d+")  # ids in hexadecimal among them
+_MOST_CHARACTERS = 500  # of a line that is compared
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """A line that was written, and how often it came since."""
+
+    until: float
+    count: int = 0
+    last: str = ""
+
+
+class Lines(logging.StreamHandler[TextIO]):
+    """Writes a line at most once a minute, and how often it came again when the minute is over.
+
+    Without brokers or without file descriptors the libraries log what failed ten times a second. Lines of libraries are
+    equal whatever numbers they hold; our own when they are the same in full, since they name partitions.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        """Write to ``stream``; ``clock`` gives seconds that only grow."""
+        super().__init__(stream)
+        self._clock = clock
+        self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # in the order of their ends
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or count it; logging has this handler's lock."""
+        self._tell(self._clock())
+        key = record.name, record.levelno, _sameness(record)
+        known = self._repeated.get(key)
+        if known is not None:
+            known.count += 1
+            known.last = record.getMessage()
+            return
+        if len(self._repeated) >= MOST_LINES:
+            self._end(next(iter(self._repeated)))
+        self._repeated[key] = _Repeated(self._clock() + MINUTE_SECONDS)
+        super().emit(record)
+
+    def tell(self) -> None:
+        """Write the counts of lines whose minute is over; without a call they wait for the next line."""
+        with self._held():
+            self._tell(self._clock())
+
+    def close(self) -> None:
+        """Write all counts."""
+        with self._held():
+            for key in list(self._repeated):
+                self._end(key)
+        super().close()
+
+    def _held(self) -> AbstractContextManager[object]:
+        return self.lock or nullcontext()
+
+    def _tell(self, now: float) -> None:
+        while self._repeated:
+            key, first = next(iter(self._repeated.items()))
+            if first.until > now:
+                return
+            self._end(key)
+            if first.count:
+                # It is still counted: an endless flood is one line a minute.
+                self._repeated[key] = _Repeated(now + MINUTE_SECONDS)
+
+    def _end(self, key: tuple[str, int, str]) -> None:
+        repeated = self._repeated.pop(key)
+        if repeated.count:
+            name, level, _ = key
+            times = "once more" if repeated.count == 1 else f"{repeated.count} times more"
+            told = f"{repeated.last} … repeated {times} in the last minute"
+            super().emit(logging.LogRecord(name, level, "", 0, told, None, None))
+
+
+def _sameness(record: logging.LogRecord) -> str:
+    text = record.getMessage()
+    if record.name.startswith(_OWN) and record.name not in _TALKATIVE:
+        return text
+    return _NUMBER.sub("#", text)[:_MOST_CHARACTERS]
+
+
+def tell_repeated() -> None:
+    """Write how often lines came again whose minute is over."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, Lines):
+            handler.tell()
 
 
 class _Coordinator(logging.Filter):
@@ -63,7 +160,10 @@ def configure_logs(level: str) -> None:
     """Log to standard error at ``level``; the libraries their warnings, and at debug level what they call info."""
     chosen = getattr(logging, level.upper())
     logging.basicConfig(
-        stream=sys.stderr, level=chosen, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
+        handlers=[Lines(sys.stderr)],
+        level=chosen,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
     )
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO if chosen == logging.DEBUG else max(chosen, logging.WARNING))

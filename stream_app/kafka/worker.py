@@ -12,6 +12,7 @@ from stream_app.context import Context
 from stream_app.kafka.app import App
 from stream_app.kafka.eventstopic import LOOK_SECONDS, EventsTopic
 from stream_app.kafka.forcedexit import ForcedExit
+from stream_app.kafka.logs import tell_repeated
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.policylabel import NAMED, label_of, labels_of
 from stream_app.kafka.recurring import recur
@@ -30,6 +31,7 @@ from stream_app.signing import SigningKey
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.25
+_TELL_SECONDS = 5.0
 _STOP_SECONDS = 60.0  # the patience of Faust's own services
 _STANDING_SECONDS = 5.0  # as often as Prometheus looks
 _STANDING_SHARE = 0.02  # of the time; 50,000 series take about 0.05 s
@@ -84,6 +86,7 @@ class Worker:
             recur("counting budgets", self._count_budgets, _STANDING_SECONDS, _STANDING_SHARE)
         )
         looking = asyncio.create_task(recur("looking at the events topic", self._topic.look, LOOK_SECONDS))
+        telling = asyncio.create_task(recur("telling repeated lines", self._tell_repeated, _TELL_SECONDS))
         try:
             failed = await self._watch(starting)
         finally:
@@ -92,6 +95,7 @@ class Worker:
             self._forced_exit.within(_STOP_SECONDS + self._settings.session_timeout_ms / 1000 / 2)
             counting.cancel()
             looking.cancel()
+            telling.cancel()
             if not starting.done():
                 starting.cancel()
                 with suppress(asyncio.CancelledError):
@@ -129,6 +133,9 @@ class Worker:
         """Show how budgets stand: beside the decisions, in a thread."""
         standing = await asyncio.to_thread(standing_of, self._app.partitions.recent())
         report_standing(self._metrics, self._labels, standing)
+
+    async def _tell_repeated(self) -> None:
+        tell_repeated()
 
     def _given_up(self) -> bool:
         partitions = self._app.partitions

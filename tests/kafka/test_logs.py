@@ -1,6 +1,7 @@
 """What is kept out of the log: what a fresh broker always says, for a while, and what our own errors say better."""
 
 import importlib
+import io
 import logging
 import pkgutil
 from collections.abc import Iterator
@@ -13,7 +14,16 @@ from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAv
 from mode import Service
 
 import stream_app.kafka
-from stream_app.kafka.logs import NO_BOOTSTRAP, NO_COORDINATOR, PATIENCE, configure_logs, told_otherwise
+from stream_app.kafka.logs import (
+    MINUTE_SECONDS,
+    MOST_LINES,
+    NO_BOOTSTRAP,
+    NO_COORDINATOR,
+    PATIENCE,
+    Lines,
+    configure_logs,
+    told_otherwise,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +79,83 @@ def test_what_faust_logs_under_our_names_is_kept_down() -> None:
     configure_logs("debug")
     for name in services:
         assert not logging.getLogger(name).isEnabledFor(logging.DEBUG), name
+
+
+class Written:
+    """A log of its own, under a clock that only the test moves."""
+
+    def __init__(self) -> None:
+        """Begin at second 0."""
+        self.now = 0.0
+        self._stream = io.StringIO()
+        self.handler = Lines(self._stream, lambda: self.now)
+
+    def log(self, text: str, *arguments: object, name: str = "aiokafka", level: int = logging.WARNING) -> None:
+        """Log a line."""
+        self.handler.handle(logging.LogRecord(name, level, "", 0, text, arguments, None))
+
+    @property
+    def lines(self) -> list[str]:
+        """Return what was written."""
+        return self._stream.getvalue().splitlines()
+
+
+def test_a_line_is_written_once_a_minute_with_its_count() -> None:
+    """Whatever numbers a library puts into it; then again, for as long as it comes."""
+    written = Written()
+    for number in range(600):
+        written.now = number / 10
+        written.log("Unable connect to node with id %s: %s", number, "refused")
+    assert written.lines == ["Unable connect to node with id 0: refused"]
+    for number in range(600, 1_260):
+        written.now = number / 10
+        written.log("Unable connect to node with id %s: %s", number, "refused")
+    assert written.lines[1:] == [
+        "Unable connect to node with id 599: refused … repeated 599 times more in the last minute",
+        "Unable connect to node with id 1199: refused … repeated 600 times more in the last minute",
+    ]
+
+
+def test_a_count_is_told_when_nothing_follows() -> None:
+    """At the end of the minute by `tell`, at the end of the process by `close`; what came once is not told again."""
+    written = Written()
+    for line in ("one", "two", "two"):
+        written.log(line)
+    written.handler.tell()
+    assert written.lines == ["one", "two"]
+    written.now = MINUTE_SECONDS
+    written.handler.tell()
+    assert written.lines[2:] == ["two … repeated once more in the last minute"]
+    written.log("one")
+    written.log("two")
+    written.handler.close()
+    assert written.lines[3:] == ["one", "two … repeated once more in the last minute"]
+
+
+def test_what_differs_is_written() -> None:
+    """By logger, by level, by text; of our own lines by every figure: they name partitions."""
+    written = Written()
+    for partition in range(3):
+        written.log("%s", f"partition {partition} stopped", name="stream_app.kafka.partition")
+        written.log("partition %d: asks again", partition, name="stream_app.kafka.eventstopic")
+    written.log("refused", level=logging.ERROR)
+    written.log("refused")
+    written.log("refused", name="faust")
+    for why in (ConnectionRefusedError(), TimeoutError()):
+        written.log("Unable connect to node with id %s: %r", 1, why)
+    assert len(written.lines) == 11
+    # Faust's services log under the names of our modules, with numbers that grow.
+    written.log("generation 1", name="stream_app.kafka.recovery")
+    written.log("generation 2", name="stream_app.kafka.recovery")
+    assert len(written.lines) == 12
+
+
+def test_lines_without_end_are_counted_in_bounded_memory() -> None:
+    """The one that began first is told before its time."""
+    written = Written()
+    for _ in range(3):
+        written.log("first")
+    for number in range(MOST_LINES):
+        written.log(str(number), name="stream_app.kafka.partition")
+    assert len(written.handler._repeated) == MOST_LINES  # noqa: SLF001
+    assert "first … repeated 2 times more in the last minute" in written.lines
