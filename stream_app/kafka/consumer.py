@@ -15,6 +15,7 @@ from faust.types.tuples import ConsumerMessage
 from mode import Service
 
 from stream_app.kafka.consumerthread import ConsumerEndedError, ConsumerThread
+from stream_app.kafka.unreadable import UnreadableBatchError
 from stream_app.outcome import InputRecord
 
 logger = logging.getLogger(__name__)
@@ -72,6 +73,15 @@ class Consumer(driver.Consumer):
     def keep(self, tp: TP, offset: int) -> None:
         """Let the group's offset of a partition go no further than this, whatever is acknowledged."""
         self._kept[tp] = offset
+
+    def cannot_read(self, error: UnreadableBatchError) -> None:
+        """Ask a partition for nothing more, and stop its owner behind what was read before."""
+        tp = TP(error.topic, error.partition)
+        self.pause_partitions({tp})
+        if tp.topic == self.app.events_topic:
+            self.app.partitions.fail(tp.partition, error)
+        else:
+            logger.error("a standby copy is filled no further: %s", error)
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)

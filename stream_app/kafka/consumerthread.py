@@ -14,6 +14,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from stream_app.kafka.refusal import unauthorized
+from stream_app.kafka.unreadable import UnreadableBatchError
 from stream_app.outcome import InputRecord
 
 logger = logging.getLogger(__name__)
@@ -114,7 +115,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if records is not None:
                 records._consumer_record = _input_record  # noqa: SLF001 (its own makes eleven fields and copies)
         before = _positions(consumer)
-        drained = await super()._fetch_records(consumer, active, 0, max_records)
+        drained: dict[TP, Any] = {}
+        for tp, result in list(consumer._fetcher._records.items()):  # noqa: SLF001
+            # Each by itself: what is unreadable in one loses nothing of the others. An error waits for its turn alone.
+            if (active and tp not in active) or (drained and not hasattr(result, "_partition_records")):
+                continue
+            try:
+                drained |= await super()._fetch_records(consumer, {tp}, 0, max_records)
+            except UnreadableBatchError as error:
+                self.parent_loop.call_soon_threadsafe(cast("Any", self.consumer).cannot_read, error)
         after = _positions(consumer)
         self.stretches = {tp: (before.get(tp, end), end) for tp, end in after.items()}
         return drained

@@ -68,7 +68,7 @@ class Partition:
         self._gate = Gate()
         self._phase = Phase.AWAY
         self._refetch: asyncio.Task[None] | None = None
-        self._lost: PartitionStoppedError | None = None
+        self._lost: Exception | None = None
         self._failures = 0
 
     def start(self) -> None:
@@ -112,12 +112,16 @@ class Partition:
         if self._inbox.full:
             self._shell.consumer.on_buffer_full(self.tp)
 
+    def fail(self, error: Exception) -> None:
+        """Decide what was put before, then stop for ``error``: nothing more comes."""
+        self._lost = error
+        self._wake.set()
+
     async def _ask_again(self) -> None:
         """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
         first = (await self._shell.consumer.earliest_offsets(self.tp))[self.tp]
         if first > self.next_offset and self._restorer is not None:
-            self._lost = self._restorer.input_lost(self.next_offset, first)
-            self._wake.set()
+            self.fail(self._restorer.input_lost(self.next_offset, first))
         else:
             await self._shell.consumer.seek_partitions({self.tp: self.next_offset})
 

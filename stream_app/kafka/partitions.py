@@ -122,6 +122,12 @@ class Partitions:
         if partition is not None:
             partition.put(event)
 
+    def fail(self, number: int, error: Exception) -> None:
+        """Stop a partition, for whose input there is an error, behind what came before it."""
+        partition = self._owned.get(number)
+        if partition is not None:
+            partition.fail(error)
+
     async def close(self) -> None:
         """Let every running transaction end, and own nothing from now on, whatever is assigned."""
         self._settled = False

@@ -8,6 +8,7 @@ from aiokafka import errors
 from aiokafka.conn import collect_hosts, create_conn
 
 from stream_app.kafka.security import client_arguments
+from stream_app.kafka.unreadable import UnreadableBatchError
 from stream_app.settings import Settings
 
 GRANT = "Allow it: `topics --acls ROLE=PRINCIPAL` prints the commands that give a role what it needs"
@@ -43,6 +44,8 @@ def refusal_of(settings: Settings, error: Exception) -> Refusal:
 
     Clients tell nothing of a failed login or handshake but that there is no broker: then one more is tried, to see why.
     """
+    if isinstance(error, UnreadableBatchError):
+        return Refusal(f"wanted {error.asked}", f"found {error.found}", error.remedy)
     asked = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
     if isinstance(error, errors.KafkaConnectionError):
         error = asyncio.run(_tried(settings)) or error

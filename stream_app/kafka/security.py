@@ -8,6 +8,7 @@ from typing import Any
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.types.auth import CredentialsT
 
+import stream_app.kafka.unreadable  # noqa: F401 (from here on every consumer says which batch it cannot decode)
 from stream_app.settings import Settings, load_certificate
 
 

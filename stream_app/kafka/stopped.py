@@ -15,6 +15,7 @@ StopReason = Literal[
     "head-damaged",
     "topic-replaced",
     "partition-count",
+    "batch-unreadable",
     "not-authorized",
     "transaction-failed",
     "internal-error",
@@ -82,6 +83,13 @@ REASONS: Final[dict[StopReason, Explained]] = {
     "partition-count": Explained(
         "topics or settings have another number of partitions than that with which series were placed",
         f"Set the old count again; for more partitions, {_ANEW}",
+    ),
+    "batch-unreadable": Explained(
+        "a batch of the input, the changelog or the ledger cannot be decoded: it is damaged, or the library of its "
+        "codec is missing here; what lies before it is decided",
+        "Where the library is missing, install `cramjam` and restart. Else restore the topic from a whole replica or a "
+        "backup. Input of which there is neither: delete the records up to behind the batch (kafka-delete-records), "
+        "then do as for input-lost",
     ),
     "not-authorized": Explained(
         "the brokers' ACLs refuse what a worker needs; nothing of the batch counts",

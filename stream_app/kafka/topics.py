@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stream_app.kafka.unreadable import readable_codecs
+
 FOREVER = str(2**63 - 1)
 EVENT_BYTES = (
     8 * 1024 * 1024
@@ -15,7 +17,9 @@ EVENT_BYTES = (
 OUTPUT_BYTES = 4 * 1024 * 1024  # a batch of outputs; and one state row with the landmarks of a long life
 
 # A series' outputs carry the times of its events: years ago in a replay, ahead when a clock is wrong.
+_ANY_CODEC = {"compression.type": "producer"}  # or any codec that can be read here: see `_suffices`
 _ANY_TIME = {
+    **_ANY_CODEC,
     "message.timestamp.type": "CreateTime",
     "message.timestamp.before.max.ms": FOREVER,
     "message.timestamp.after.max.ms": FOREVER,
@@ -32,6 +36,7 @@ _CHANGELOG = {
     "min.cleanable.dirty.ratio": "0.2",
 }
 _EVENTS = {
+    **_ANY_CODEC,
     "message.timestamp.type": "LogAppendTime",  # the only clock of the bound on future events
     "cleanup.policy": "delete",
     "max.message.bytes": str(EVENT_BYTES),
@@ -137,4 +142,6 @@ def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
 def _suffices(field: str, wanted: str, found: str) -> bool:
     if field in _AT_LEAST and found.isdecimal():
         return int(found) >= int(wanted)
+    if field in _ANY_CODEC:
+        return found in {wanted, *readable_codecs()}
     return found == wanted

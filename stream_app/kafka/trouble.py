@@ -8,6 +8,7 @@ from aiokafka import errors
 from stream_app.collection import LostCountersError
 from stream_app.kafka.refusal import unauthorized
 from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.unreadable import UnreadableBatchError
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
 # took the partition away while it was taken over, and will end it.
@@ -49,6 +50,8 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
         return PartitionStoppedError(
             partition, "state-damaged", asked="whole rows in the state table", found=told(error)
         )
+    if isinstance(error, UnreadableBatchError):
+        return PartitionStoppedError(partition, "batch-unreadable", asked=error.asked, found=error.found)
     if unauthorized(error):
         return PartitionStoppedError(
             partition, "not-authorized", asked="what a worker needs of the brokers", found=told(error)

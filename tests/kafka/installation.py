@@ -15,6 +15,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from stream_app import keyfile
 from stream_app.cli import main
@@ -23,7 +24,7 @@ from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.log import Isolation, LogReader
 from stream_app.kafka.provision import make_and_check
 from stream_app.kafka.routing import router
-from stream_app.kafka.topics import TopicNames
+from stream_app.kafka.topics import TopicNames, wanted_topics
 from stream_app.settings import Settings
 from tests.kafka.forked import Forked
 from tests.patience import PATIENCE_SECONDS
@@ -93,12 +94,14 @@ class Installation:
             process.kill()
             process.wait()
 
-    def send(self, events: Iterable[Mapping[str, Any]]) -> int:
-        """Send events, each to its series' partition; return their number."""
-        return asyncio.run(self._send(list(events)))
+    def send(self, events: Iterable[Mapping[str, Any]], codec: str | None = None) -> int:
+        """Send events, each to its series' partition, compressed by a codec if one is named; return their number."""
+        return asyncio.run(self._send(list(events), codec))
 
-    async def _send(self, events: list[Mapping[str, Any]]) -> int:
-        producer = AIOKafkaProducer(bootstrap_servers=self.broker.bootstrap_servers, linger_ms=2)
+    async def _send(self, events: list[Mapping[str, Any]], codec: str | None = None) -> int:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=self.broker.bootstrap_servers, linger_ms=2, compression_type=codec
+        )
         await producer.start()
         partition_of = router(self.partitions)
         answers = []
@@ -109,6 +112,22 @@ class Installation:
         await asyncio.gather(*answers)
         await producer.stop()
         return len(events)
+
+    def configure(self, topic: str, **changed: str) -> None:
+        """Change settings of a topic; a dot in a name is written as an underscore."""
+        asyncio.run(self._configure(topic, {name.replace("_", "."): value for name, value in changed.items()}))
+
+    async def _configure(self, topic: str, changed: Mapping[str, str]) -> None:
+        # The client can only set all of them at once.
+        wanted = {known.name: known.settings for known in wanted_topics(self.names, self.partitions, 1)}[topic]
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
+        await admin.start()
+        try:
+            resource = ConfigResource(ConfigResourceType.TOPIC, topic, {**wanted, **changed})
+            (answer,) = await admin.alter_configs([resource])
+            assert [code for code, *_ in answer.resources] == [0], answer
+        finally:
+            await admin.close()
 
     def read(self, topic: str, isolation: Isolation = "read_committed") -> list[Any]:
         """Return every record of a topic."""

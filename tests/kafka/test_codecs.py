@@ -1,0 +1,141 @@
+"""Every codec that Kafka knows can be read; what still cannot be decoded is named, and stops its partition alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer import fetcher
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
+
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.unreadable import CODECS, UnreadableBatchError
+from tests.kafka.installation import Installation, readings
+
+_BASE_OFFSET, _CRC, _BEHIND_CRC, _RECORDS = slice(0, 8), slice(17, 21), 21, 61
+"""Where they stand in a batch: https://kafka.apache.org/documentation/#recordbatch."""
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """Make an installation for one test."""
+    name = "codecs-" + "".join(letter if letter.isalnum() else "-" for letter in str(request.node.name))[-40:]
+    return Installation(broker, tmp_path, name)
+
+
+def batch_of(number: int, base: int, *values: bytes) -> bytes:
+    """Return a batch as a producer sends it, and a broker keeps it."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=number,
+        is_transactional=0,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=100_000,
+    )
+    for place, value in enumerate(values):
+        assert builder.append(place, 1, b"home-1", value, []) is not None
+    batch = bytearray(builder.build())
+    batch[_BASE_OFFSET] = base.to_bytes(8, "big")
+    return bytes(batch)
+
+
+def damaged(batch: bytes) -> bytes:
+    """Return a batch whose records are no output of its codec, though its checksum fits them."""
+    changed = bytearray(batch)
+    changed[_RECORDS : _RECORDS + 12] = b"\xff" * 12
+    changed[_CRC] = calc_crc32c(bytes(changed[_BEHIND_CRC:])).to_bytes(4, "big")
+    return bytes(changed)
+
+
+def read(batches: bytes, start: int = 0) -> Any:
+    """Return aiokafka's records of one fetch, as a consumer iterates over them."""
+    place = TopicPartition("events", 3)
+    return fetcher.PartitionRecords(place, MemoryRecords(batches), [], start, None, None, True, 0)  # noqa: FBT003
+
+
+@pytest.mark.parametrize("number", range(len(CODECS)))
+def test_what_lies_before_a_damaged_batch_is_read(number: int) -> None:
+    """Then the batch alone raises, with its place and codec, and none of its bytes."""
+    whole, broken = batch_of(number, 0, b"one", b"two" * 50), damaged(batch_of(number, 2, b"three" * 50))
+    records = read(whole + broken)
+    assert [record.offset for record in records] == [0, 1]
+    assert records.next_fetch_offset == 2
+    with pytest.raises(UnreadableBatchError) as raised:
+        list(read(broken, 2))
+    error = raised.value
+    assert (error.topic, error.partition, error.offset, error.codec) == ("events", 3, 2, CODECS[number])
+    assert "three" not in str(error)
+
+
+@pytest.mark.parametrize("number", range(2, len(CODECS)))
+def test_a_missing_library_is_named(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cramjam, as of an installation that left it out."""
+    batch = batch_of(number, 7, b"value" * 50)
+    assert [record.offset for record in read(batch, 7)] == [7]
+    monkeypatch.setattr("aiokafka.codec.cramjam", None)
+    with pytest.raises(UnreadableBatchError, match=rf"codec {CODECS[number]}, for which .* no library.*cramjam"):
+        list(read(batch, 7))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_worker_decides_what_any_codec_holds(installation: Installation, codec: str) -> None:
+    """From producers that compress, and with output topics that compress again, changelog and ledger included."""
+    names, sent_as = installation.names, None if codec == "uncompressed" else codec
+    for topic in (names.releases, names.ledger, names.changelog):
+        installation.configure(topic, compression_type=codec)
+    assert installation.command("topics", "--check") == 0
+    installation.send(readings(200), sent_as)
+    with installation.worker() as worker:
+        worker.await_committed(200)
+        assert worker.stop() == 0
+    installation.send(readings(40, start=200), sent_as)
+    with installation.worker("elsewhere") as worker:  # reads changelog and ledger back
+        worker.await_committed(240)
+        assert worker.stop() == 0
+    installation.answered_once()
+    assert installation.command("audit") == 0
+
+
+def test_a_damaged_batch_stops_its_partition_alone(installation: Installation) -> None:
+    """What came before it is decided, the other partition goes on, and the log names place and codec."""
+    installation.send(readings(100), "zstd")
+    before = _in_first(installation)
+    installation.send(readings(100, start=100), "zstd")
+    others = 200 - _in_first(installation)
+    (log,) = installation.broker.folder.glob(f"**/{installation.names.events}-0/00000000000000000000.log")
+    content = log.read_bytes()
+    place = _place_of(content, before)
+    with log.open("r+b") as file:
+        file.seek(place)
+        file.write(damaged(content[place : _behind(content, place)]))
+    with installation.worker() as worker:
+        worker.await_log("batch-unreadable")
+        worker.await_committed(before + others)
+        said = worker.log.read_text()
+        assert f"offset {before} of {installation.names.events}, partition 0" in said
+        assert "codec zstd" in said
+        assert "Report this as a bug" not in said
+        worker.await_ready(503, "batch-unreadable")
+    assert installation.committed_of(0) == before
+
+
+def _in_first(installation: Installation) -> int:
+    """Return how many events partition 0 holds."""
+    return sum(record.partition == 0 for record in installation.read(installation.names.events))
+
+
+def _place_of(log: bytes, offset: int) -> int:
+    """Return where in a log's file the batch begins that begins with an offset."""
+    place = 0
+    while int.from_bytes(log[place : place + 8], "big") != offset:
+        place = _behind(log, place)
+    return place
+
+
+def _behind(log: bytes, place: int) -> int:
+    """Return where the batch that begins at a place of a log's file ends."""
+    return place + 12 + int.from_bytes(log[place + 8 : place + 12], "big")
