@@ -13,7 +13,6 @@ from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.rational import nano
 from stream_app.settings import InvalidSettingsError, Problem, Settings
 
-ENVELOPE = {"type", "series", "version"}
 DEFAULT_VERSION = 1
 
 
@@ -122,7 +121,9 @@ def _default_policy(document: object) -> DefaultPolicy:
         raise ValueError('"type" must be "policy" or absent')
     if document.get("version", DEFAULT_VERSION) != DEFAULT_VERSION:
         raise ValueError("a default policy has version 1; leave it out (a series' own versions come after it)")
-    parameters = {name: document[name] for name in document if name not in ENVELOPE}
+    if type(document.get("weaker", False)) is not bool:
+        raise ValueError('"weaker" is neither true nor false; leave it out (a default policy begins a series)')
+    parameters = {name: document[name] for name in document if name not in wire.POLICY_ENVELOPE}
     return DefaultPolicy(glob, policy_of(parameters, DEFAULT_VERSION))
 
 

@@ -113,6 +113,8 @@ def encode_entry(
             record["policy"] = entry.version
             record["budget_nano"] = entry.budget_nano
             record["charged_nano"] = entry.charged_nano
+            if entry.weaker:
+                record["weaker"] = True
             record["parameters"] = entry.parameters
         case DummiesEntry():
             record["entry"] = "dummies"

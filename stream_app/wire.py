@@ -20,15 +20,21 @@ LARGEST_RECORD_BYTES = 256 * 1024
 LARGEST_SERIES_BYTES = 200
 LARGEST_MEMBER_BYTES = 200
 LARGEST_VERSION = 2**53 - 1
+POLICY_ENVELOPE = frozenset({"type", "series", "version", "weaker"})
+"""Members of a policy record that are none of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRecord:
-    """A policy version; ``parameters`` are its other members, unchecked."""
+    """A policy version; ``parameters`` are its other members, unchecked.
+
+    ``weaker``: its sender accepts that it protects less together than the version before it.
+    """
 
     series: str
     version: int
     parameters: Mapping[str, object] = field(repr=False)  # the landmarks among them may be a secret
+    weaker: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +100,11 @@ def _object(value: bytes | None) -> dict[str, object] | Malformed:
 
 def _decode_control(record_type: object, series: str, found: dict[str, object]) -> EventRecord | None:
     if record_type == "policy":
-        version = found.get("version")
-        if type(version) is not int or not 1 <= version <= LARGEST_VERSION:
+        version, weaker = found.get("version"), found.get("weaker", False)
+        if type(version) is not int or not 1 <= version <= LARGEST_VERSION or type(weaker) is not bool:
             return None
-        parameters = {name: found[name] for name in found if name not in {"type", "series", "version"}}
-        return PolicyRecord(series, version, parameters)
+        parameters = {name: found[name] for name in found if name not in POLICY_ENVELOPE}
+        return PolicyRecord(series, version, parameters, weaker)
     if record_type == "landmarks":
         add = _spans(found.get("add"))
         return LandmarksRecord(series, add) if add else None

@@ -21,8 +21,6 @@ TOPICS = {
     "rejects": ("reject",),
     "heads": ("leaves", "head"),
 }
-SUFFIX = ".v1.schema.json"
-SHARED = f"terms{SUFFIX}"
 
 
 def subjects(schemas: Path, strategy: str, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -30,8 +28,9 @@ def subjects(schemas: Path, strategy: str, prefix: str) -> Iterator[tuple[str, d
 
     Files come first, under their own names: these are what references name.
     """
-    files = {record: f"{record}{SUFFIX}" for records in TOPICS.values() for record in records}
-    found = {file: json.loads((schemas / file).read_bytes()) for file in (SHARED, *files.values())}
+    shared = newest(schemas, "terms")
+    files = {record: newest(schemas, record) for records in TOPICS.values() for record in records}
+    found = {file: json.loads((schemas / file).read_bytes()) for file in (shared, *files.values())}
     yield from found.items()
     for topic, records in TOPICS.items():
         if strategy == "topic":
@@ -39,6 +38,12 @@ def subjects(schemas: Path, strategy: str, prefix: str) -> Iterator[tuple[str, d
         else:
             start = f"{prefix}.{topic}-" if strategy == "topic-record" else ""
             yield from ((f"{start}{found[files[record]]['title']}", found[files[record]]) for record in records)
+
+
+def newest(schemas: Path, record: str) -> str:
+    """Return the file of the highest version of a record's schema: what fitted an earlier one of an output fits it."""
+    found = schemas.glob(f"{record}.v*.schema.json")
+    return max(found, key=lambda file: int(file.name.removeprefix(f"{record}.v").partition(".")[0])).name
 
 
 def union(topic: str, files: list[str]) -> dict[str, Any]:

@@ -41,13 +41,14 @@ class ReleaseEntry(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version begins its reign."""
+    """A policy version begins its reign; `weaker` says that it protects less together than the one before it."""
 
     series: str
     sequence: int
     policy: int
     budget_nano: int
     charged_nano: int
+    weaker: bool  # False where the member is absent
     parameters: Mapping[str, Any]
     key: str
     epoch: int

@@ -68,7 +68,14 @@ def _release(values: Values) -> Entry | str:
 
 def _policy(values: Values) -> Entry | str:
     del values[2]
+    values.insert(5, False)
     return _linked(PolicyEntry._make(values))
+
+
+def _weaker(values: Values) -> Entry | str:
+    del values[2]
+    entry = PolicyEntry._make(values)
+    return _linked(entry) if entry.weaker else "`weaker` is true or absent"
 
 
 def _dummies(values: Values) -> Entry | str:
@@ -130,7 +137,9 @@ _STEP: Final[dict[str, type]] = {"timestamp": int, "decision": str, "landmark": 
 _SPENT: Final[dict[str, type]] = {"epsilon_nano": int}
 _FIGURES: Final[dict[str, type]] = {"landmark_spent_nano": int, "landmarks_left": int, "regular_peak_nano": int}
 _COVER: Final[dict[str, type]] = {"release": str}
-_POLICY: Final[dict[str, type]] = {"policy": int, "budget_nano": int, "charged_nano": int, "parameters": dict}
+_POLICY: Final[dict[str, type]] = {"policy": int, "budget_nano": int, "charged_nano": int}
+_WEAKER: Final[dict[str, type]] = {"weaker": bool}
+_TERMS: Final[dict[str, type]] = {"parameters": dict}
 _DUMMIES: Final[dict[str, type]] = {"policy": int, "method": str, "charged_nano": int}
 _ADD: Final[dict[str, type]] = {"policy": int, "add": list, "charged_nano": int, "budget_nano": int}
 _SEEN: Final[dict[str, type]] = {"policy": int, "intrusion_nano": int, "exposed": list}
@@ -140,7 +149,8 @@ _LINK: Final[dict[str, type]] = {"key": str, "epoch": int, "previous": str, "has
 _KINDS: Final[tuple[tuple[str, Callable[[Values], Entry | str], dict[str, type]], ...]] = (
     ("release", _perturbed, _HEAD | _STEP | _SPENT | _FIGURES | _COVER | _LINK),
     ("release", _unperturbed, _HEAD | _STEP | _FIGURES | _COVER | _LINK),
-    ("policy", _policy, _HEAD | _POLICY | _LINK),
+    ("policy", _policy, _HEAD | _POLICY | _TERMS | _LINK),
+    ("policy", _weaker, _HEAD | _POLICY | _WEAKER | _TERMS | _LINK),
     ("dummies", _dummies, _HEAD | _DUMMIES | _LINK),
     ("landmarks", _landmarks, _HEAD | _ADD | _FIGURES | _LINK),
     ("intrusion", _intrusion, _HEAD | _SEEN | _LINK),

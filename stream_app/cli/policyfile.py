@@ -44,6 +44,8 @@ def problems_of(place: str, document: object) -> Iterator[Problem]:
     if type(version) is not int or version < 1:
         yield Problem(f"{place}.version", "is no integer from 1 on")
         version = 1
+    if type(document.get("weaker", False)) is not bool:
+        yield Problem(f"{place}.weaker", "is neither true nor false")
     try:
         policy_of(parameters_of(document), version)
     except PolicyError as error:
@@ -65,4 +67,4 @@ def hindrances_of(document: object) -> Iterator[str]:
 
 def parameters_of(document: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a policy record."""
-    return {name: value for name, value in document.items() if name not in ENVELOPE}
+    return {name: value for name, value in document.items() if name not in wire.POLICY_ENVELOPE}

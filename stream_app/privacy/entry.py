@@ -21,12 +21,13 @@ class Figures(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version begins to rule."""
+    """A policy version begins to rule; ``weaker``: with less protected together than before it, as was allowed."""
 
     version: int
     budget_nano: int
     charged_nano: int
     parameters: Mapping[str, object]
+    weaker: bool = False
 
 
 class LandmarksEntry(NamedTuple):

@@ -14,6 +14,7 @@ Reason = Literal[
     "future",
     "closed",
     "refused-landmark",
+    "weaker-policy",
     "budget-cap",
     "key-erased",
     "too-large",
@@ -71,6 +72,10 @@ REASONS: Final[dict[Reason, Advice]] = {
         "another level, an earlier period, too little budget for decided steps, dummies among the landmarks, or more "
         "than 65,536 separate intervals",
         "register landmarks before their time, and neighbouring ones as intervals",
+    ),
+    "weaker-policy": Advice(
+        "the version protects less together than the one that rules, and its record or the settings do not allow that",
+        "keep what is still to come; or `\"weaker\":true` in the record with `accept_weaker_policies`",
     ),
     "budget-cap": Advice("above `max_epsilon`, or the lifetime has too little left", "a smaller epsilon"),
     "key-erased": Advice(

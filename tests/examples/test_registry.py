@@ -19,7 +19,7 @@ from referencing.jsonschema import DRAFT202012
 import register
 from tests.examples.apicurio import registry
 from tests.examples.published import EXAMPLES
-from tests.schemas.catalogue import FOLDER, SUFFIX, Example, examples
+from tests.schemas.catalogue import FOLDER, Example, examples, file_of
 
 TOPIC_OF = {record: topic for topic, records in register.TOPICS.items() for record in records}
 RECORDS = [example for sort in ("valid", "invalid") for example in examples(sort) if example.record in TOPIC_OF]
@@ -80,7 +80,7 @@ def test_every_record_has_its_topic() -> None:
         topic: len(channel["messages"]) for topic, channel in document["channels"].items()
     }
     files = {message["payload"]["schema"]["$ref"] for message in messages.values()}
-    assert {f"./{record}{SUFFIX}" for record in TOPIC_OF} == files
+    assert {f"./{file_of(record)}" for record in TOPIC_OF} == files
 
 
 @pytest.mark.parametrize("topic", register.TOPICS)
@@ -102,7 +102,7 @@ def fits(example: Example) -> bool:
 def test_a_record_is_found_by_its_title(address: str, start: str) -> None:
     """By the record's subject, with or without the topic before it."""
     for record, topic in TOPIC_OF.items():
-        title = json.loads((FOLDER / f"{record}{SUFFIX}").read_bytes())["title"]
+        title = json.loads((FOLDER / file_of(record)).read_bytes())["title"]
         check = validator(with_references(address, f"{start.format(topic=topic)}{title}"))
         for example in RECORDS:
             if example.record == record:
@@ -122,7 +122,7 @@ def test_registering_again_changes_nothing(address: str) -> None:
 def test_a_registry_needs_what_is_referred_to(address: str) -> None:
     """A reference to what is not there is refused: the order of registration matters."""
     references = [{"name": "terms.v1.schema.json", "subject": "nothing", "version": 1}]
-    schema = (FOLDER / f"release{SUFFIX}").read_text()
+    schema = (FOLDER / file_of("release")).read_text()
     with pytest.raises(HTTPError, match="422"):
         asked(address, "subjects/x/versions", {"schemaType": "JSON", "schema": schema, "references": references})
 

@@ -8,7 +8,7 @@ import yaml
 
 from tests.reference.markdown import anchor, code, pages_top, table
 from tests.reference.schema import domain
-from tests.schemas.catalogue import DOCUMENTS, FOLDER, SUFFIX, schemas
+from tests.schemas.catalogue import DOCUMENTS, FOLDER, file_of, schemas
 
 TOP = """\
 Values are UTF-8 JSON, one record each. All times are milliseconds since 1970-01-01T00:00:00Z, budgets ending in `_nano`
@@ -18,7 +18,7 @@ keys, headers, partitioning and settings; topics begin with the setting `prefix`
 
 """
 UNIONS = ("oneOf", "anyOf")
-TERMS = f"terms{SUFFIX}"
+TERMS = file_of("terms")
 
 
 def page() -> str:
@@ -27,7 +27,7 @@ def page() -> str:
         (f"[{_title(name)}](#{anchor(_title(name))})", code(topic) if topic else "a file") for name, topic in _topics()
     ]
     seen: set[str] = set()
-    sections = [section for name, topic in _topics() for section in _record(f"{name}{SUFFIX}", topic, seen)]
+    sections = [section for name, topic in _topics() for section in _record(file_of(name), topic, seen)]
     top = pages_top("Records", "the schemas in schemas/") + TOP + table(("record", "topic"), listed)
     return "\n".join([top, *sections, _terms()])
 
@@ -40,7 +40,7 @@ def _topics() -> Iterator[tuple[str, str]]:
         for channel in asyncapi["channels"].values()
         for message in channel["messages"].values()
     }
-    return ((name, lies_on.get(f"{name}{SUFFIX}", "")) for name in DOCUMENTS)
+    return ((name, lies_on.get(file_of(name), "")) for name in DOCUMENTS)
 
 
 def _payload(asyncapi: Any, message: Any) -> str:
@@ -50,7 +50,7 @@ def _payload(asyncapi: Any, message: Any) -> str:
 
 
 def _title(name: str) -> str:
-    return str(schemas()[f"{name}{SUFFIX}"]["title"])
+    return str(schemas()[file_of(name)]["title"])
 
 
 def _record(file: str, topic: str, seen: set[str]) -> Iterator[str]:

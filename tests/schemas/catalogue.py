@@ -19,7 +19,9 @@ OUTPUTS = ("release", "ledger-entry", "reject", *HEADS)
 RECORDS = INPUTS + OUTPUTS
 DOCUMENTS = (*RECORDS, "proof", "correlation")
 """Records, and what is a file of its own."""
-SUFFIX = ".v1.schema.json"
+SUFFIX = ".schema.json"
+SECOND = ("policy", "ledger-entry", "reject")
+"""Records whose schema has a second version; the first stays beside it, for what was written under it."""
 
 
 class Example(NamedTuple):
@@ -41,9 +43,19 @@ def schemas() -> dict[str, Any]:
     return {path.name: json.loads(path.read_bytes()) for path in sorted(FOLDER.glob(f"*{SUFFIX}"))}
 
 
+def file_of(record: str) -> str:
+    """Return the file of the newest schema of a record."""
+    return f"{record}.v{2 if record in SECOND else 1}{SUFFIX}"
+
+
 def schema(record: str) -> Any:
-    """Return the schema of a record."""
-    return schemas()[f"{record}{SUFFIX}"]
+    """Return the newest schema of a record."""
+    return schemas()[file_of(record)]
+
+
+def newest() -> dict[str, Any]:
+    """Return the newest schemas by their files' names, the words that they share included."""
+    return {file_of(record): schema(record) for record in (*DOCUMENTS, "terms")}
 
 
 @cache
@@ -61,7 +73,13 @@ def label(example: Example) -> str:
 @cache
 def validator(record: str) -> Validator:
     """Return what checks a record as JSON Schema says, by which 1.0 is an integer."""
-    return Draft202012Validator(_reference(record), registry=_registry())
+    return Draft202012Validator({"$ref": file_of(record)}, registry=_registry())
+
+
+@cache
+def former_validator(record: str) -> Validator:
+    """Return what checks a record by the first version of a schema that has a second one."""
+    return Draft202012Validator({"$ref": f"{record}.v1{SUFFIX}"}, registry=_registry())
 
 
 @cache
@@ -69,16 +87,12 @@ def strict_validator(record: str) -> Validator:
     """Return the same where an integer is written as one."""
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, found: type(found) is int)
     strict: type[Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    return strict(_reference(record), registry=_registry())
+    return strict({"$ref": file_of(record)}, registry=_registry())
 
 
 def fits(record: str, document: Any) -> bool:
-    """Return whether a document fits the schema of a record."""
+    """Return whether a document fits the newest schema of a record."""
     return validator(record).is_valid(document)
-
-
-def _reference(record: str) -> dict[str, str]:
-    return {"$ref": f"{record}{SUFFIX}"}
 
 
 @cache

@@ -43,6 +43,7 @@ ADDED: dict[str, tuple[Any, ...]] = {
     "collect": ({}, None, {"neighbours": "replace", "open_steps": 2}, {"neighbours": "add-remove", "open_steps": 1}),
     "intrusion_nano": (1, None),
     "timestamp": (7,),
+    "weaker": (True, False),
 }
 """Members that an object may gain, each with values that may suit it."""
 

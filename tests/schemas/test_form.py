@@ -8,7 +8,21 @@ from jsonschema import Draft202012Validator
 
 from stream_app.privacy import parameters
 from stream_app.privacy.reason import Reason
-from tests.schemas.catalogue import COLLECTED, DOCUMENTS, OUTPUTS, Example, examples, fits, label, schema, schemas
+from tests.schemas.catalogue import (
+    COLLECTED,
+    DOCUMENTS,
+    OUTPUTS,
+    SECOND,
+    SUFFIX,
+    Example,
+    examples,
+    fits,
+    former_validator,
+    label,
+    newest,
+    schema,
+    schemas,
+)
 from tests.schemas.changes import Path, added, at, places
 
 FORMS: dict[str, type[parameters.Form]] = {
@@ -72,13 +86,13 @@ def test_valid(name: str) -> None:
 
 
 def test_one_schema_a_record() -> None:
-    """There is a schema for each record, one for each file that is none, and one of the words they share."""
-    assert {name.removesuffix(".v1.schema.json") for name in schemas()} == {*DOCUMENTS, "terms"}
+    """There is a schema for each record, each file that is none and the words they share; former versions stay."""
+    assert set(schemas()) == {*newest(), *(f"{record}.v1{SUFFIX}" for record in SECOND)}
 
 
 def test_titles_are_unique() -> None:
-    """No title stands twice, so that generated classes do not collide."""
-    titles = [node["title"] for document in schemas().values() for node in nodes(document) if "title" in node]
+    """No title stands twice in the newest schemas, so that generated classes do not collide."""
+    titles = [node["title"] for document in newest().values() for node in nodes(document) if "title" in node]
     assert len(titles) > len(DOCUMENTS)
     assert sorted(titles) == sorted(set(titles))
 
@@ -172,7 +186,7 @@ def test_members_are_those_of_the_code(definition: str) -> None:
     """The schema of a policy's part has every member that the decoder knows, and no other."""
     known = set(FORMS[definition].model_fields)
     if definition == "parameters":  # as the ledger keeps them; the record has all
-        assert set(schema("policy")["properties"]) == {"type", "series", "version", *known}
+        assert set(schema("policy")["properties"]) == {"type", "series", "version", "weaker", *known}
         known -= {"dummies"}
     assert set(schema("policy")["$defs"][definition]["properties"]) == known
 
@@ -182,3 +196,16 @@ def test_reasons_are_those_of_the_code() -> None:
     reason = schema("reject")["$defs"]["reason"]
     assert reason["enum"] == list(get_args(Reason))
     assert all(f"{each}: " in reason["description"] for each in reason["enum"])
+
+
+@pytest.mark.parametrize("record", SECOND)
+def test_a_second_version_takes_what_the_first_took(record: str) -> None:
+    """Examples that fit neither know what only the second has, and what fits the first fits the second."""
+    new = {"policy-weaker", "ledger-entry-policy-weaker", "reject-weaker-policy"}
+    first = former_validator(record)
+    for example in examples("valid"):
+        if example.record == record:
+            assert first.is_valid(example.document) == (label(example) not in new), label(example)
+    for example in examples("invalid"):
+        if example.record == record:
+            assert not first.is_valid(example.document), label(example)
