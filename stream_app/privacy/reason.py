@@ -75,7 +75,7 @@ REASONS: Final[dict[Reason, Advice]] = {
     ),
     "weaker-policy": Advice(
         "the version protects less together than the one that rules, and its record or the settings do not allow that",
-        "keep what is still to come; or `\"weaker\":true` in the record with `accept_weaker_policies`",
+        'keep what is still to come; or `"weaker":true` in the record with `accept_weaker_policies`',
     ),
     "budget-cap": Advice("above `max_epsilon`, or the lifetime has too little left", "a smaller epsilon"),
     "key-erased": Advice(
