@@ -3,6 +3,8 @@
 Deleted and made again, it is another one, in which the old offsets mean nothing. A consumer asks by name, so what it
 fetched may be of the new one: a batch takes effect only if the topic was still the old one after it was fetched. Ids
 never return, so it then was the old one when it was fetched, too.
+
+It can also get more partitions. Producers then place series by the new count, partly where nobody reads.
 """
 
 import asyncio
@@ -14,8 +16,8 @@ from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
 from stream_app.kafka.refusal import unauthorized
 from stream_app.kafka.security import client_arguments
-from stream_app.kafka.stopped import REASONS, PartitionStoppedError
-from stream_app.kafka.topicid import any_node, ask
+from stream_app.kafka.stopped import REASONS, PartitionStoppedError, StopReason
+from stream_app.kafka.topicid import TopicFacts, any_node, ask
 from stream_app.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -34,15 +36,15 @@ class EventsTopic:
         """Ask nothing yet; ``began_with`` is the id of the topic when the worker began."""
         self.name = name
         self._settings = settings
-        self._began_with = began_with
-        self._found: str | None = began_with
+        self._began_with = TopicFacts(began_with, settings.partitions)
+        self._found: TopicFacts | None = self._began_with
         self._leaders: dict[int, int] = {}
         self._admin: AIOKafkaAdminClient | None = None
         self._starting = asyncio.Lock()
         self._closing: asyncio.Task[None] | None = None
 
     async def look(self) -> None:
-        """See whether the topic is the one that the worker began with; once another was found, it stays found.
+        """See whether the topic is as the worker began with it; once it was found otherwise, that stays found.
 
         A worker that owns nothing notices by this alone: the group takes a topic's partitions from everybody when it
         vanishes, and may give them back minutes later.
@@ -50,8 +52,8 @@ class EventsTopic:
         Raises:
             aiokafka.errors.KafkaError: when the brokers cannot be asked; what was known stays.
         """
-        found = await self._id_of(await self._connected(), 0)
-        if self.state == "replaced":
+        found = await self._facts_of(await self._connected(), 0)
+        if self.state in {"replaced", "grown"}:
             return
         if found is None and self.state != "missing":
             logger.warning("%s", self._missing)
@@ -71,7 +73,7 @@ class EventsTopic:
             try:
                 admin = await self._connected()
                 async with asyncio.timeout(_ANSWER_SECONDS):
-                    found = await self._id_of(admin, partition)
+                    found = await self._facts_of(admin, partition)
             except (KafkaError, OSError) as error:  # of which TimeoutError is one
                 if unauthorized(error):
                     raise
@@ -82,10 +84,10 @@ class EventsTopic:
                     self._admin = None
                     # Beside: it may wait for a broker, and would swallow that the partition is to end.
                     self._closing = asyncio.create_task(admin.close())
-            if found == topic:
-                return
             if found is not None:
-                asked, other = f"topic {self.name} with id {topic}", f"id {found}: it was deleted and made again"
+                if found.id == topic:
+                    return
+                asked, other = f"topic {self.name} with id {topic}", f"id {found.id}: it was deleted and made again"
                 raise PartitionStoppedError(partition, "topic-replaced", asked=asked, found=other)
             await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -98,8 +100,8 @@ class EventsTopic:
         if self._closing is not None:
             await asyncio.wait({self._closing}, timeout=_ANSWER_SECONDS)
 
-    async def _id_of(self, admin: AIOKafkaAdminClient, partition: int) -> str | None:
-        """Return the topic's id as the leader of a partition knows it; None: there is none."""
+    async def _facts_of(self, admin: AIOKafkaAdminClient, partition: int) -> TopicFacts | None:
+        """Return the topic's facts as the leader of a partition knows them; None: there is none."""
         node = self._leaders.pop(partition, None)
         if node is None:
             node = any_node(admin)
@@ -115,7 +117,7 @@ class EventsTopic:
                 return None
             if leader == node:
                 self._leaders[partition] = leader
-                return str(topic_id)
+                return TopicFacts(str(topic_id), len(partitions))
             node = leader
         return None  # they do not agree yet who leads
 
@@ -132,11 +134,13 @@ class EventsTopic:
             return self._admin
 
     @property
-    def state(self) -> Literal["same", "missing", "replaced"]:
+    def state(self) -> Literal["same", "missing", "replaced", "grown"]:
         """What the last look found."""
         if self._found is None:
             return "missing"
-        return "same" if self._found == self._began_with else "replaced"
+        if self._found.id != self._began_with.id:
+            return "replaced"
+        return "same" if self._found == self._began_with else "grown"
 
     @property
     def trouble(self) -> str | None:
@@ -147,8 +151,19 @@ class EventsTopic:
             case "missing":
                 return self._missing
             case "replaced":
-                wanted = f"topic {self.name} with id {self._began_with}, which this worker began with"
-                return f"wanted {wanted}; found id {self._found} (topic-replaced). {REASONS['topic-replaced'].remedy}"
+                wanted = f"topic {self.name} with id {self._began_with.id}, which this worker began with"
+                return self._told(wanted, f"id {self._now.id}", "topic-replaced")
+            case "grown":
+                wanted = f"topic {self.name} with {self._began_with.partitions} partitions, by which series are placed"
+                return self._told(wanted, f"{self._now.partitions}", "partition-count")
+
+    @property
+    def _now(self) -> TopicFacts:
+        assert self._found is not None, "a missing topic has no facts"
+        return self._found
+
+    def _told(self, wanted: str, found: str, reason: StopReason) -> str:
+        return f"wanted {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
 
     @property
     def _missing(self) -> str:

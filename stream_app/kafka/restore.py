@@ -9,6 +9,7 @@ from stream_app import rows
 from stream_app.collection import Collection
 from stream_app.decision import Lookup
 from stream_app.kafka.log import LogReader
+from stream_app.kafka.placement import placed_by
 from stream_app.kafka.recall import recall
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
@@ -67,7 +68,12 @@ class Restorer:
         """
         async with LogReader.opened(self._settings, "read_committed") as reader:
             await self._catch_up(reader)
-        value = self._store.read(self._partition, PARTITION_KEY)
+            value = self._store.read(self._partition, PARTITION_KEY)
+            events = self._facts[self._names.events].partitions
+            placed = await placed_by(reader, self._names, events) if value is None else None
+            if placed not in {None, events}:
+                # Series that the new count puts here have spent elsewhere.
+                raise self._stopped("partition-count", f"{placed} partitions, as another one has it", f"{events}")
         async with LogReader.opened(self._settings, "read_uncommitted") as reader:
             first, end = await reader.bounds(self._names.events, self._partition)
             _, ledger_end = await reader.bounds(self._names.ledger, self._partition)

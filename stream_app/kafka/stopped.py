@@ -82,7 +82,9 @@ REASONS: Final[dict[StopReason, Explained]] = {
     ),
     "partition-count": Explained(
         "topics or settings have another number of partitions than that with which series were placed",
-        f"Set the old count again; for more partitions, {_ANEW}",
+        "Set `partitions` to the old count again. Where the events topic has more, or to have more: "
+        "docs/how-to/more-partitions.md moves each series, with what is left of its budget and what waits undecided, "
+        "to new topics",
     ),
     "batch-unreadable": Explained(
         "a batch of the input, the changelog or the ledger cannot be decoded: it is damaged, or the library of its "

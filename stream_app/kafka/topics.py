@@ -126,7 +126,10 @@ def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
     result = []
     if found.partitions != wanted.partitions:
         # More partitions move series to others, whose state rows do not know them: their events would be misrouted.
-        remedy = "All topics need one count: set `partitions` to that of the topics in use"
+        remedy = (
+            "All topics need one count, for good: set `partitions` to that of the ledger. Where another one grew, or "
+            "to have more: docs/how-to/more-partitions.md"
+        )
         result.append(Difference(name, "partition count", str(wanted.partitions), str(found.partitions), remedy))
     if found.replication < wanted.replication:
         remedy = "Add copies with kafka-reassign-partitions, or accept fewer: topics --replication"

@@ -119,7 +119,7 @@ class Worker:
             if self._app.crashed:
                 logger.error("crashed: %s", _ended_by(self._app.crash_reason))
                 return True
-            if self._topic.state == "replaced":
+            if self._topic.state in {"replaced", "grown"}:
                 logger.error("ends: %s", self._topic.trouble)
                 return True
             if self._given_up():

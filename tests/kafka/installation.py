@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from stream_app import keyfile
@@ -153,6 +153,19 @@ class Installation:
         """Delete a topic and make it again, empty."""
         self.drop(topic)
         assert asyncio.run(make_and_check(self.settings())).differences == ()
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        asyncio.run(self._grow(topic, partitions))
+
+    async def _grow(self, topic: str, partitions: int) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
+        await admin.start()
+        try:
+            answer = await admin.create_partitions({topic: NewPartitions(partitions)})
+            assert [error for _, error, _ in answer.topic_errors] == [0], answer
+        finally:
+            await admin.close()
 
     def drop(self, topic: str) -> None:
         """Delete a topic."""

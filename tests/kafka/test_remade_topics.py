@@ -107,6 +107,41 @@ def test_a_remade_events_topic_ends_its_workers(installation: Installation) -> N
     assert _written(installation) == before
 
 
+def test_an_events_topic_that_grows_ends_its_workers(installation: Installation) -> None:
+    """Each at its next look, with the remedy, also one that owns nothing: nobody would read the new partitions."""
+    total = installation.send(readings(40))
+    with installation.worker("a") as owner, installation.worker("b") as other:
+        owner.await_committed(total)
+        owner.await_ready(200, "partitions")
+        other.await_ready(200, "partitions")
+        installation.grow(installation.names.events, 3)
+        for worker in (owner, other):
+            assert worker.await_end() == 1
+            said = worker.log.read_text()
+            assert "with 1 partitions, by which series are placed; found 3 (partition-count)" in said
+            assert "docs/how-to/more-partitions.md" in said
+    with installation.worker("a") as worker:
+        assert worker.await_end() == 2
+        assert "partition count is 3, must be 1" in worker.log.read_text()
+
+
+def test_a_new_partition_of_grown_topics_decides_nothing(installation: Installation) -> None:
+    """Series that the new count puts there have spent elsewhere: they would have their whole budget again."""
+    total = installation.send(readings(40))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    before = _written(installation)
+    for topic in installation.names:
+        installation.grow(topic, 2)
+    installation.partitions = 2
+    installation.send(readings(40, start=40))
+    with installation.worker(exit_when_stopped="never") as worker:
+        worker.await_log("partition 0 stopped (partition-count)")
+        worker.await_log("partition 1 stopped (partition-count)")
+    assert _written(installation) == before
+
+
 def test_a_worker_without_its_events_topic_is_not_ready(installation: Installation) -> None:
     """It waits: the topic may only be hidden. Made again it is another one."""
     total = installation.send(readings(40))
