@@ -85,13 +85,15 @@ class Decider:
             changed[row.series] = row
             if settle is not None:
                 settle(outcome.entries)
+            spent_nano = 0
             for entry in outcome.entries:
                 ledger(entry.key, entry.value, entry.timestamp_ms, headers)
+                spent_nano += entry.spent_nano
             released = outcome.release
             if released is not None:
                 release(released.key, released.value, released.timestamp_ms, headers)
             decisions[sort] = decisions.get(sort, 0) + 1
-            self._spend(sort[1], sort[2], outcome.spent_nano)
+            self._spend(sort[1], sort[2], spent_nano)
         return True
 
     def _control(self, row: SeriesRow) -> str:
@@ -114,6 +116,7 @@ class Decider:
         for entry in entries:
             outlets.ledger(entry.key, entry.value, entry.timestamp_ms, headers)
             self._closed_bytes += len(entry.value)
+            self._spend(scheme, default, entry.spent_nano)
         for step in outcome.steps:
             assert step.release is not None, "a closed step has a release"
             assert step.decision is not None, "a closed step was decided"
@@ -121,7 +124,6 @@ class Decider:
             self._closed_bytes += len(step.release.value)
             sort: tuple[str, str, str] = (step.decision, scheme, default)
             self.decisions[sort] = self.decisions.get(sort, 0) + 1
-            self._spend(scheme, default, step.spent_nano)
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""

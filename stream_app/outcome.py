@@ -46,24 +46,31 @@ class Message:
 
 @final
 class LedgerMessage:
-    """A record to write to the ledger topic; ``sequence`` and ``hash`` (hex) serve the tail rule."""
+    """A record to write to the ledger topic; ``sequence`` and ``hash`` (hex) serve the tail rule.
 
-    __slots__ = ("hash", "key", "sequence", "timestamp_ms", "value")
+    ``spent_nano`` is what was measured with it, in nano-epsilon: a release's spend, what its private dissimilarity
+    cost, the draw of dummies. A landmark that is registered late measures nothing: its step has spent already.
+    """
 
-    def __init__(self, key: bytes, value: bytes, timestamp_ms: int, sequence: int, sealed_hash: str) -> None:
+    __slots__ = ("hash", "key", "sequence", "spent_nano", "timestamp_ms", "value")
+
+    def __init__(
+        self, key: bytes, value: bytes, timestamp_ms: int, sequence: int, sealed_hash: str, spent_nano: int
+    ) -> None:
         """Hold a record, with its place in its series' chain."""
         self.key: Final = key
         self.value: Final = value
         self.timestamp_ms: Final = timestamp_ms
         self.sequence: Final = sequence
         self.hash: Final = sealed_hash
+        self.spent_nano: Final = spent_nano
 
 
 @final
 class Decided:
     """A record that changed its series: the new row, ledger entries in order, and its release if it has one."""
 
-    __slots__ = ("decision", "entries", "release", "row", "spent_nano")
+    __slots__ = ("decision", "entries", "release", "row")
 
     def __init__(
         self,
@@ -71,14 +78,12 @@ class Decided:
         entries: tuple[LedgerMessage, ...],
         release: Message | None,
         decision: Decision | None,
-        spent_nano: int,
     ) -> None:
         """Hold an outcome; ``decision`` is None for policy, landmarks and close."""
         self.row: Final = row
         self.entries: Final = entries
         self.release: Final = release
         self.decision: Final = decision
-        self.spent_nano: Final = spent_nano
 
 
 @final
@@ -128,14 +133,14 @@ def released(context: Context, row: SeriesRow, adopted: tuple[LedgerMessage, ...
     value = encoding.encode_release(series, policy.kind, policy.version, stepped.release)
     link = encoding.Link(series, sequence, row.previous, keys.fingerprint, keys.epoch_of(step_ms))
     sealed, sealed_hash = encoding.encode_release_entry(link, entry, encoding.digest(value))
-    message = LedgerMessage(key, sealed, step_ms, sequence, sealed_hash)
+    spent_nano = entry.spend_nano + charge_nano(policy, row.state, step_ms)
+    message = LedgerMessage(key, sealed, step_ms, sequence, sealed_hash, spent_nano)
     loss = None if policy.correlation is None else context.backward_loss(row, step_ms, entry.spend_nano)
     return Decided(
         SeriesRow(series, key, sequence, sealed_hash, policy, row.default, stepped.state, loss, row.open_steps),
         (*adopted, message) if adopted else (message,),
         Message(key, value, step_ms),
         entry.decision,
-        entry.spend_nano + charge_nano(policy, row.state, step_ms),
     )
 
 
@@ -153,11 +158,12 @@ def changed(
     epoch = keys.epoch_of(state.decided_ms) if state.decided_ms != NEVER else 0
     link = encoding.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)
     sealed, sealed_hash = encoding.encode_entry(link, entry)
-    message = LedgerMessage(row.key, sealed, record.timestamp_ms, row.sequence + 1, sealed_hash)
+    spent_nano = entry.charged_nano if isinstance(entry, DummiesEntry) else 0
+    message = LedgerMessage(row.key, sealed, record.timestamp_ms, row.sequence + 1, sealed_hash, spent_nano)
     # A landmark registered under a default policy makes the policy the series' own.
     default = row.default if state.landmarks is row.policy.landmarks else ""
     loss = row.backward_loss
     # What is still open when a series ends is never released.
     opened = None if state.closed else row.open_steps
     moved = SeriesRow(row.series, row.key, row.sequence + 1, sealed_hash, row.policy, default, state, loss, opened)
-    return Decided(moved, (*earlier, message), None, None, 0)
+    return Decided(moved, (*earlier, message), None, None)

@@ -7,7 +7,7 @@ from typing import assert_never
 from stream_app.collection import Collection
 from stream_app.context import Context, DefaultPolicy, Limits
 from stream_app.decision import decide
-from stream_app.outcome import Advanced, Counted, Decided, InputRecord, Outcome, Rejected
+from stream_app.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Outcome, Rejected
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.policy import policy_of
@@ -63,6 +63,7 @@ class Run:
         self.releases: list[bytes] = []
         self.ledger: list[bytes] = []
         self.rejects: list[bytes] = []
+        self.spent_nano = 0
         self.offset = 0
 
     def lookup(self, series: str) -> SeriesRow | None:
@@ -85,7 +86,7 @@ class Run:
                 self._keep(outcome)
             case Advanced():
                 self.rows[outcome.row.series] = outcome.row
-                self.ledger += [entry.value for entry in outcome.adopted]
+                self._enter(outcome.adopted)
                 for step in outcome.steps:
                     self._keep(step)
             case Counted():
@@ -96,9 +97,13 @@ class Run:
 
     def _keep(self, outcome: Decided) -> None:
         self.rows[outcome.row.series] = outcome.row
-        self.ledger += [entry.value for entry in outcome.entries]
+        self._enter(outcome.entries)
         if outcome.release is not None:
             self.releases.append(outcome.release.value)
+
+    def _enter(self, entries: tuple[LedgerMessage, ...]) -> None:
+        self.ledger += [entry.value for entry in entries]
+        self.spent_nano += sum(entry.spent_nano for entry in entries)
 
     def feed_all(self, records: Iterable[Record | bytes | None]) -> "Run":
         """Decide records in order."""

@@ -67,8 +67,8 @@ NOW = Row(
         Panel(
             "stat",
             "Epsilon spent per second",
-            "By all releases of all series together, added up over steps. What one series may have lost is less: "
-            "of steps that are no landmarks only the dearest counts.",
+            "On all that was measured of all series together, added up over steps. What one series may have lost is "
+            "less: of steps that are no landmarks only the dearest counts.",
             "short",
             (Query(f"sum(rate({SPENT}[$__rate_interval])) / 1e9"),),
             width=4,

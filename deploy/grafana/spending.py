@@ -29,8 +29,9 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Epsilon spent per second by policy",
-            "Added up over series and steps. own: policies that series sent for themselves; default-1 and so on: the "
-            "configured default policies by their place; earlier: those that left the configuration.",
+            "All that was measured: releases, private dissimilarities, draws of dummies; added up over series and "
+            "steps. own: policies that series sent for themselves; default-1 and so on: the configured default "
+            "policies by their place; earlier: those that left the configuration.",
             "short",
             (Query(f"sum by (policy) (rate({SPENT}[$__rate_interval])) / 1e9", "{{policy}}"),),
             stacked=True,
@@ -46,7 +47,7 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Epsilon per perturbed release",
-            "Mean, by scheme. The less, the more noise.",
+            "Mean, by scheme. The less, the more noise. Private dissimilarities and draws of dummies are in it.",
             "short",
             (
                 Query(

@@ -164,8 +164,9 @@ class Auditor:
         source_ms = series.books.source_ms if series.books is not None else None
         for finding in series.account(entry, self._rules):
             self._tally.add(finding)
+        self._tally.spent_nano += series.spent_nano(entry)
         if isinstance(entry, ReleaseEntry):
-            self._tally.count(entry.decision, entry.epsilon_nano)
+            self._tally.decisions[entry.decision] += 1
             books = series.books if entry.policy == series.version else None
             self._tell(entry, books.terms if books is not None else None, source_ms)
         else:

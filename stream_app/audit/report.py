@@ -26,7 +26,7 @@ class Report(NamedTuple):
     entries: int  # without repeated ones
     repeated: int  # byte-identical copies, of entries and of releases
     decisions: dict[str, int]  # release entries by decision
-    spent_nano: int  # sum of all perturbed releases
+    spent_nano: int  # of all that was measured: releases, private dissimilarities, draws of dummies
     keys: dict[str, int]  # chains that end under each key fingerprint
     largest_nano: int  # the largest loss of one series over all its policy versions
     largest_series: str
@@ -76,7 +76,7 @@ class Report(NamedTuple):
             lines.insert(0, "0 entries: nothing was audited; is it the ledger that was meant?")
         if self.series:
             lines.append(f"largest loss of a series {epsilon(self.largest_nano)} ({quoted(self.largest_series)})")
-        lines.append(f"sum over all steps and series {epsilon(self.spent_nano)} ({_NO_PROMISE})")
+        lines.append(f"spent over all steps and series {epsilon(self.spent_nano)} ({_NO_PROMISE})")
         if self.replaced:
             lines.append(self._lifetime())
         if self.intruded is not None:
@@ -122,11 +122,6 @@ class Tally:
             self.live(finding)
         if len(self.findings) < LISTED:
             self.findings.append(finding)
-
-    def count(self, decision: str, epsilon_nano: int) -> None:
-        """Take in a release entry's decision and spend."""
-        self.decisions[decision] += 1
-        self.spent_nano += epsilon_nano
 
     def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
         """Take in the announced intrusions of one series and its loss to who saw its memory."""

@@ -116,6 +116,17 @@ class Series:
                 self.doubt()
         return findings
 
+    def spent_nano(self, entry: Entry) -> int:
+        """Return what was measured with an entry that was accounted for: docs/accounting.md says what counts."""
+        if isinstance(entry, DummiesEntry):
+            return entry.charged_nano
+        if not isinstance(entry, ReleaseEntry):
+            return 0
+        window = self.books.window if self.books is not None and entry.policy == self.version else None
+        if window is None or entry.timestamp < window.opens_ms:
+            return entry.epsilon_nano
+        return entry.epsilon_nano + window.frame.charge_nano
+
     def _release(self, entry: ReleaseEntry, findings: Findings) -> None:
         books = self._in_force(entry, findings)
         landmark = entry.landmark

@@ -85,7 +85,7 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     out.print(table_of(summaries))
     out.print(
         *([f"Rejected: {refused}."] if refused else []),
-        "Spent and left are epsilon: what landmarks and the dearest other step cost. The error is the mean distance\n"
+        "Used and left are epsilon: what landmarks and the dearest other step cost. The error is the mean distance\n"
         "between release and input, which only who has both can tell. Adaptive and Balanced had the same epsilon;\n"
         "both publish the same readings here, so for one person their budgets would add up. Where 0 is left, regular\n"
         "steps still publish, each up to the dearest so far; new landmarks cannot.",

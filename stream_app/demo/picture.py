@@ -24,7 +24,7 @@ def draw(
     *,
     with_input: bool,
 ) -> None:
-    """Write a PNG of glucose over time, the ride on a map, and the budget spent."""
+    """Write a PNG of glucose over time, the ride on a map, and the budget used."""
     figure, (top, middle, bottom) = plt.subplots(3, 1, figsize=(11, 13), layout="constrained", height_ratios=(3, 4, 2))
     for one in series:
         scheme = one.policy["scheme"]["name"]
@@ -53,7 +53,7 @@ def draw(
     middle.set(title="A ride under landmark privacy, epsilon 10", xlabel="longitude (°)", ylabel="latitude (°)")
     middle.set_aspect("equal", adjustable="datalim")
     bottom.set(
-        title="Budget spent on landmarks and any one other step",
+        title="Budget used by landmarks and any one other step",
         xlabel="share of the series decided",
         ylabel="share of epsilon",
     )
@@ -66,7 +66,7 @@ def draw(
 
 
 def _budget(axes: Any, series: DemoSeries, entries: Sequence[Mapping[str, Any]], ink: str) -> None:
-    """Draw the share of epsilon spent after each entry."""
+    """Draw the share of epsilon used after each entry."""
     spent = [entry for entry in entries if entry["entry"] == "release"]
     shares = [(entry["landmark_spent_nano"] + entry["regular_peak_nano"]) / entry["budget_nano"] for entry in spent]
     style = "--" if series.unit == "m" else "-"

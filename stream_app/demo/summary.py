@@ -28,7 +28,7 @@ class SeriesSummary:
     approximated: int
     withheld: int
     rejected: int
-    spent: float  # S + M: landmarks and the dearest other step
+    used: float  # S + M: landmarks and the dearest other step
     left: float
     mean_error: float
 
@@ -44,7 +44,7 @@ def summarise(
     by_step = {release["timestamp"]: release for release in releases}
     decisions = [release["decision"] for release in by_step.values()]
     last = max((entry for entry in entries if entry["entry"] == "release"), key=lambda entry: int(entry["sequence"]))
-    spent_nano = last["landmark_spent_nano"] + last["regular_peak_nano"]
+    used_nano = last["landmark_spent_nano"] + last["regular_peak_nano"]
     errors = []
     for timestamp_ms, value in series.readings:
         release = by_step.get(timestamp_ms // series.step_ms * series.step_ms)
@@ -58,8 +58,8 @@ def summarise(
         decisions.count("approximated"),
         decisions.count("withheld"),
         len(series.readings) - len(by_step),
-        spent_nano / NANO,
-        (last["budget_nano"] - spent_nano) / NANO,
+        used_nano / NANO,
+        (last["budget_nano"] - used_nano) / NANO,
         float(np.mean(errors)),
     )
 
@@ -78,11 +78,11 @@ def distance(raw: float | Mapping[str, float], released: float | Mapping[str, fl
 def table_of(summaries: Iterable[SeriesSummary]) -> Table:
     """Return the figures as a table."""
     table = Table(title="What was published", box=SIMPLE, padding=(0, 0, 0, 1))
-    for column in ("series", "events", "perturbed", "repeated", "rejected", "spent", "left", "error"):
+    for column in ("series", "events", "perturbed", "repeated", "rejected", "used", "left", "error"):
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated, one.rejected)
-        budget = (f"{one.spent:.4f}", f"{one.left:.4f}")
+        budget = (f"{one.used:.4f}", f"{one.left:.4f}")
         table.add_row(one.name, *(f"{count:,}" for count in counts), *budget, f"{one.mean_error:,.1f} {one.unit}")
     return table
 

@@ -42,12 +42,16 @@ TABLE: dict[str, Meaning] = {
     ),
     "landmark_rejects": Meaning("counter", ("reason",), "Records refused, by reason code."),
     "landmark_spend_nano_epsilon": Meaning(
-        "counter", ("scheme", "policy"), "Budget spent by releases, in 1e-9 epsilon, added up over all steps."
+        "counter",
+        ("scheme", "policy"),
+        "Epsilon of all that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, over "
+        "all steps.",
     ),
     "landmark_budget_used_nano_epsilon": Meaning(
         "counter",
         ("scheme", "policy"),
-        "Growth of budget in use: all landmarks and the dearest other step, in 1e-9 epsilon (landmark, user level).",
+        "Growth of budget in use, as the promise counts it: all landmarks, late ones by their charge, and the dearest "
+        "other step, in 1e-9 epsilon (landmark, user level).",
     ),
     "landmark_budget_left_nano_epsilon": Meaning(
         "gauge",

@@ -82,8 +82,9 @@ class Course:
                 raise CourseError(outcome.reason)
             assert isinstance(outcome, Decided), "an observation is decided or rejected"
             rows[series] = self._sampled(outcome.row)
-            entry: Any = wire.load(outcome.entries[-1].value)
-            found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0), outcome.spent_nano))
+            message = outcome.entries[-1]
+            entry: Any = wire.load(message.value)
+            found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0), message.spent_nano))
             watch()
         return tuple(found)
 

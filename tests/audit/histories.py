@@ -68,6 +68,7 @@ class History(NamedTuple):
     releases: list[bytes]
     rejects: list[bytes]
     lifetime_nano: int | None
+    spends_nano: list[int]  # what the fold measured with each entry
 
 
 @st.composite
@@ -120,7 +121,7 @@ def histories(draw: st.DrawFn) -> History:
     lifetime = draw(st.sampled_from((None, None, 10**9, 10**10)))
     epoch_ms = draw(st.sampled_from((None, DAY_MS)))
     context = Context(KeyRing("0123456789abcdef", 0, b"k" * 32, epoch_ms), (), Limits(lifetime_nano=lifetime))
-    history = History([], [], [], lifetime)
+    history = History([], [], [], lifetime, [])
     rows: dict[str, SeriesRow] = {}
     collection = Collection(bytes(32))
     in_force: dict[str, dict[str, Any]] = {}
@@ -148,5 +149,6 @@ def histories(draw: st.DrawFn) -> History:
         if record.get("type") == "policy":
             in_force[series] = record
         history.ledger.extend(entry.value for entry in outcome.entries)
+        history.spends_nano.extend(entry.spent_nano for entry in outcome.entries)
         history.releases.extend([outcome.release.value] if outcome.release else [])
     return history

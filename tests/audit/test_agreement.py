@@ -26,6 +26,7 @@ def test_a_decided_log_holds(ledgers: int) -> None:
         plain = audit(history.ledger, history.releases, history.lifetime_nano)
         assert plain.findings == ()
         assert (plain.entries, plain.releases) == (len(history.ledger), len(history.releases))
+        assert plain.spent_nano == sum(history.spends_nano) == literally_spent(history.ledger)
         assert_theorem(history.ledger)
         # As by a batch that was tried again: it changes neither findings nor figures.
         end = data.draw(st.integers(0, len(history.ledger)))
@@ -55,6 +56,24 @@ def test_any_changed_byte_is_found(history: History, data: st.DataObject) -> Non
         true, lines[place] = lines[place], bytes(line)
         assert not audit(history.ledger, history.releases, history.lifetime_nano).holds
         lines[place] = true
+
+
+def literally_spent(ledger: list[bytes]) -> int:
+    """Return what was measured: releases, e1 = E // 2w where a private dissimilarity was looked at, drawn dummies."""
+    spent = 0
+    charge: dict[str, int] = {}  # of the version in force
+    for entry in map(orjson.loads, ledger):
+        match entry["entry"]:
+            case "policy":
+                scheme, protection = entry["parameters"]["scheme"], entry["parameters"]["protection"]
+                private = scheme.get("dissimilarity") == "private"
+                charge[entry["series"]] = entry["budget_nano"] // (2 * protection["window"]) if private else 0
+            case "release":
+                looked = entry["regular_peak_nano"] > 0  # while a version waits it looks at nothing
+                spent += entry.get("epsilon_nano", 0) + (charge[entry["series"]] if looked else 0)
+            case "dummies":
+                spent += entry["charged_nano"]
+    return spent
 
 
 def assert_theorem(ledger: list[bytes]) -> None:

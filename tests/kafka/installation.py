@@ -246,10 +246,14 @@ class WorkerProcess:
         """Wait until the log says something."""
         self._await(lambda: text in self.log.read_text(), repr(text), seconds)
 
+    def address(self) -> str:
+        """Return the URL of its endpoint."""
+        (found,) = re.findall(r"http://127\.0\.0\.1:\d+", self.log.read_text())
+        return str(found)
+
     def ready(self) -> tuple[int, str]:
         """Return status and text of /readyz."""
-        (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)", self.log.read_text())
-        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+        connection = http.client.HTTPConnection(self.address().removeprefix("http://"), timeout=10)
         try:
             connection.request("GET", "/readyz")
             answer = connection.getresponse()

@@ -1,0 +1,78 @@
+"""What was spent is one figure: `replay`, `top`, the metrics and `audit` print the same of one run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.kafka.broker import LocalBroker
+from tests.kafka.installation import HOUR_MS, START_MS, Installation
+from tests.kafka.replayed import replay
+
+VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+HOURS = 12
+DUMMIES = {"method": "heuristic", "utility": "proximity", "start": START_MS, "end": START_MS + HOURS * HOUR_MS}
+
+
+def policy(series: str, protection: dict[str, Any], scheme: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return a policy record of hourly numbers."""
+    record: dict[str, Any] = {"type": "policy", "series": series, "version": 1, "epsilon": 1.0}
+    return record | {"protection": protection | {"step": HOUR_MS}, "scheme": scheme, "value": VALUE} | members
+
+
+LANDMARK = {"level": "landmark", "landmarks": [START_MS + 5 * HOUR_MS]}
+WINDOW = 5
+WEEK = {"level": "w-event", "window": WINDOW}
+PRIVATE = {"name": "ba", "dissimilarity": "private"}
+SERIES = ("default", "drawn", "week", "late")
+EVENTS = [
+    policy("drawn", LANDMARK, {"name": "uniform"}, dummies={**DUMMIES, "fraction": 0.25}),
+    policy("week", WEEK, PRIVATE),
+    policy("late", LANDMARK, {"name": "balanced", "regular_share": 0.25}),
+    *(
+        {"series": series, "timestamp": START_MS + hour * HOUR_MS, "value": hour % 3}
+        for hour in range(3)
+        for series in SERIES
+    ),
+    {"type": "landmarks", "series": "late", "add": [START_MS + HOUR_MS]},
+    *(
+        {"series": series, "timestamp": START_MS + hour * HOUR_MS, "value": hour % 3}
+        for hour in range(3, HOURS)
+        for series in SERIES
+    ),
+]
+
+
+def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Private dissimilarities and draws count, of default policies too; a late landmark's charge counts in no sum."""
+    own = policy("default", LANDMARK, {"name": "uniform"}, dummies={**DUMMIES, "fraction": 0.125})
+    default = {name: member for name, member in own.items() if name not in ("type", "version")}
+    installation = Installation(broker, tmp_path, "all-print-the-same", policy=default)
+    total = installation.send(EVENTS)
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        address = worker.address()
+        capsys.readouterr()
+        assert main(["top", "--json", "--interval", "0", "--url", address]) == 0
+        (instance,) = json.loads(capsys.readouterr().out)["instances"]
+        assert worker.stop() == 0
+    assert main(["audit", "--config", installation.config()]) == 0
+    audited = capsys.readouterr().out
+    ledger = [json.loads(record.value) for record in installation.read(installation.names.ledger)]
+    kinds = {(entry["series"], entry["entry"]) for entry in ledger}
+    assert {("default", "dummies"), ("drawn", "dummies"), ("late", "landmarks")} <= kinds
+    charged = {entry["series"]: entry["charged_nano"] for entry in ledger if entry.get("charged_nano")}
+    assert charged.keys() == {"default", "drawn", "late"}
+    expected = sum(entry.get("epsilon_nano", 0) for entry in ledger) + charged["default"] + charged["drawn"]
+    expected += HOURS * 10**9 // (2 * WINDOW)  # looked at in every hour
+    whole, rest = divmod(expected, 10**9)
+    summed = f"\nspent over all steps and series epsilon {whole}.{rest:09d} ("
+    assert instance["spent_nano"] == expected
+    assert summed in audited
+    capsys.readouterr()
+    folder = replay(installation)
+    assert f" {expected} spent_nano" in capsys.readouterr().out
+    assert main(["audit", "--ledger", str(folder / "ledger.jsonl")]) == 0
+    assert summed in capsys.readouterr().out
