@@ -126,4 +126,6 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
     measurement = policy.kind.read(published["measurement"])
-    return fold.advance(policy, state, index, at, guard, measurement, spend_nano).state
+    moved = fold.advance(policy, state, index, at, guard, measurement, spend_nano).state
+    # What was published stays: today's filter may differ from the one that made the estimate.
+    return moved.replaced(estimate=policy.kind.read(published["value"]))

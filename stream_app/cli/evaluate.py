@@ -20,14 +20,15 @@ from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
 from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
 from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.store import Store
-from stream_app.evaluation.tables import tables
+from stream_app.evaluation.tables import UNBOUNDED, tables
 from stream_app.privacy.parameters import LARGEST_EPSILON
 
 HELP = "the source papers' experiments: error, temporal loss and time of schemes"
 DOCUMENT = "evaluation.json"
 STEPS = 1_000
 SEEDS = 30
-TABLE_WIDTH = 120
+PIPE_WIDTH = 10_000
+"""Columns of what is no terminal: no line is cut or broken."""
 WHOLE = 100
 
 Word = TypeVar("Word")
@@ -113,11 +114,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     console = Console()
     if not console.is_terminal:
-        console.width = TABLE_WIDTH
+        console.width = PIPE_WIDTH
     for table in tables(document["experiments"]):
-        console.print(table)
+        console.print(table, crop=False)
+    unbounded = any(row["low"] is None for row in document["experiments"].get("compare", ()))
     console.print(
-        f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them", highlight=False
+        f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them"
+        + (f"; {UNBOUNDED}: too few seeds to tell" if unbounded else ""),
+        highlight=False,
     )
     console.print(f"written: {', '.join(map(str, (out / DOCUMENT, *drawn)))}", soft_wrap=True, highlight=False)
     return 0

@@ -9,6 +9,7 @@ from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.placement import DISTRIBUTIONS, Placement
 from stream_app.evaluation.spread import Mean, Ratio
 from stream_app.evaluation.trial import (
+    CONSTANT,
     LOSS_STATES,
     NOTHING,
     DummiesOf,
@@ -36,6 +37,8 @@ ORDERED = ("number", "counts")
 RELEASED = ("perturbed", "withheld")
 """Shares of the steps that stand beside an error."""
 LOSS_METHODS = ("uniform", "adaptive", "balanced")
+UNRELEASED = (NOTHING, CONSTANT)
+"""What every method is held against: to say one thing always, without and with knowledge of the data."""
 
 Row = Mapping[str, Any]
 """A line of an experiment's results: JSON values."""
@@ -63,15 +66,17 @@ class ErrorByShare:
     def settings(self) -> list[ErrorOf]:
         """Return the settings whose trials it needs."""
         cells = product(self.data, self.methods, SHARES)
-        nothing = [_nothing(data) for data in self.data]
-        return nothing + [ErrorOf(data.name, method, data.epsilon, Placement(share)) for data, method, share in cells]
+        unreleased = [_unreleased(data, name) for data in self.data for name in UNRELEASED]
+        return unreleased + [
+            ErrorOf(data.name, method, data.epsilon, Placement(share)) for data, method, share in cells
+        ]
 
     def rows(self, found: Found) -> list[Row]:
         """Return a row a data set, method and share."""
         units = {data.name: data.unit for data in self.data}
         rows: list[Row] = []
         for setting in self.settings():
-            varied = {"share": None if setting.method == NOTHING else setting.placement.share_percent}
+            varied = {"share": None if setting.method in UNRELEASED else setting.placement.share_percent}
             rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
         return rows
 
@@ -88,7 +93,8 @@ class Comparison:
 
     def settings(self) -> list[ErrorOf]:
         """Return the settings whose trials it needs."""
-        return [_nothing(data) for data in self.data] + [setting for _, pair in self._pairs() for setting in pair]
+        unreleased = [_unreleased(data, name) for data in self.data for name in UNRELEASED]
+        return unreleased + [setting for _, pair in self._pairs() for setting in pair]
 
     def rows(self, found: Found) -> list[Row]:
         """Return a row a data set, epsilon and share."""
@@ -109,7 +115,7 @@ class Comparison:
                     "ratio": ratio.ratio,
                     "low": ratio.low,
                     "high": ratio.high,
-                    "nothing_error": mean_of("error", found(_nothing(data))),
+                    **{f"{name}_error": mean_of("error", found(_unreleased(data, name))) for name in UNRELEASED},
                 }
             )
         return rows
@@ -211,8 +217,8 @@ class TimeByMethod:
         ]
 
 
-def _nothing(data: DataSet) -> ErrorOf:
-    return ErrorOf(data.name, NOTHING, data.epsilon, Placement(0))
+def _unreleased(data: DataSet, name: str) -> ErrorOf:
+    return ErrorOf(data.name, name, data.epsilon, Placement(0))
 
 
 def error_row(

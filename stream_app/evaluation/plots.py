@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stream_app.evaluation.dataset import SHARE_WRONG
 from stream_app.evaluation.experiment import Row
-from stream_app.evaluation.trial import NOTHING
+from stream_app.evaluation.trial import CONSTANT, NOTHING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +38,8 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
 )
 """Colour, marker and line of the first, second.. curve: told apart without colours too."""
 
+UNRELEASED: Final = {NOTHING: ("no release: guessed", ":"), CONSTANT: ("best constant in hindsight", "-.")}
+"""Label and line of what every method is held against."""
 SHARE: Final = ("share", "landmarks (% of steps)")
 CROWDED: Final = 5
 """Stands too near to 0 for a tick of its own."""
@@ -72,9 +74,11 @@ def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
 def _errors(path: Path, rows: Sequence[Row]) -> None:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         for row in found:
-            if row["method"] == NOTHING:
-                axes.axhline(row["error"], color="black", ls=":", lw=1.2, label="no release: guessed")
-        _curves(axes, _grouped([row for row in found if row["method"] != NOTHING], lambda row: row["method"]), "error")
+            if row["method"] in UNRELEASED:
+                label, style = UNRELEASED[row["method"]]
+                axes.axhline(row["error"], color="black", ls=style, lw=1.2, label=label)
+        released = [row for row in found if row["method"] not in UNRELEASED]
+        _curves(axes, _grouped(released, lambda row: row["method"]), "error")
         axes.set_ylabel(f"mean error ({found[0]['unit']})")
 
     _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)

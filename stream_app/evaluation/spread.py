@@ -28,7 +28,10 @@ class Mean(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """A ratio of two means; bounds are None where the values leave it open (one seed, or a lower mean near 0)."""
+    """A ratio of two means of errors, never negative; bounds are None where too few seeds leave it open.
+
+    That is so for one seed, and while the lower mean may be 0.
+    """
 
     ratio: float | None
     low: float | None
@@ -38,7 +41,7 @@ class Ratio(NamedTuple):
     def of(cls, upper: Sequence[float], lower: Sequence[float]) -> "Ratio":
         """Return mean(upper) / mean(lower) of values paired by seed.
 
-        The interval holds the ratios r for which mean(upper - r lower) may be 0 by a t test (Fieller 1954).
+        The interval holds the ratios r >= 0 for which mean(upper - r lower) may be 0 by a t test (Fieller 1954).
         """
         count = len(upper)
         above, below = fsum(upper) / count, fsum(lower) / count
@@ -53,7 +56,8 @@ class Ratio(NamedTuple):
         inside = half * half - square * constant
         if square <= 0 or inside < 0:
             return cls(above / below, None, None)
-        return cls(above / below, (half - sqrt(inside)) / square, (half + sqrt(inside)) / square)
+        # What is known beforehand, that errors are not negative, cuts the set and takes nothing from its confidence.
+        return cls(above / below, max(0.0, (half - sqrt(inside)) / square), (half + sqrt(inside)) / square)
 
 
 @lru_cache(maxsize=64)

@@ -4,11 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.box import SIMPLE
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
-from stream_app.evaluation.experiment import Row
+from stream_app.evaluation.experiment import UNRELEASED, Row
 
 Cell = Callable[[Row], str]
+UNBOUNDED = "unbounded"
+"""In the place of a ratio's bounds: too few seeds."""
 
 
 class Pivot(NamedTuple):
@@ -20,12 +24,26 @@ class Pivot(NamedTuple):
     cell: Cell
 
 
-def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Table]:
-    """Return the tables of all experiments, a few a piece."""
-    return [table for name, rows in experiments.items() for table in _pivoted(rows, _PIVOTS[name])]
+def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Group]:
+    """Return the tables of all experiments, a few a piece, each under its title."""
+    made = []
+    for name, rows in experiments.items():
+        made += _pivoted(rows, _PIVOTS[name])
+        if name == "compare":
+            made += _pivoted(_errors_of(rows), _PIVOTS["share"]._replace(title=_error("of what was compared")))
+    return made
 
 
-def _pivoted(rows: Sequence[Row], pivot: Pivot) -> list[Table]:
+def _errors_of(comparison: Sequence[Row]) -> list[Row]:
+    """Return what was compared, and what it is held against, as rows of errors."""
+    made: list[Row] = []
+    for row in comparison:
+        made += ({**row, "method": name, "share": None, "error": row[f"{name}_error"]} for name in UNRELEASED)
+        made += ({**row, "method": row[nth], "error": row[f"{nth}_error"]} for nth in ("first", "second"))
+    return [{**row, "high": None} for row in made]
+
+
+def _pivoted(rows: Sequence[Row], pivot: Pivot) -> list[Group]:
     """Return a table a title, with its lines and columns in the order of the rows."""
     by_title: dict[str, list[Row]] = {}
     for row in rows:
@@ -36,13 +54,15 @@ def _pivoted(rows: Sequence[Row], pivot: Pivot) -> list[Table]:
         cells: dict[str, dict[str, str]] = {}
         for row in found:
             cells.setdefault(pivot.line(row), {})[pivot.column(row)] = pivot.cell(row)
-        table = Table(title=name, box=SIMPLE, title_justify="left", padding=(0, 0, 0, 1))
-        table.add_column("")
+        table = Table(box=SIMPLE, padding=(0, 0, 0, 1))
+        table.add_column("", no_wrap=True, min_width=max(map(len, cells)))
         for heading in columns:
-            table.add_column(heading, justify="right", no_wrap=True)
+            # A narrow terminal breaks a cell between its figures, never within one.
+            figures = [figure for shown in cells.values() for figure in shown.get(heading, "").split()]
+            table.add_column(heading, justify="right", min_width=max(map(len, [heading, *figures])))
         for label, shown in cells.items():
             table.add_row(label, *(shown.get(heading, "") for heading in columns))
-        made.append(table)
+        made.append(Group(Text(name, "italic"), table))  # a table's own title would be broken at its width
     return made
 
 
@@ -55,8 +75,8 @@ def _ratio(row: Row) -> str:
     """Return the ratio and its bounds, which do not lie alike about it."""
     if row["ratio"] is None:
         return "-"
-    bounds = "" if row["low"] is None else f" {_number(row['low'])}..{_number(row['high'])}"
-    return f"{_number(row['ratio'])}{bounds}"
+    bounds = UNBOUNDED if row["low"] is None else f"{_number(row['low'])}..{_number(row['high'])}"
+    return f"{_number(row['ratio'])} {bounds}"
 
 
 def _share(row: Row) -> str:

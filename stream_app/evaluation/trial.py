@@ -10,7 +10,7 @@ from math import fsum
 from typing import Any, Literal, NamedTuple, assert_never
 
 from stream_app.evaluation.dataset import DataSet, Reading
-from stream_app.evaluation.error import error, guess
+from stream_app.evaluation.error import best_constant, error, guess
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
 from stream_app.privacy import fold
@@ -34,6 +34,8 @@ PADDING = 0.25
 """Probability of a padding coin."""
 NOTHING = "nothing"
 """In place of a method: nothing is ever released, and all is guessed."""
+CONSTANT = "constant"
+"""In place of a method: what one would always say who knew the data, each series' best constant in hindsight."""
 
 Measures = Mapping[str, float]
 """What a trial found, by name; figures over all steps, never one of a step."""
@@ -169,9 +171,13 @@ def _policy(setting: ErrorOf | LossOf | TimeOf, data: DataSet, name: str, seed: 
 
 
 def _errors(setting: ErrorOf, data: DataSet, seed: int) -> Measures:
-    if setting.method == NOTHING:
-        guessed = guess(Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind)
-        errors = [error(reading.value, guessed) for readings in data.series.values() for reading in readings]
+    if setting.method in {NOTHING, CONSTANT}:
+        kind = Method.named("uniform").policy(data, setting.epsilon, {"level": "event"}).kind
+        errors = []
+        for readings in data.series.values():
+            raws = [reading.value for reading in readings]
+            said = guess(kind) if setting.method == NOTHING else best_constant(kind, raws)
+            errors += [error(raw, said) for raw in raws]
         return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0, "landmarks": 0.0}
     return _walked(data, seed, lambda name: _policy(setting, data, name, seed)[0])
 

@@ -92,8 +92,11 @@ def _number_measured(
         p = min(p, most)
         d = z - m
         v = p + 1.25 * b * sqrt(p)
-        gain = p / (b * abs(d)) if b * abs(d) > v else p / v
-        p = p - p * gain
+        if b * abs(d) > v:
+            gain = p / (b * abs(d))  # an outlier, which tells nothing of how well the level is known: p stays
+        else:
+            gain = p / v
+            p = p - p * gain
         m = m + gain * d
         h = 1 - gain
         c = c + (h * h * d * d / r + 2 * gain - 1)

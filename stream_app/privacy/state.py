@@ -90,9 +90,10 @@ class State:
         landmarks: LandmarkSet | None = None,
         spare_left: int | None = None,
         rate_nano: int | None = None,
+        estimate: ReleasedCells | None = None,
         closed: bool | None = None,
     ) -> "State":
-        """Return the state with other values for some of the fields that a record between two steps may change."""
+        """Return the state with other values for some of the fields that may change between two steps."""
         return State(
             guard=self.guard if guard is None else guard,
             landmarks=self.landmarks if landmarks is None else landmarks,
@@ -107,7 +108,7 @@ class State:
             rate_nano=self.rate_nano if rate_nano is None else rate_nano,
             source_ms=self.source_ms,
             measurement=self.measurement,
-            estimate=self.estimate,
+            estimate=self.estimate if estimate is None else estimate,
             level=self.level,
             closed=self.closed if closed is None else closed,
             window=self.window,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -100,7 +101,7 @@ def test_what_changed_runs_anew(
         evaluated(capsys, tmp_path, "--only", "compare", "--epsilon", "1", "--data", "glucose", *words)
         return (tmp_path / "trials.jsonl").read_bytes().count(b"\n")
 
-    settings = 2 * 7 + 1  # methods, shares, and the guess
+    settings = 2 * 7 + 2  # methods, shares, the guess and the constant
     assert trials() == trials() == 2 * settings
     assert trials("--seeds", "3") == 3 * settings
     assert trials("--steps", "19") == 5 * settings
@@ -122,8 +123,26 @@ def test_a_file_with_a_mapping(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (data["name"], data["series"], data["readings"], data["epsilon"]) == ("home-*", 2, 80, 4.0)
     rows_found = found["experiments"]["share"]
     assert {row["share"] for row in rows_found} == {None, 0, 20, 40, 60, 80, 100}
-    nothing = rows_found[0]
+    nothing, constant = rows_found[:2]
     assert nothing["error"] == pytest.approx(sum(abs(nth % 7 + 0.5 - 5) for nth in range(80)) / 80)
+    middles = {series: median([nth % 7 + 0.5 for nth in range(series, 80, 2)]) for series in (0, 1)}
+    assert constant["error"] == pytest.approx(sum(abs(nth % 7 + 0.5 - middles[nth % 2]) for nth in range(80)) / 80)
+
+
+def test_no_line_loses_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a pipe each line of a comparison holds its label and all ratios, with bounds or that there are none."""
+    assert main(["evaluate", *QUICK, "--out", str(tmp_path), "--data", "ride", "--only", "compare"]) == 0
+    shown = capsys.readouterr().out
+    document = json.loads((tmp_path / "evaluation.json").read_bytes())
+    lines = [line for line in shown.splitlines() if line.startswith("  epsilon ")]
+    assert [line.split()[1] for line in lines] == ["1", "10"]
+    for epsilon, line in zip((1.0, 10.0), lines, strict=True):
+        rows = [row for row in document["experiments"]["compare"] if row["epsilon"] == epsilon]
+        assert len(line.split()) == 2 + 2 * len(rows)
+        assert line.count("unbounded") == sum(row["low"] is None for row in rows)
+    assert "unbounded: too few seeds" in shown
+    for label in ("nothing", "constant", "adaptive", "balanced+level"):
+        assert len([line for line in shown.splitlines() if line.startswith(f"  {label} ")]) == 2
 
 
 @pytest.mark.parametrize(

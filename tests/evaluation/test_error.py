@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
-from stream_app.evaluation.error import error, guess
+from stream_app.evaluation.error import best_constant, error, guess
 from stream_app.privacy.kind_form import KindFault, kind_of
+from stream_app.privacy.kinds import Kind
 from stream_app.privacy.parameters import ParametersForm
+from tests.run import KINDS
 
 
 @pytest.mark.parametrize(
@@ -51,9 +54,58 @@ def test_metres_are_those_of_the_great_circle() -> None:
 )
 def test_a_guess_needs_the_policy_alone(value: dict[str, Any], expected: object) -> None:
     """The middle of the range, no items, the first category."""
+    assert guess(declared(value)) == expected
+
+
+def declared(value: dict[str, Any]) -> Kind:
+    """Return the kind that a policy's value declares."""
     form = ParametersForm.model_validate(
         {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "value": value}
     )
     kind = kind_of(form.value)
     assert not isinstance(kind, KindFault)
-    assert guess(kind) == expected
+    return kind
+
+
+def mean_error(raws: list[Any], constant: object) -> float:
+    """Return the mean error of one who always says the same."""
+    return sum(error(raw, constant) for raw in raws) / len(raws)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+def test_no_constant_is_better_in_hindsight(count: int) -> None:
+    """Of numbers, counts and categories none of the data itself, one of which is the best (Boscovich 1757)."""
+    generator = np.random.default_rng(count)
+    samples: dict[str, list[Any]] = {
+        "number": generator.normal(5, 4, count).tolist(),
+        "counts": [{"walk": walk, "ride": ride} for walk, ride in generator.poisson(3, (count, 2)).tolist()],
+        "category": generator.choice(["none", "contact", "ill"], count, p=[0.2, 0.5, 0.3]).tolist(),
+    }
+    samples["counts"][0].pop("ride")
+    for name, raws in samples.items():
+        candidates = [{"walk": 0, "ride": 0, "rest": 0} | raw if name == "counts" else raw for raw in raws]
+        if name == "counts":
+            candidates = [one | {"ride": other["ride"]} for one in candidates for other in candidates]
+        least = min(mean_error(raws, candidate) for candidate in candidates)
+        assert mean_error(raws, best_constant(declared(KINDS[name]), raws)) == pytest.approx(least, abs=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 12, 100])
+def test_no_position_is_better_in_hindsight(count: int) -> None:
+    """Not even one that scipy searches for, from the found position and from the first; some places come often."""
+    generator = np.random.default_rng(count)
+    raws = [
+        {"latitude": north, "longitude": east}
+        for north, east in generator.normal((-11, -37), 0.01, (count, 2)).tolist()
+    ]
+    for sample in (raws, raws + raws[:1] * (count // 3)):
+        found = best_constant(declared(KINDS["location"]), sample)
+        assert isinstance(found, dict)
+
+        def mean_at(place: Any, sample: list[Any] = sample) -> float:
+            return mean_error(sample, {"latitude": place[0], "longitude": place[1]})
+
+        begins = [list(begin.values()) for begin in (found, sample[0])]
+        options = {"xatol": 1e-10, "fatol": 1e-9}
+        searched = [minimize(mean_at, begin, method="Nelder-Mead", options=options).fun for begin in begins]
+        assert mean_error(sample, found) <= 1.001 * min(searched) + 0.01

@@ -1,21 +1,26 @@
 """The README's figures are those of docs/figures.json, and docs/figures.json is what a run gives."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from stream_app.evaluation.experiment import Comparison
+from stream_app.cli.evaluate import PIPE_WIDTH
+from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
 from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.placement import Placement
+from stream_app.evaluation.tables import tables
 from stream_app.evaluation.trial import ErrorOf, Measures, Setting, measured
 
 ROOT = Path(__file__).parents[2]
 SHARE = 20
 HEADER = (
-    f"| data, {SHARE} % landmarks | epsilon | no release, guessed | Adaptive | Balanced + `level` | ratio |\n"
-    "|---|---|---|---|---|---|\n"
+    f"| data, {SHARE} % landmarks | epsilon | no release, guessed | best constant in hindsight "
+    "| Adaptive | Balanced + `level` | ratio |\n"
+    "|---|---|---|---|---|---|---|\n"
 )
 
 
@@ -33,7 +38,7 @@ def shown(value: float) -> str:
 
 def line(row: dict[str, Any]) -> str:
     """Return a row as the README has it."""
-    errors = (row["nothing_error"], row["first_error"], row["second_error"])
+    errors = (row[f"{name}_error"] for name in ("nothing", "constant", "first", "second"))
     ratio = f"{shown(row['ratio'])} ({shown(row['low'])} to {shown(row['high'])})"
     cells = (f"{row['data']} ({row['unit']})", f"{row['epsilon']:g}", *map(shown, errors), ratio)
     return f"| {' | '.join(cells)} |\n"
@@ -44,6 +49,26 @@ def test_the_readme_shows_the_committed_figures(figures: dict[str, Any]) -> None
     rows = [row for row in figures["experiments"]["compare"] if row["share"] == SHARE]
     assert len(rows) == 2 * len(PACKAGED)
     assert HEADER + "".join(map(line, rows)) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [60, 100, 120, PIPE_WIDTH])
+def test_no_table_loses_a_label_or_a_figure(figures: dict[str, Any], width: int) -> None:
+    """However narrow a terminal is, and in a pipe, where none of these lines is broken either."""
+    console = Console(width=width, force_terminal=True, no_color=True)
+    with console.capture() as caught:
+        for table in tables(figures["experiments"]):
+            console.print(table, crop=False)
+    lines = caught.get().splitlines()
+    labels = Counter(line[2:].split("  ")[0] for line in lines if line.startswith("  "))
+    sets = len(PACKAGED)
+    assert labels["epsilon 1"] == labels["epsilon 10"] == sets
+    assert labels["nothing"] == labels["constant"] == labels["balanced+level"] == 3 * sets
+    assert "…" not in caught.get()
+    for row in figures["experiments"]["compare"]:
+        assert row["high"] is None or any(f"..{row['high']:.3g}" in line for line in lines)
+    if width == PIPE_WIDTH:
+        ratios = [line for line in lines if line.startswith("  epsilon")]
+        assert all(len(line.split()) == 2 + 2 * len(COMPARED_SHARES) for line in ratios)
 
 
 def test_the_committed_figures_are_of_the_packaged_data(figures: dict[str, Any]) -> None:

@@ -36,6 +36,35 @@ def test_bounds_of_ratios() -> None:
     assert stats.ttest_rel(upper, ratio * lower).pvalue > 0.99
 
 
+def test_no_bound_of_a_ratio_is_negative() -> None:
+    """Errors are not: where Fieller's set reaches below 0, what is left of it begins at 0; its upper end stays."""
+    upper, lower = [0.5, 3.0, 0.4], [2.0, 2.5, 2.2]
+    ratio, low, high = Ratio.of(upper, lower)
+    assert ratio == pytest.approx(np.mean(upper) / np.mean(lower))
+    assert stats.ttest_rel(upper, np.zeros(3)).pvalue > 0.05, "a ratio of 0 cannot be excluded"
+    assert low == 0
+    assert high is not None
+    assert stats.ttest_rel(upper, high * np.array(lower)).pvalue == pytest.approx(0.05, rel=1e-9)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 4, 5])
+def test_bounds_hold_the_ratio_or_there_are_none(seeds: int) -> None:
+    """For errors of every spread: 0 <= low <= ratio <= high, or no bounds at all."""
+    generator = np.random.default_rng(seeds)
+    bounded = 0
+    for _ in range(500):
+        upper, lower = generator.lognormal(0, generator.uniform(0.01, 2), (2, seeds)).tolist()
+        ratio, low, high = Ratio.of(upper, lower)
+        if low is None:
+            assert high is None
+            continue
+        assert ratio is not None
+        assert high is not None
+        bounded += 1
+        assert 0 <= low <= ratio <= high
+    assert 0 < bounded < 500
+
+
 def test_ratios_without_bounds() -> None:
     """A lower mean that may be 0 bounds nothing; one seed tells no spread; nothing is divided by 0."""
     assert Ratio.of([1.0, 2.0, 3.0], [-1.0, 0.0, 1.5])[1:] == (None, None)

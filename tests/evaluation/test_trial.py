@@ -15,6 +15,7 @@ from stream_app.evaluation.experiment import METHODS
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
 from stream_app.evaluation.trial import (
+    CONSTANT,
     LOSS_STATES,
     NOTHING,
     PADDING,
@@ -109,6 +110,17 @@ def test_nothing_is_the_middle() -> None:
     found = data()
     distances = [abs(reading.value - 5.0) for readings in found.series.values() for reading in readings]  # type: ignore[operator]
     measures = measured(ErrorOf("walks", NOTHING, 2.0, Placement(0)), found, 0)
+    assert measures["error"] == pytest.approx(fsum(distances) / len(distances))
+
+
+def test_the_constant_is_each_series_median() -> None:
+    """The error of who knows the data and always says the same of a series."""
+    found = data()
+    distances = []
+    for readings in found.series.values():
+        raws = np.array([reading.value for reading in readings])
+        distances += abs(raws - np.median(raws)).tolist()
+    measures = measured(ErrorOf("walks", CONSTANT, 2.0, Placement(0)), found, 0)
     assert measures["error"] == pytest.approx(fsum(distances) / len(distances))
 
 

@@ -57,8 +57,11 @@ class LiteralNumber:
             d = z - m
             size = abs(d)
             v = p + 1.25 * b * sqrt(p)
-            gain = p / (b * size) if b * size > v else p / v
-            p = p - p * gain
+            if b * size > v:
+                gain = p / (b * size)  # an outlier: p stays as it is
+            else:
+                gain = p / v
+                p = p - p * gain
             m = m + gain * d
             r = 2 * b * b
             h = 1 - gain
