@@ -34,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition", type=int, action="append", help="only this one; may be given several times")
     lost_input = "go on behind events deleted undecided, and give up steps whose contributions were deleted"
     parser.add_argument("--accept-lost-input", action="store_true", help=lost_input)
+    skipped_input = "pass over events that the group's offset skips, though nothing shows that they were decided"
+    parser.add_argument("--accept-skipped-input", action="store_true", help=skipped_input)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--partition: {strange} of {settings.partitions} partitions, which count from 0")
     try:
         with reaching(settings):
-            done = asyncio.run(_run(settings, context, wanted, accept_lost_input=arguments.accept_lost_input))
+            done = asyncio.run(_run(settings, context, wanted, arguments))
     except (PartitionStoppedError, RebuildError) as error:
         raise UsageError(str(error)) from error
     if arguments.json:
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run(
-    settings: Settings, context: Context, wanted: Sequence[int], *, accept_lost_input: bool
+    settings: Settings, context: Context, wanted: Sequence[int], arguments: argparse.Namespace
 ) -> list[Recovered]:
     workers = await members(settings)
     if workers:
@@ -73,12 +75,16 @@ async def _run(
     missing = [name for name in names if name not in facts]
     if missing:
         raise UsageError(f"topics {', '.join(missing)} are missing: make them with `topics`")
+    accepted = {
+        "accept_lost_input": arguments.accept_lost_input,
+        "accept_skipped_input": arguments.accept_skipped_input,
+    }
     recovery = Recovery(settings, context, names, facts)
     done = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         for number in wanted:
             show = partial(_show, bars, bars.add_task(f"partition {number}", total=None))
-            done.append(await recovery.recover(number, accept_lost_input=accept_lost_input, progress=show))
+            done.append(await recovery.recover(number, **accepted, progress=show))
     return done
 
 

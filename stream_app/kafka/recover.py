@@ -6,7 +6,7 @@ have steps open, of which the outputs tell nothing: the watermarks that opened t
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,9 +17,11 @@ from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
+from stream_app.kafka.releases import Releases
 from stream_app.kafka.reopening import LOST, Loss, Past, Reopening
 from stream_app.kafka.restore import input_short
 from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.skipped import skipped
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import input_offset
@@ -75,10 +77,14 @@ class _Input(NamedTuple):
     """Those that were refused, from ``start`` on, and from where the input went on behind the first loss."""
     losses: list[Loss]
     """What was lost of the input and accepted before."""
+    skips: bool
+    """Whether the group's offset skips input, which was accepted."""
 
     @property
     def lost(self) -> Loss | None:
         """Return what is lost beyond that: input that may be of steps still open."""
+        if self.skips:
+            return Loss(self.next_offset, self.next_offset)
         covered = any(loss.first >= self.first for loss in self.losses)
         return None if self.start >= self.first or covered else Loss(self.first, self.next_offset)
 
@@ -92,11 +98,14 @@ class Recovery:
         """Hold what rebuilding needs."""
         self._settings, self._context, self._names, self._facts = settings, context, names, facts
 
-    async def recover(self, partition: int, *, accept_lost_input: bool, progress: Progress) -> Recovered:
+    async def recover(
+        self, partition: int, *, accept_lost_input: bool, accept_skipped_input: bool = False, progress: Progress
+    ) -> Recovered:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises:
-            PartitionStoppedError: if input is lost and that was not accepted, or with it the only way to a release.
+            PartitionStoppedError: if input is lost or skipped and that was not accepted, or with it the only way to a
+                release.
             RebuildError: if the ledger does not follow from itself.
         """
         producer = await PartitionProducer.open(self._settings, partition)
@@ -104,12 +113,18 @@ class Recovery:
             async with LogReader.opened(self._settings, "read_committed") as ledger:
                 told = await self._fold(ledger, partition, progress)
             found = told.rows
-            place = await self._place(partition, told.last_input, accept_lost_input=accept_lost_input)
+            place = await self._place(
+                partition,
+                told.last_input,
+                accept_lost_input=accept_lost_input,
+                accept_skipped=accept_skipped_input,
+            )
+            accept_lost_input |= place.skips
             if accept_lost_input:
                 found |= await self._adopted(producer, partition, place.next_offset, found)
             reopening = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
             found |= reopening.rows()
-            lost = place.lost if place.lost and reopening.given_up(place.lost.line) else None
+            lost = place.lost if place.skips or (place.lost and reopening.given_up(place.lost.line)) else None
             ledger_offset = await self._covered(partition, found)
             row = PartitionRow(
                 topic=self._facts[self._names.events].id,
@@ -135,7 +150,7 @@ class Recovery:
         last_input = -1
         _, end = await ledger.bounds(self._names.ledger, partition)
         async with LogReader.opened(self._settings, "read_committed") as reader:
-            releases = _Releases(reader.records(self._names.releases, partition, 0))
+            releases = Releases(reader.records(self._names.releases, partition, 0))
             async for records in ledger.records(self._names.ledger, partition, 0):
                 for record in records:
                     last_input = max(last_input, input_offset(record))
@@ -150,7 +165,7 @@ class Recovery:
                 progress(records[-1].offset + 1, end)
         return _Ledger(found, adopted, released, last_input)
 
-    async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool) -> _Input:
+    async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool, accept_skipped: bool) -> _Input:
         committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
         rejected: set[int] = set()
         losses: list[Loss] = []
@@ -165,9 +180,12 @@ class Recovery:
                     elif offset >= min([committed, *(loss.line for loss in losses)]):
                         rejected.add(offset)
             first, end = await reader.bounds(self._names.events, partition)
-        next_offset = max(last_input + 1, committed)
-        if next_offset > end:
-            raise input_short(partition, next_offset, end)
+            next_offset = max(last_input + 1, committed)
+            if next_offset > end:
+                raise input_short(partition, next_offset, end)
+            passed = await skipped(reader, self._names.events, partition, last_input + 1, committed)
+        if passed is not None and not accept_skipped:
+            raise passed.refused(self._names, partition, last_input + 1, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
             raise PartitionStoppedError(
                 partition,
@@ -175,7 +193,7 @@ class Recovery:
                 asked=f"input from offset {next_offset} on",
                 found=f"that the log starts at {first}: events were deleted before they were decided",
             )
-        return _Input(max(next_offset, first), committed, first, rejected, losses)
+        return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
 
     async def _reopened(self, partition: int, told: _Ledger, place: _Input, *, accept_lost_input: bool) -> Reopening:
         """Find the open steps of collected series; nothing is read where there are none."""
@@ -253,31 +271,3 @@ class Recovery:
             if rejects is not None and rejects.records:
                 await producer.send(self._names.rejects, rejects)
             await producer.commit()
-
-
-class _Releases:
-    """The releases of one input offset after the other, by their hashes."""
-
-    def __init__(self, batches: AsyncIterator[list[Any]]) -> None:
-        self._batches = batches
-        self._waiting: list[Any] = []
-        self._offset = -1
-        self._at_hand: dict[str, bytes] = {}
-
-    async def of(self, offset: int) -> Mapping[str, bytes]:
-        """Return the releases of an input offset; offsets never go back."""
-        if offset == self._offset:
-            return self._at_hand
-        self._offset, self._at_hand = offset, {}
-        while True:
-            if not self._waiting:
-                try:
-                    self._waiting = list(reversed(await anext(self._batches)))
-                except StopAsyncIteration:
-                    return self._at_hand
-            place = input_offset(self._waiting[-1])
-            if place > offset:
-                return self._at_hand
-            record = self._waiting.pop()
-            if place == offset:
-                self._at_hand[encoding.digest(record.value)] = record.value

@@ -10,6 +10,7 @@ StopReason = Literal[
     "state-damaged",
     "input-lost",
     "input-short",
+    "input-skipped",
     "release-lost",
     "ledger-short",
     "head-damaged",
@@ -47,7 +48,12 @@ REASONS: Final[dict[StopReason, Explained]] = {
         "once this partition has gone on",
     ),
     "row-missing": Explained("the state has no row of the partition, though something was decided before", _RECOVER),
-    "row-behind": Explained("the state is older than the consumer group's offset: changelog rows are lost", _RECOVER),
+    "row-behind": Explained(
+        "the state is older than the consumer group's offset: the offset was set forward, or changelog rows are lost",
+        "If somebody set the group's offset, set it back to where the state ends, or before: docs/operating.md, 'The "
+        "group's offsets'. Else stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger "
+        "and releases and names the input that it would pass over, and start them",
+    ),
     "changelog-short": Explained(
         "the changelog ends before what was written of it, or was deleted and made again: rows are lost", _RECOVER
     ),
@@ -62,6 +68,13 @@ REASONS: Final[dict[StopReason, Explained]] = {
         "the events topic ends before what was decided of it, or lost its end and has grown since: events are lost, or "
         "it is another topic than the outputs tell of, and later input would be skipped",
         f"Restore all topics from one backup; if there is none, {_ANEW}",
+    ),
+    "input-skipped": Explained(
+        "told by `recover`: the consumer group's offset lies behind records that no output names: somebody set it "
+        "forward, and they would never be decided",
+        "Set the group's offset back to where the outputs end, and run `landmark-stream recover` again: "
+        "docs/operating.md, 'The group's offsets'. To give these records up, `recover --accept-skipped-input` passes "
+        "them over, and gives up the collected steps that may have been open",
     ),
     "release-lost": Explained(
         "told by `recover`: the worker died between a ledger entry and its release, and their input is gone",

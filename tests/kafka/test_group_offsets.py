@@ -1,0 +1,146 @@
+"""Group offsets that somebody set forward: nothing undecided is passed over without an explicit word."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from stream_app.kafka.broker import LocalBroker
+from tests.kafka.installation import Installation, input_of, readings
+from tests.kafka.wards import Wards, send_and_await
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """Make an installation of one partition, named after the test."""
+    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    return Installation(broker, tmp_path, name, partitions=1)
+
+
+def set_offset(installation: Installation, offset: int) -> None:
+    """Set the group's offset of partition 0, as kafka-consumer-groups --reset-offsets does."""
+    asyncio.run(_set_offset(installation, offset))
+
+
+async def _set_offset(installation: Installation, offset: int) -> None:
+    place = TopicPartition(installation.names.events, 0)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=installation.broker.bootstrap_servers, group_id=installation.name, enable_auto_commit=False
+    )
+    await consumer.start()
+    try:
+        consumer.assign([place])
+        await consumer.commit({place: offset})
+    finally:
+        await consumer.stop()
+
+
+def decided(installation: Installation, count: int) -> None:
+    """Let a worker decide so many readings."""
+    installation.send(readings(count))
+    with installation.worker() as worker:
+        worker.await_committed(count)
+        assert worker.stop() == 0
+
+
+def test_offsets_set_forward_are_set_back(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """The worker stops; `recover` names what it would pass over and refuses; set back, every input is answered."""
+    decided(installation, 100)
+    total = 100 + installation.send(readings(50, start=100))
+    set_offset(installation, 130)
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+        assert "stopped (row-behind)" in worker.log.read_text()
+        assert "If somebody set the group's offset, set it back" in worker.log.read_text()
+    capsys.readouterr()
+    assert installation.command("recover") == 2
+    assert "partition 0 stopped (input-skipped)" in (said := capsys.readouterr().err)
+    assert "none of 30 records, offsets 100 to 129; outputs end with the input below offset 100" in said
+    set_offset(installation, 100)
+    installation.delete(installation.names.changelog)
+    assert installation.command("recover") == 0
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.answered_once()
+    assert installation.command("audit") == 0
+
+
+def test_passed_over_by_an_explicit_word(installation: Installation) -> None:
+    """What is given up is told in the rejects, once; what follows is decided, and the chain goes on."""
+    decided(installation, 100)
+    total = 100 + installation.send(readings(50, start=100))
+    set_offset(installation, 130)
+    assert installation.command("recover", "--accept-skipped-input") == 0
+    assert installation.command("recover") == 0, "told by the rejects, it need not be accepted twice"
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    answered = sorted(input_of(record) for record in installation.read(installation.names.releases))
+    assert answered == [*range(100), *range(130, total)]
+    (told,) = installation.read(installation.names.rejects)
+    assert (json.loads(told.value)["reason"], json.loads(told.value)["offset"], input_of(told)) == (
+        "input-lost",
+        129,
+        129,
+    )
+    assert installation.command("audit") == 0
+
+
+def test_markers_of_transactions_are_no_records(installation: Installation) -> None:
+    """An offset set to the end of the log lies behind one, and no output names it: nothing undecided is there."""
+    asyncio.run(_send_in_a_transaction(installation))
+    with installation.worker() as worker:
+        worker.await_committed(20)
+        assert worker.stop() == 0
+    installation.delete(installation.names.changelog)
+    set_offset(installation, 21)
+    assert installation.command("recover") == 0
+    installation.send(readings(20, start=20))
+    with installation.worker() as worker:
+        worker.await_committed(41)
+        assert worker.stop() == 0
+    installation.answered_once()
+
+
+async def _send_in_a_transaction(installation: Installation) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers, transactional_id="sender")
+    await producer.start()
+    async with producer.transaction():
+        for event in readings(20):
+            value = json.dumps(event).encode()
+            await producer.send(installation.names.events, key=event["series"].encode(), value=value, partition=0)
+    await producer.stop()
+
+
+def test_contributions_that_nobody_can_be_sure_of_are_counted(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Collected data beside readings: each kind is told, and what is passed over gives open steps up."""
+    wards = Wards(2)
+    with installation.worker() as worker:
+        send_and_await(installation, worker, [*readings(10), *wards.begin(), *wards.hours(1, 5), *wards.half(5)])
+        assert worker.stop() == 0
+    end = len(installation.read(installation.names.events))
+    held = installation.committed()
+    assert held < end, "the open steps hold it"
+    installation.delete(installation.names.changelog)
+    assert installation.command("recover") == 0, "as the worker left it"
+    more = [*readings(3, start=10), *wards.half(5)]
+    installation.send(more)
+    set_offset(installation, end + len(more))
+    capsys.readouterr()
+    assert installation.command("recover") == 2
+    found = re.search(r"none of (\d+) records, offsets \d+ to (\d+), of which (\d+) are contr", capsys.readouterr().err)
+    assert found is not None
+    records, last, unsure = map(int, found.groups())
+    assert last == end + len(more) - 1
+    assert records - unsure == 3
+    assert unsure >= len(more) - 3
+    assert installation.command("recover", "--accept-skipped-input") == 0
+    recovered = json.loads(capsys.readouterr().out)["partitions"][0]
+    assert (recovered["next_offset"], recovered["open_steps"]) == (end + len(more), 0)
+    assert recovered["lost_counts"] == 2
