@@ -113,7 +113,7 @@ class ClaimedKey(HeldKey):
             problem = f"{fresh.name} cannot be written beside it ({error.strerror}), so nothing is erased"
             raise KeyFileError(path, f"{problem}; make the folder writable for who erases") from None
         fresh.replace(path)  # a crash before here leaves the old key, after here the new one
-        _settle(path.parent)
+        settle(path.parent)
         old.seek(0)
         old.write(bytes(os.fstat(old.fileno()).st_size))  # so that the old blocks hold no key when they are freed
         old.flush()
@@ -175,7 +175,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
                 return
 
 
-def _settle(folder: Path) -> None:
+def settle(folder: Path) -> None:
     """Have the folder's entries on the disk: a key that a power cut takes away spends twice or stops a worker."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -232,4 +232,4 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    _settle(path.parent)
+    settle(path.parent)

@@ -60,3 +60,16 @@ class KeyRing:
         """
         secret = self.secret_of(epoch)
         return None if secret is None else KeyRing(self.fingerprint, epoch, secret, self.epoch_ms)
+
+    def derived(self, digest: bytes) -> "KeyRing":
+        """Return the ring that belongs to ``digest``; no two digests have one.
+
+        Guarantee: who knows rings of other digests knows nothing of this one, as keyed BLAKE2b is pseudo-random.
+        """
+        secret = blake2b(digest, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-derive").digest()
+        named = blake2b(digest, key=self.secret, digest_size=len(self.fingerprint) // 2, person=b"landmark-named")
+        return KeyRing(named.hexdigest(), self.first_epoch, secret, self.epoch_ms)
+
+    def mixed(self, seed: bytes) -> bytes:
+        """Return another seed, made of that of a watermark or an intrusion; another ring makes another one of it."""
+        return blake2b(seed, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-seed").digest()

@@ -101,14 +101,16 @@ def test_a_series_that_no_policy_is_for(
 
 
 def test_it_decides_what_the_decision_path_decides(tmp_path: Path) -> None:
-    """Without ``--key`` a private key is made in the folder; its outputs are those of that key."""
+    """Without ``--key`` the noise key is made of the folder's own one and of the input; the outputs are of that key."""
     records = [policy("a"), *(observation("a", step, 1) for step in range(5)), {"type": "close", "series": "a"}]
     events = tmp_path / "events.jsonl"
     events.write_text("".join(json.dumps(record) + "\n" for record in records))
     out = tmp_path / "out"
     assert main(["replay", str(events), "--out", str(out)]) == 0
-    context = type(Run().context)(keyfile.load(out / "replay.key"))
-    run = Run(context).feed_all(json.dumps(record).encode() for record in records)
+    told = json.loads((out / "replay.json").read_text())
+    keys = keyfile.load(out / "replay.key").derived(bytes.fromhex(told["digest"]))
+    assert (told["first"], told["records"], told["key"]) == (told["digest"], len(records), keys.fingerprint)
+    run = Run(type(Run().context)(keys)).feed_all(json.dumps(record).encode() for record in records)
     assert (out / "ledger.jsonl").read_bytes().splitlines() == run.ledger
     assert (out / "releases.jsonl").read_bytes().splitlines() == run.releases
 
@@ -139,7 +141,7 @@ def outputs(folder: Path) -> list[bytes]:
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> None:
-    """Every kind: a second run with the folder's key, and one with the key elsewhere, give the same bytes."""
+    """Every kind: a second run in the folder, and two under one key file elsewhere, give the same bytes."""
     events = tmp_path / "events.jsonl"
     log = records(kind, "adaptive", "level")
     events.write_bytes(b"\n".join(json.dumps(record).encode() for record in log) + b"\n\n")
@@ -152,8 +154,10 @@ def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> No
     assert seen[0].count(b"\n") > 12
     assert main([*command, "--out", str(first)]) == 0
     assert outputs(first) == seen
-    assert main([*command, "--out", str(tmp_path / "other"), "--key", str(first / "replay.key")]) == 0
-    assert outputs(tmp_path / "other") == seen
+    keyfile.create(tmp_path / "key")
+    for name in ("one", "other", "other"):
+        assert main([*command, "--out", str(tmp_path / name), "--key", str(tmp_path / "key")]) == 0
+    assert outputs(tmp_path / "other") == outputs(tmp_path / "one")
     assert main([*command, "--out", str(tmp_path / "fresh")]) == 0
     assert outputs(tmp_path / "fresh") != seen
     assert stat.S_IMODE((tmp_path / "fresh" / "replay.key").stat().st_mode) == 0o600
@@ -292,7 +296,7 @@ def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
     events.write_text("".join(json.dumps(record) + "\n" for record in log))
     config.write_text("lifetime_epsilon = 1000000\n")
     words = ["--out", str(tmp_path / "out"), "--key", str(key), "--config", str(config)]
-    assert main(["replay", str(events), *words]) == 0
+    assert main(["replay", str(events), *words, "--replace"]) == 0
     context = Context(keyfile.load(key), limits=Limits(lifetime_nano=10**15))
     run = Run(context).feed_all(log)
     assert outputs(tmp_path / "out") == [b"".join(line + b"\n" for line in lines) for lines in run.outputs]

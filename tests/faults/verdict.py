@@ -187,7 +187,16 @@ def _replay(site: Site, inputs: Inputs, committed: Mapping[str, list[Any]]) -> N
     file, out = site.folder / "inputs.jsonl", site.folder / "replay"
     file.write_bytes(b"".join((value or b"null") + b"\n" for value in inputs.values()))
     site.command(
-        "replay", str(file), "--out", str(out), "--key", str(site.key), "--config", str(site.config()), "--json"
+        "replay",
+        str(file),
+        "--out",
+        str(out),
+        "--key",
+        str(site.key),
+        "--config",
+        str(site.config()),
+        "--json",
+        "--replace",
     )
     for name in ("releases", "ledger"):
         lines = (out / f"{name}.jsonl").read_bytes().splitlines()

@@ -29,7 +29,15 @@ def ledger_of(installation: Installation, events: list[dict[str, Any]], *options
     folder = installation.folder
     (folder / "tail.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
-    command = ["replay", str(folder / "tail.jsonl"), "--out", str(folder / "tail"), "--key", str(folder / "key")]
+    command = [
+        "replay",
+        str(folder / "tail.jsonl"),
+        "--out",
+        str(folder / "tail"),
+        "--key",
+        str(folder / "key"),
+        "--replace",
+    ]
     assert main([*command, "--policies", str(folder / "policies.jsonl"), *options]) == 0
     return [json.loads(line) for line in (folder / "tail" / "ledger.jsonl").read_bytes().splitlines()]
 

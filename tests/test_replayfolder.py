@@ -1,0 +1,324 @@
+"""Runs of `replay` one after the other in a folder: which go on, which are refused, and what two of them show."""
+
+import json
+import math
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stream_app import keyfile
+from stream_app.cli import main
+from stream_app.replayfolder import OUTPUTS, ReplayFolder
+from tests.run import NUMBER, observation, policy
+
+Record = dict[str, Any]
+STEPS = 40
+
+
+def log(values: list[float], epsilon: float = 50.0) -> list[Record]:
+    """Return a policy that publishes every step, and readings of it."""
+    ruling = policy("a", epsilon=epsilon, protection={"level": "event"}, scheme={"name": "uniform"}, value=NUMBER)
+    return [ruling, *(observation("a", step, value) for step, value in enumerate(values))]
+
+
+class Site:
+    """A folder with an input and what `replay` makes of it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin with neither."""
+        self.folder, self.out = folder, folder / "out"
+
+    def run(self, records: list[Record], *words: str) -> int:
+        """Decide ``records`` in the folder; return the exit code."""
+        events = self.folder / "events.jsonl"
+        events.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return main(["replay", str(events), "--out", str(self.out), *words])
+
+    def words(self, keyed: str) -> list[str]:
+        """Return the options for the folder's own key, or for a key file, which is made then."""
+        if keyed == KEYED[0]:
+            return []
+        keyfile.create(self.folder / "key")
+        return ["--key", str(self.folder / "key")]
+
+    def outputs(self) -> list[bytes]:
+        """Return the bytes of ledger, releases and rejects."""
+        return [(self.out / name).read_bytes() for name in OUTPUTS]
+
+    def measurements(self, name: str = "releases.jsonl") -> list[float]:
+        """Return the measurements of a releases file."""
+        return [json.loads(line)["measurement"] for line in (self.out / name).read_text().splitlines()]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """An empty one."""
+    return Site(tmp_path)
+
+
+KEYED = ("the folder's key", "a key file")
+VALUES = [0.1 * step for step in range(STEPS)]
+
+
+@pytest.mark.parametrize("cell", [0, 7, STEPS - 1])
+def test_a_corrected_cell_cannot_be_found(site: Site, cell: int) -> None:
+    """With ``--replace`` the noise of every other step is another, too: all differ as the corrected one does."""
+    corrected = [*VALUES[:cell], VALUES[cell] + 0.5, *VALUES[cell + 1 :]]
+    assert site.run(log(VALUES)) == 0
+    assert site.run(log(corrected)) == 2
+    assert site.run(log(corrected), "--replace") == 0
+    pairs = zip(site.measurements(), site.measurements("releases.jsonl.1"), strict=True)
+    same = sum(first == second for first, second in pairs)
+    # Noise of rate 50 a 10000th of the range: two draws are equal with probability below 0.002 each.
+    assert same <= 3
+
+
+def test_noise_of_two_runs_is_unrelated(site: Site) -> None:
+    """Over many steps the noises of a run and of its correction correlate no more than independent ones do."""
+    values = [5.0] * 4000
+    assert site.run(log(values)) == 0
+    assert site.run(log([*values[:-1], 6.0]), "--replace") == 0
+    first, second = (np.array(site.measurements(name)) - 5.0 for name in ("releases.jsonl.1", "releases.jsonl"))
+    correlation = float(np.corrcoef(first, second)[0, 1])
+    assert abs(correlation) < 5 / math.sqrt(len(values))  # five standard deviations
+
+
+def test_start_noise_differs_with_the_key(site: Site) -> None:
+    """Its seeds stand in the input: unmixed, as workers need them, they draw the same noise under whatever key."""
+    value, collect = {"kind": "counts", "keys": ["walk", "ride"]}, {"neighbours": "replace", "open_steps": 1}
+    ruling = policy(
+        "a",
+        epsilon=1000.0,  # noise of the release itself: none, but for a chance of exp(-500) a cell
+        protection={"level": "event", "step": 1000},
+        scheme={"name": "uniform"},
+        value=value,
+        collect=collect | {"intrusion_nano": 1000},
+    )
+    seeds = [f"{nth:064x}" for nth in range(4)]
+    marks = [
+        {"type": "watermark", "series": "a", "timestamp": 1000 * nth, "seed": seed} for nth, seed in enumerate(seeds)
+    ]
+    found: dict[str, list[bytes]] = {"mixed": [], "unmixed": []}
+    for nth in range(2):
+        one = Site(site.folder / str(nth))
+        one.folder.mkdir()
+        assert one.run([ruling, *marks]) == 0
+        found["mixed"].append(one.outputs()[1])
+        key = one.folder / "key"
+        keyfile.create(key)
+        one.out = one.folder / "unmixed"
+        assert one.run([ruling, *marks], "--key", str(key)) == 0
+        found["unmixed"].append(one.outputs()[1])
+    assert found["unmixed"][0] == found["unmixed"][1]
+    mixed = [{json.loads(line)["measurement"]["walk"] for line in lines.splitlines()} for lines in found["mixed"]]
+    assert list(map(len, mixed)) == [3, 3]
+    assert not mixed[0] & mixed[1]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    values=st.lists(st.integers(0, 10), min_size=1, max_size=12),
+    cuts=st.lists(st.integers(0, 13), min_size=1, max_size=4).map(sorted),
+    keyed=st.sampled_from(KEYED),
+)
+def test_inputs_that_grow_keep_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, values: list[int], cuts: list[int], keyed: str
+) -> None:
+    """Every file is a beginning of the one after it, and the audit of the last finds nothing."""
+    site = Site(tmp_path_factory.mktemp("site"))
+    words = site.words(keyed)
+    records = log([float(value) for value in values], epsilon=1.0)
+    before = [b"", b"", b""]
+    for cut in (*cuts, len(records)):
+        # A folder that decided nothing is as good as an empty one.
+        assert site.run(records[:cut], *words) == 0
+        for old, new in zip(before, site.outputs(), strict=True):
+            assert new.startswith(old)
+        before = site.outputs()
+    assert main(["audit", "--ledger", str(site.out / OUTPUTS[0]), "--releases", str(site.out / OUTPUTS[1])]) == 0
+
+
+Change = Callable[[list[Record]], list[Record]]
+CHANGES: dict[str, Change] = {
+    "corrected": lambda found: [*found[:3], {**found[3], "value": 9.5}, *found[4:]],
+    "dropped": lambda found: [*found[:3], *found[4:]],
+    "swapped": lambda found: [*found[:-2], found[-1], found[-2]],
+    "shorter": lambda found: found[:-1],
+    "another policy": lambda found: [{**found[0], "epsilon": 2.0}, *found[1:]],
+    "another reject": lambda found: [*found[:2], {"series": "a"}, *found[2:]],
+    "spelt otherwise": lambda found: [*found[:-1], {**found[-1], "note": 1}],
+}
+
+
+@pytest.mark.parametrize("keyed", KEYED)
+@pytest.mark.parametrize("change", CHANGES)
+def test_any_other_input_is_refused(site: Site, capsys: pytest.CaptureFixture[str], change: str, keyed: str) -> None:
+    """Also when it has grown since; nothing is touched, and the message names option, reason and way out."""
+    words = site.words(keyed)
+    records = log(VALUES)
+    assert site.run(records, *words) == 0
+    before = {path.name: path.read_bytes() for path in site.out.iterdir()}
+    capsys.readouterr()
+    for more in ([], [observation("a", STEPS, 1), observation("a", STEPS + 1, 1)]):
+        if change == "shorter" and more:
+            continue
+        assert site.run([*CHANGES[change](records), *more], *words) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"landmark-stream replay: --out {site.out}: holds a ledger, and ")
+        assert "its latest run" in said
+        assert "--replace" in said
+        assert {path.name: path.read_bytes() for path in site.out.iterdir()} == before
+    assert site.run(CHANGES[change](records), *words, "--replace") == 0
+    said = capsys.readouterr().err
+    assert "*.1" in said
+    assert "both budgets are spent" in said
+    assert ("which values changed" in said) == (keyed == KEYED[1])
+    for name, content in before.items():
+        assert (site.out / f"{name}.1").read_bytes() == content
+    # A folder goes on from its latest run, and a further replacement takes nothing away.
+    assert site.run(CHANGES[change](records), *words) == 0
+    assert site.run(log([1.0, 2.0]), *words, "--replace") == 0
+    assert (site.out / "ledger.jsonl.1").read_bytes() == before["ledger.jsonl"]
+    assert (site.out / "ledger.jsonl.2").exists()
+
+
+def test_what_was_published_is_never_drawn_with_again(site: Site) -> None:
+    """A way back over ``--replace`` begins under a fresh key: a run that had grown then cannot be grown otherwise."""
+    grown = log(VALUES)
+    assert site.run(grown[:-1]) == 0
+    assert site.run(grown) == 0
+    keys = {json.loads((site.out / "replay.json").read_text())["key"]}
+    for records in (log([1.0]), grown[:-1]):
+        assert site.run(records, "--replace") == 0
+        keys.add(json.loads((site.out / "replay.json").read_text())["key"])
+    assert len(keys) == 3
+
+
+def test_other_policies_and_settings_are_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """Default policies and configuration are part of what a run decided."""
+    defaults, config = site.folder / "policies.jsonl", site.folder / "settings.toml"
+    defaults.write_text(json.dumps(policy("*")))
+    config.write_text("lifetime_epsilon = 5.0\n")
+    records, ruled = log(VALUES)[1:], ["--policies", str(defaults)]
+    assert site.run(records, *ruled) == 0
+    assert site.run(records, *ruled, "--config", str(config)) == 2
+    assert "--config" in capsys.readouterr().err
+    defaults.write_text(json.dumps(policy("*", epsilon=2.0)))
+    assert site.run(records, *ruled) == 2
+    assert "--policies" in capsys.readouterr().err
+
+
+def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a version before left (a key and a ledger, no `replay.json`) draws nothing anew without a word."""
+    records = log(VALUES)
+    assert site.run(records) == 0
+    capsys.readouterr()
+    kept = (site.out / "replay.json").read_bytes()
+    for damage in (None, b"", b"{}", b'{"key":1,"first":2,"configuration":3,"digest":4,"records":5}'):
+        (site.out / "replay.json").unlink(missing_ok=True)
+        if damage is not None:
+            (site.out / "replay.json").write_bytes(damage)
+        assert site.run(records) == 2
+        assert "no replay.json that can be read" in capsys.readouterr().err
+    (site.out / "replay.json").write_bytes(kept)
+    key = keyfile.create(site.folder / "key")
+    assert site.run(records, "--key", str(site.folder / "key")) == 2
+    assert f"this run has {key.fingerprint}" in capsys.readouterr().err
+    (site.out / "replay.key").unlink()
+    assert site.run(records) == 2
+    assert "replay.key is not there" in capsys.readouterr().err
+    assert not (site.out / "replay.key").exists()
+    keyfile.create(site.out / "replay.key")
+    assert site.run(records) == 2
+    assert "was made under key" in capsys.readouterr().err
+    (site.out / "replay.key").unlink()
+    assert site.run(records, "--replace") == 0
+    assert site.run(records) == 0
+
+
+class _Died(BaseException):
+    """The process ended."""
+
+
+def shown(site: Site) -> set[tuple[str, int, str]]:
+    """Return the key, the step and the hash of every release that any ledger in its place names, or one moved aside."""
+    ledgers = [path for path in site.out.glob("ledger.jsonl*") if path.suffix != ".new"]
+    entries = [json.loads(line) for path in ledgers for line in path.read_text().splitlines()]
+    return {(entry["key"], entry["timestamp"], entry["release"]) for entry in entries if entry["entry"] == "release"}
+
+
+@pytest.mark.parametrize("way", ["grown", "replaced"])
+def test_a_crash_anywhere_draws_nothing_anew(site: Site, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """Cut at every change of a file's name: whoever comes next, no key ever draws two releases of one step."""
+    records = log(VALUES)
+    words = ["--replace"] if way == "replaced" else []
+    begun = log([9.0, *VALUES]) if words else [*records, observation("a", STEPS, 1)]
+    other = log([8.0, *VALUES]) if words else [*records, observation("a", STEPS, 2)]
+    cuts, ended = 0, False
+    while not ended:
+        for nth, following in enumerate((begun, other, records)):
+            one = Site(site.folder / f"{cuts}-{nth}")
+            one.folder.mkdir()
+            assert one.run(records) == 0
+            ended = _cut(monkeypatch, lambda one=one: one.run(begun, *words), cuts) == 0  # type: ignore[misc]
+            found = shown(one)
+            code = one.run(following, *words)
+            found |= shown(one)
+            assert code == 0 or (following is not begun and not words)
+            assert len({(key, step) for key, step, _ in found}) == len(found)
+        cuts += 1
+    assert cuts > len(OUTPUTS) + 1
+
+
+def _cut(monkeypatch: pytest.MonkeyPatch, attempt: Callable[[], int], after: int) -> int | None:
+    """Run ``attempt`` and let it die at its change of a name number ``after``; None: it died."""
+    left = after
+    true = {name: getattr(Path, name) for name in ("rename", "replace")}
+
+    def dying(name: str) -> Callable[[Path, Path], Path]:
+        def change(path: Path, target: Path) -> Path:
+            nonlocal left
+            if left == 0:
+                raise _Died
+            left -= 1
+            found: Path = true[name](path, target)
+            return found
+
+        return change
+
+    with monkeypatch.context() as patched:
+        for name in true:
+            patched.setattr(Path, name, dying(name))
+        try:
+            return attempt()
+        except _Died:
+            return None
+
+
+def test_one_run_at_a_time(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two of them could decide two inputs under one key."""
+    with ReplayFolder.claimed(site.out):
+        assert site.run(log(VALUES)) == 2
+    assert "another `replay`" in capsys.readouterr().err
+    assert site.run(log(VALUES)) == 0
+
+
+def test_a_pipe_is_read_as_a_file_is(site: Site) -> None:
+    """It can be read once alone, and is decided as the same records in a file; nothing of it stays behind."""
+    assert site.run(log(VALUES)) == 0
+    seen, names = site.outputs(), {path.name for path in site.out.iterdir()}
+    pipe = site.folder / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=((site.folder / "events.jsonl").read_bytes(),))
+    writer.start()
+    assert main(["replay", str(pipe), "--out", str(site.out)]) == 0
+    writer.join()
+    assert site.outputs() == seen
+    assert {path.name for path in site.out.iterdir()} == names
