@@ -71,6 +71,7 @@ class App(faust.App):
             autodiscover=False,
         )
         self.events_topic = names.events
+        self.measures = metrics
         self._topic = topic
         self.table_name = TABLE
         self.partitions = Partitions(settings, context, signing_key, topic, names, metrics)

@@ -122,6 +122,11 @@ TABLE: dict[str, Meaning] = {
     ),
     "landmark_recovered_rows": Meaning("gauge", (), "Changelog rows read back since the start."),
     "landmark_state_bytes": Meaning("gauge", (), "Size of the local state's files."),
+    "landmark_damaged_copies": Meaning(
+        "counter",
+        ("cause",),
+        "Local copies that were damaged, discarded and read back: corrupt (checksum, format) or unreadable (a file).",
+    ),
     "landmark_cached_series": Meaning("gauge", ("partition",), "Series kept decoded in memory."),
     "landmark_partitions_running": Meaning("gauge", (), "Partitions that this worker owns and serves."),
     "landmark_partitions_stopped": Meaning("gauge", ("reason",), "Partitions that stopped and need an operator."),

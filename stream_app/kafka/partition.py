@@ -16,6 +16,7 @@ from stream_app.kafka.flight import Flight
 from stream_app.kafka.gate import Gate
 from stream_app.kafka.heads import Heads
 from stream_app.kafka.inbox import Inbox, Portion
+from stream_app.kafka.localcopy import tell_discarded
 from stream_app.kafka.phase import Phase
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.recent import Recent
@@ -239,6 +240,7 @@ class Partition:
         consumer, settings = self._shell.consumer, self._shell.settings
         producer = self._producer = await PartitionProducer.open(settings, self.number)
         restorer = self._restorer = Restorer(self._shell, await self._facts(), self.number)
+        tell_discarded(self._shell.metrics, self.number, self._shell.store.reopen(self.number))
         restorer.discard_foreign()
         restored = await restorer.restore((await consumer.committed([self.tp]))[self.tp])
         self._rows.clear()

@@ -14,6 +14,8 @@ from faust.tables.recovery import Recovery as FaustRecovery
 from faust.types import TP
 from mode import Service
 
+from stream_app.kafka.localcopy import CopyFault, DamagedCopyError, LocalStateError, tell_discarded, tell_trouble
+
 _LOOK_SECONDS = 0.05
 
 
@@ -27,21 +29,39 @@ class Recovery(FaustRecovery):
         super().__init__(*arguments, **named)
         self._reached: dict[TP, int] = {}
         self.standby_rows = 0
+        self._given_up: set[TP] = set()
+
+    def add_standby(self, table: Any, tp: TP) -> None:
+        """Open the copy of a partition that another worker owns; a damaged one begins anew."""
+        try:
+            tell_discarded(self.app.measures, tp.partition, self.app.store.reopen(tp.partition))
+        except LocalStateError as error:
+            self._give_up(tp, error)
+        super().add_standby(table, tp)
+
+    def _give_up(self, tp: TP, error: CopyFault) -> None:
+        """Write nothing more into a copy until the next assignment: with rows missing it would pass for whole."""
+        self._given_up.add(tp)
+        tell_trouble(tp.partition, error)
 
     def apply(self, tp: TP, records: list[Any]) -> None:
         """Write changelog records into the copy of a partition that another worker owns."""
-        if tp not in self.standby_tps:
+        if tp not in self.standby_tps or tp in self._given_up:
             # An owner writes its database itself; what is read back then would be stale.
             return
         last = records[-1].offset
-        self.app.store.write(tp.partition, ((record.key, record.value) for record in records), last)
+        try:
+            self.app.store.write(tp.partition, ((record.key, record.value) for record in records), last)
+        except (DamagedCopyError, LocalStateError) as error:
+            self._give_up(tp, error)
+            return
         self.standby_offsets[tp] = last
         self.standby_rows += len(records)
 
     def reach(self, positions: Mapping[TP, int]) -> None:
         """Note how far the log was read: everything below is applied."""
         for tp, position in positions.items():
-            if tp in self.standby_tps:
+            if tp in self.standby_tps and tp not in self._given_up:
                 self._reached[tp] = position
 
     def active_remaining(self) -> Counter[TP]:
@@ -60,6 +80,7 @@ class Recovery(FaustRecovery):
     async def on_rebalance(self, *arguments: Any, **named: Any) -> None:
         """Forget how far the last assignment's reading went."""
         self._reached.clear()
+        self._given_up.clear()
         await super().on_rebalance(*arguments, **named)
 
     @Service.task

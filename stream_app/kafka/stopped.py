@@ -19,6 +19,9 @@ StopReason = Literal[
     "batch-unreadable",
     "not-authorized",
     "transaction-failed",
+    "disk-full",
+    "file-limit",
+    "local-state",
     "internal-error",
 ]
 
@@ -113,6 +116,23 @@ REASONS: Final[dict[StopReason, Explained]] = {
     "transaction-failed": Explained(
         "a transaction was not committed, and a new producer did not mend it",
         "Nothing of the batch counts. Mend the cause and restart the worker",
+    ),
+    "disk-full": Explained(
+        "the disk of `data_folder`, or this user's share of it, is full; the worker ends, so that another one takes "
+        "its partitions",
+        "Free space on that disk, or set `data_folder` to a larger one; the folder can be deleted while the worker is "
+        "away, the changelog rebuilds it",
+    ),
+    "file-limit": Explained(
+        "this process, or its machine, can open no more files and connections; the worker ends, so that another one "
+        "takes its partitions",
+        "Raise the limit (`ulimit -n`, `LimitNOFILE=`): 1,024 and 300 more for each partition are enough",
+    ),
+    "local-state": Explained(
+        "the local copy of the rows cannot be opened, or is damaged and cannot be removed; the worker ends, so that "
+        "another one takes its partitions",
+        "Delete the folder that is named, or make it writable for the worker's user; nothing is lost by that, the "
+        "changelog rebuilds it. If it comes back, the disk is failing",
     ),
     "internal-error": Explained(
         "a fault of the program; nothing of the batch counts", "Report this as a bug; a restart tries again"

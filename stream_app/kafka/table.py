@@ -1,7 +1,7 @@
 """The state table: Faust's, its RocksDB stores under one memory budget, written and recovered in bulk."""
 
-import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 import faust
@@ -9,6 +9,16 @@ import rocksdict
 from faust.stores import rocksdb
 from faust.types import TP
 
+from stream_app.kafka.localcopy import (
+    CopyFault,
+    DamagedCopyError,
+    ForgottenTableError,
+    LocalStateError,
+    fault_of,
+    remove,
+    tables_of,
+    tell_trouble,
+)
 from stream_app.settings import Settings
 
 PARTITION_KEY = b"\x00partition"
@@ -50,12 +60,20 @@ class _Options(rocksdb.RocksDBOptions):
         options.set_write_buffer_size(self._budget.write_buffer_bytes)
         options.set_max_write_buffer_number(3)
         options.set_keep_log_file_num(2)
+        options.set_disable_auto_compactions(True)
         options.set_block_based_table_factory(table)
         return options
 
 
 class RowStore(Protocol):
-    """What a partition needs of the place where its rows are kept; `StateStore` says what each call does."""
+    """What a partition needs of the place where its rows are kept; `StateStore` says what each call does.
+
+    Each call but ``discard`` raises `DamagedCopyError` for rows that cannot be read, from then on until ``reopen``, and
+    `LocalStateError` where this machine lets nobody have them.
+    """
+
+    def reopen(self, partition: int) -> DamagedCopyError | None:
+        """Open the rows of a partition; those that are damaged are discarded, and the damage returned."""
 
     def read(self, partition: int, key: bytes) -> bytes | None:
         """Return the value at ``key``."""
@@ -80,18 +98,73 @@ class StateStore(rocksdb.Store):
         """Open nothing yet."""
         super().__init__(*arguments, driver="rocksdict", **named)
         self.rocksdb_options = _Options(budget)
+        self._faults: dict[int, CopyFault] = {}
+
+    def reopen(self, partition: int) -> DamagedCopyError | None:
+        """Open the database of a partition; one that is damaged is discarded, and the damage returned.
+
+        Raises:
+            LocalStateError: if it cannot be opened, or not be discarded, or a new one is damaged as well.
+        """
+        fault = self._faults.pop(partition, None)
+        if fault is None:
+            try:
+                self.offset(partition)
+            except DamagedCopyError as damage:
+                fault = self._faults.pop(partition, damage)
+            else:
+                return None
+        self.release(partition)
+        if isinstance(fault, LocalStateError):
+            self.offset(partition)
+            return None
+        self.discard(partition)
+        try:
+            self.offset(partition)
+        except DamagedCopyError as damage:
+            raise LocalStateError("local-state", damage.path, f"a new one cannot be made: {damage.found}") from None
+        return fault
 
     def read(self, partition: int, key: bytes) -> bytes | None:
         """Return the value at ``key``."""
-        value: bytes | None = self._db_for_partition(partition).get(key)
+        value: bytes | None = self._asked(partition, lambda database: database.get(key))
         return value
 
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
         """Yield all values whose keys begin with ``prefix``."""
-        for key, value in self._db_for_partition(partition).items(from_key=prefix):
-            if not key.startswith(prefix):
-                return
-            yield value
+        found = self._asked(partition, lambda database: database.iter())
+        found.seek(prefix)
+        try:
+            while found.valid() and found.key().startswith(prefix):
+                yield found.value()
+                found.next()
+            # RocksDB's iterators end at damage as they do behind the last key; only their status tells.
+            self._asked(partition, lambda _: found.status())
+        finally:
+            found = None  # an error holds this frame, and an iterator would keep the database open
+
+    def _open_for_partition(self, partition: int) -> Any:
+        """Open a database; one whose manifest has lost a table would answer without its rows, at the newest offset."""
+        path = self.partition_path(partition)
+        before = tables_of(path)
+        database = super()._open_for_partition(partition)
+        lost = before - {Path(file["name"]).name for file in database.live_files()}
+        if lost:
+            database.close()
+            raise ForgottenTableError(sorted(lost))
+        database.set_options({"disable_auto_compactions": "false"})
+        return database
+
+    def _asked(self, partition: int, ask: Callable[[Any], Any]) -> Any:
+        """Return what a database answers; after trouble it is asked nothing until it is opened again."""
+        known = self._faults.get(partition)
+        if known is not None:
+            raise known
+        try:
+            return ask(self._db_for_partition(partition))
+        except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
+            fault = self._faults[partition] = fault_of(self.partition_path(partition), error)
+        raise fault
 
     def offset(self, partition: int) -> int | None:
         """Return the changelog offset up to which, itself included, the database holds the changelog."""
@@ -109,20 +182,37 @@ class StateStore(rocksdb.Store):
                 put(key, value)
         if offset is not None:
             put(self.offset_key, b"%d" % offset)
-        self._db_for_partition(partition).write(batch)
+        self._asked(partition, lambda database: database.write(batch))
 
     def discard(self, partition: int) -> None:
-        """Delete the local copy of a partition; recovery reads it from the changelog again."""
-        database = self._dbs.pop(partition, None)
-        if database is not None:
-            database.close()
-        shutil.rmtree(self.partition_path(partition), ignore_errors=True)
+        """Delete the local copy of a partition; recovery reads it from the changelog again.
+
+        Raises:
+            LocalStateError: if it cannot be deleted.
+        """
+        self.release(partition)
+        remove(self.partition_path(partition))
 
     def release(self, partition: int) -> None:
         """Close the database of a partition, so that another process can open it."""
+        self._faults.pop(partition, None)
         database = self._dbs.pop(partition, None)
         if database is not None:
-            database.close()
+            try:
+                database.close()
+            except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
+                # What it did not write out stands in its log of writes, or in the changelog.
+                tell_trouble(partition, fault_of(self.partition_path(partition), error))
+
+    async def assign_partitions(self, table: Any, tps: set[TP], generation_id: int = 0) -> None:
+        """Open nothing: a partition opens its own database, and its trouble must not end the worker."""
+
+    def persisted_offset(self, tp: TP) -> int | None:
+        """Return the changelog offset of a copy for Faust; None also for one that cannot be read."""
+        try:
+            return self.offset(tp.partition)
+        except (DamagedCopyError, LocalStateError):
+            return None
 
     def bytes_on_disk(self) -> int:
         """Return the size of all open databases' files."""

@@ -10,11 +10,13 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from faust.types import TP
 
 from stream_app.kafka.batch import Batch
+from stream_app.kafka.localcopy import LocalStateError
 from stream_app.kafka.producer import Extent, PartitionProducer
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
@@ -90,7 +92,8 @@ class Transactions:
         if written.first is not None and last is not None and written.first <= last:
             # The local copy is whole, the changelog is not: an owner elsewhere would take its rest for the whole, and
             # spend budgets again. Without the copy this worker cannot go on behind it either, once it has grown.
-            self._shell.store.discard(self._partition)
+            with suppress(LocalStateError):
+                self._shell.store.discard(self._partition)
             raise PartitionStoppedError(
                 self._partition,
                 "changelog-short",

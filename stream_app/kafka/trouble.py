@@ -6,6 +6,7 @@ from pathlib import Path
 from aiokafka import errors
 
 from stream_app.collection import LostCountersError
+from stream_app.kafka.localcopy import DamagedCopyError, LocalStateError, files_exhausted
 from stream_app.kafka.refusal import unauthorized
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.unreadable import UnreadableBatchError
@@ -24,9 +25,11 @@ _REOPENABLE = (
 
 
 def can_reopen(error: BaseException | None) -> bool:
-    """Tell whether a new producer can mend it; aiokafka wraps some errors into a plain one."""
+    """Tell whether taking the partition over anew can mend it; aiokafka wraps some errors into a plain one."""
     if error is None or isinstance(error, PartitionStoppedError):
         return False
+    if isinstance(error, DamagedCopyError) or (isinstance(error, LocalStateError) and error.passing):
+        return True
     if isinstance(error, errors.KafkaError) and (isinstance(error, _REOPENABLE) or error.retriable):
         return True
     return can_reopen(error.__cause__)
@@ -36,6 +39,8 @@ def told(error: BaseException) -> str:
     """Return what an error may say in a log."""
     if isinstance(error, errors.KafkaError | PartitionStoppedError):
         return repr(error)
+    if isinstance(error, DamagedCopyError | LocalStateError):
+        return str(error)
     # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
@@ -56,7 +61,12 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
         return PartitionStoppedError(
             partition, "not-authorized", asked="what a worker needs of the brokers", found=told(error)
         )
+    if isinstance(error, DamagedCopyError | LocalStateError):
+        reason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
+        return PartitionStoppedError(partition, reason, asked=f"local state in {error.path}", found=error.found)
     is_kafka = isinstance(error, errors.KafkaError | OSError)
+    if is_kafka and (limit := files_exhausted()) is not None:
+        return PartitionStoppedError(partition, "file-limit", asked="connections to the brokers", found=limit)
     return PartitionStoppedError(
         partition,
         "transaction-failed" if is_kafka else "internal-error",

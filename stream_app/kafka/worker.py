@@ -12,6 +12,7 @@ from stream_app.context import Context
 from stream_app.kafka.app import App
 from stream_app.kafka.eventstopic import LOOK_SECONDS, EventsTopic
 from stream_app.kafka.forcedexit import ForcedExit
+from stream_app.kafka.localcopy import LOCAL_REASONS, files_exhausted
 from stream_app.kafka.logs import tell_repeated
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.policylabel import NAMED, label_of, labels_of
@@ -22,6 +23,7 @@ from stream_app.kafka.serve import Server
 from stream_app.kafka.standing import standing_of
 from stream_app.kafka.statuspage.document import Look
 from stream_app.kafka.statuspage.worker import Standing, worker_page
+from stream_app.kafka.stopped import REASONS
 from stream_app.kafka.topics import TopicNames
 from stream_app.kafka.trouble import told
 from stream_app.privacy.rational import NANO
@@ -33,6 +35,7 @@ logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.25
 _TELL_SECONDS = 5.0
 _STOP_SECONDS = 60.0  # the patience of Faust's own services
+_FILES_SECONDS = 10.0
 _STANDING_SECONDS = 5.0  # as often as Prometheus looks
 _STANDING_SHARE = 0.02  # of the time; 50,000 series take about 0.05 s
 
@@ -67,7 +70,7 @@ class Worker:
         self._topic = EventsTopic(settings, self._names.events, events_id)
         self._app = App(settings, context, signing_key, self._topic, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()
-        self._began_seconds = time.monotonic()
+        self._began_seconds = self._had_files = time.monotonic()
 
     async def run(self) -> int:
         """Work until a signal; return 0, or 1 when it crashed or its partitions stopped (`exit_when_stopped`)."""
@@ -122,12 +125,22 @@ class Worker:
             if self._topic.state in {"replaced", "grown"}:
                 logger.error("ends: %s", self._topic.trouble)
                 return True
+            if (limit := self._out_of_files()) is not None:
+                logger.error("ends (file-limit): %s. %s", limit, REASONS["file-limit"].remedy)
+                return True
             if self._given_up():
                 logger.error("ends: partitions %s stopped", self._app.partitions.stopped)
                 return True
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked_to_stop.wait(), _LOOK_SECONDS)
         return False
+
+    def _out_of_files(self) -> str | None:
+        """Return the limit when no file could be opened for a while: a worker without connections helps nobody."""
+        limit, now = files_exhausted(), time.monotonic()
+        if limit is None:
+            self._had_files = now
+        return limit if now - self._had_files > _FILES_SECONDS else None
 
     async def _count_budgets(self) -> None:
         """Show how budgets stand: beside the decisions, in a thread."""
@@ -139,9 +152,11 @@ class Worker:
 
     def _given_up(self) -> bool:
         partitions = self._app.partitions
+        when = self._settings.exit_when_stopped
+        if when != "never" and not LOCAL_REASONS.isdisjoint(partitions.stopped.values()):
+            return True  # another worker can go on with these
         if not partitions.stopped or not partitions.prepared:
             return False
-        when = self._settings.exit_when_stopped
         return when == "any" or (when == "all" and not partitions.running)
 
     def _healthy(self) -> tuple[bool, str]:

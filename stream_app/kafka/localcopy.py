@@ -1,0 +1,141 @@
+"""The local copy of a partition's rows when it cannot be used: what the system said, what that means, what mends it.
+
+A copy that is damaged is worth nothing, since the changelog holds all of it: it is discarded and read back. A disk that
+is full, or a limit of this process, is of this machine, and another worker can go on where this one cannot.
+"""
+
+import errno
+import logging
+import os
+import resource
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Literal
+
+from stream_app.kafka.metrics import Metrics
+from stream_app.kafka.stopped import StopReason
+
+logger = logging.getLogger(__name__)
+
+LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset({"disk-full", "file-limit", "local-state"})
+"""Why a partition stops here and can go on elsewhere."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+_TABLE_END: Final = bytes.fromhex("f7cff485b741e288")
+"""The last bytes of a table: kBlockBasedTableMagicNumber of RocksDB's block_based_table_builder.cc."""
+_MOST_CHARACTERS = 300  # of what RocksDB says
+
+
+class DamagedCopyError(Exception):
+    """A local copy that cannot be read; it answers nothing until it is discarded, so no lost row passes for absent."""
+
+    def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
+        """Keep folder, cause (a label of the metric) and what RocksDB said; it names files, and no row's content."""
+        super().__init__(f"the local state in {path} is damaged: {found}")
+        self.path = path
+        self.cause = cause
+        self.found = found
+
+
+class LocalStateError(Exception):
+    """A local copy that this machine lets nobody have: a full disk, too many open files, or a folder out of reach."""
+
+    def __init__(self, reason: StopReason, path: Path, found: str, *, passing: bool = False) -> None:
+        """Keep the reason, the folder and what was found; ``passing``: it may be over soon."""
+        super().__init__(f"the local state in {path}: {found}")
+        self.reason = reason
+        self.path = path
+        self.found = found
+        self.passing = passing
+
+
+class ForgottenTableError(Exception):
+    """A manifest that lost its end: whole tables lie beside it of which it knows nothing."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Say it as RocksDB says what it finds itself."""
+        super().__init__(f"Corruption: the MANIFEST does not know of {', '.join(names)}")
+
+
+CopyFault = DamagedCopyError | LocalStateError
+
+
+def fault_of(path: Path, error: Exception) -> CopyFault:
+    """Return what an error of RocksDB means; rocksdict raises plain exceptions that hold its words."""
+    said = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    if _says(said, _FULL):
+        return LocalStateError("disk-full", path, f"{said} ({_free(path)})")
+    if _says(said, _NO_FILES):
+        return LocalStateError("file-limit", path, f"{said} ({_file_limit()})", passing=True)
+    if "lock" in said.lower().replace("block", ""):
+        return LocalStateError("local-state", path, said, passing=True)
+    return DamagedCopyError(path, "corrupt" if said.startswith("Corruption") else "unreadable", said)
+
+
+def tables_of(path: Path) -> set[str]:
+    """Return the names of the tables that were written whole, before RocksDB deletes those that it does not know.
+
+    One without its last bytes was being written when the process died: its rows stand in the log of writes.
+    """
+    return {file.name for file in path.glob("*.sst") if _is_whole(file)} if path.is_dir() else set()
+
+
+def _is_whole(table: Path) -> bool:
+    with table.open("rb") as opened:
+        opened.seek(-min(len(_TABLE_END), table.stat().st_size), os.SEEK_END)
+        return opened.read() == _TABLE_END
+
+
+def remove(path: Path) -> None:
+    """Remove a local copy, whatever it is.
+
+    Raises:
+        LocalStateError: if it stays.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise LocalStateError("local-state", path, f"it cannot be removed: {error.strerror}") from None
+
+
+def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
+    """Warn of a copy that was discarded, and count it."""
+    if damage is not None:
+        text = "partition %d: %s; discarded, and read back from the changelog"
+        logger.warning(text, partition, damage)
+        metrics.count("landmark_damaged_copies", 1, damage.cause)
+
+
+def tell_trouble(partition: int, fault: CopyFault) -> None:
+    """Warn of a copy that is left as it is: who takes it next looks at it again."""
+    logger.warning("partition %d: %s", partition, fault)
+
+
+def files_exhausted() -> str | None:
+    """Return the limit when this process can open no more files, sockets among them; None while it can."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno in _NO_FILES:
+            return f"{error.strerror} ({_file_limit()})"
+    return None
+
+
+def _says(said: str, codes: tuple[int, ...]) -> bool:
+    return any(os.strerror(code) in said for code in codes)
+
+
+def _file_limit() -> str:
+    return f"this process may open {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"
+
+
+def _free(path: Path) -> str:
+    try:
+        return f"{shutil.disk_usage(path.parent).free:,} bytes free"
+    except OSError as error:
+        return f"free space unknown: {error.strerror}"
