@@ -15,7 +15,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "kafka": {0: "the broker is as asked", 1: "`status`: no broker answers"},
     "topics": {0: "the topics are as they must be", 2: "they differ, or cannot be asked"},
     "worker": {
-        0: "a signal ended it",
+        0: "a signal ended it (--rehearse: every partition would go on)",
         1: "its partitions stopped (setting `exit_when_stopped`), its events topic was made again, or it crashed",
     },
     "top": {2: "nothing can be seen at all"},

@@ -14,6 +14,7 @@ from stream_app.kafka.cluster import Cluster
 from stream_app.kafka.datafolder import DataFolderError, claimed
 from stream_app.kafka.forcedexit import ForcedExit
 from stream_app.kafka.logs import configure_logs
+from stream_app.kafka.rehearsal import rehearse
 from stream_app.kafka.routing import load_context
 from stream_app.kafka.security import client_arguments
 from stream_app.kafka.serve import ListenError
@@ -30,13 +31,21 @@ HELP = "run a worker: events in, releases and ledger out"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="only tell what a start would come to: read every partition back, decide what waits, write nothing",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Work until a signal; 0 after one, 1 when its partitions stopped."""
+    """Work until a signal; 0 after one, 1 when its partitions stopped, or would."""
     signal.signal(signal.SIGTERM, _end)
     try:
         settings = Settings.load(arguments.config)
+        if arguments.rehearse:
+            with keyfile.held(settings.key_file):
+                return _rehearse(settings, load_context(settings))
         with keyfile.held(settings.key_file), claimed(settings.data_folder):
             context = load_context(settings)
             signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
@@ -55,6 +64,25 @@ def run(arguments: argparse.Namespace) -> int:
 def _end(*_: object) -> None:
     """End at once: until the worker takes the signal over, nothing has begun."""
     sys.exit(0)
+
+
+def _rehearse(settings: Settings, context: Context) -> int:
+    """Tell of every partition what its restart would come to; others may work meanwhile."""
+
+    async def tell() -> int:
+        stopped = 0
+        async for one in rehearse(settings, context, context):
+            if one.stopped is None:
+                print(
+                    f"partition {one.partition}: goes on; {one.binding} ledger entries bind, {one.waiting} records wait"
+                )
+            else:
+                print(f"would stop: {one.stopped}")
+                stopped = 1
+        return stopped
+
+    with reaching(settings):
+        return asyncio.run(tell())
 
 
 async def _run(

@@ -1,4 +1,4 @@
-"""A partition's restart, rehearsed: would it go on as before if the keys of old epochs were gone?
+"""A partition's restart, rehearsed: would it go on as before, now, or if the keys of old epochs were gone?
 
 What a worker reads back at a start is read, and the input that waits is decided by the worker's own code; nothing is
 written. Others may work meanwhile: what is committed, what binds and what waits is read in this order, so the picture
@@ -60,7 +60,7 @@ class Rehearsed:
 
 
 async def rehearse(settings: Settings, whole: Context, later: Context) -> AsyncIterator[Rehearsed]:
-    """Yield what the restart of each partition would come to under ``later``, whose keys are not ``whole`` any more.
+    """Yield what the restart of each partition would come to under ``later``, whose keys may not be ``whole`` any more.
 
     Raises:
         LookupError: if a topic is missing.

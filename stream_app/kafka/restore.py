@@ -228,7 +228,10 @@ class Restorer:
         )
 
     async def _read_tail(self, reader: LogReader, row: PartitionRow) -> Tail:
-        explanation = " and ".join(self._changes(row)) or "key and configuration are those that the state was made with"
+        explanation = " and ".join(self._changes(row)) or (
+            "key and configuration are those that the state was made with: a version of the program that decides "
+            "otherwise may have written it"
+        )
         tail = Tail(self._partition, explanation)
         await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         return tail

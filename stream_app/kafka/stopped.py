@@ -46,9 +46,9 @@ _ANEW = (
 REASONS: Final[dict[StopReason, Explained]] = {
     "tail-differs": Explained(
         "the ledger holds entries of an unfinished batch, and what is recomputed for them comes out otherwise: noise "
-        "key or configuration changed since",
-        "These entries may have been read. Restart with the key file and configuration that wrote them; change them "
-        "once this partition has gone on",
+        "key, configuration or a version that decides otherwise came since",
+        "These entries may have been read. Restart with the key file, the configuration and the version of the program "
+        "that wrote them; change these once this partition has gone on",
     ),
     "row-missing": Explained("the state has no row of the partition, though something was decided before", _RECOVER),
     "row-behind": Explained(
