@@ -31,6 +31,7 @@ COMMANDS = {
     "correlate": "transition matrices from data, or of a given strength",
     "dummies": "dummy landmarks for a set of landmarks: options, their chances, one drawn",
     "plan": "what a policy will cost under each scheme, before any data",
+    "verify": "run the real decisions on neighbours, to bound from below what a policy's releases tell",
     "recover": "rebuild lost state rows from ledger and releases",
     "keys": "make, list and erase noise keys, make and export signing keys",
     "check": "check the configuration or a policy file",

@@ -6,6 +6,7 @@ EXIT_CODES: Final[dict[int, str]] = {
     0: "done, or what was checked holds",
     1: "findings, or a stop that needs an operator; also a fault of the program itself, with a traceback",
     2: "unusable arguments, input or configuration, or brokers that do not answer: the message names the remedy",
+    3: "a check that could not have found what it looks for: it says nothing",
     130: "interrupted from the keyboard",
 }
 """What the codes mean where a command says nothing else."""
@@ -25,6 +26,11 @@ OWN: Final[dict[str, dict[int, str]]] = {
     },
     "audit": {0: "holds", 1: "findings", 2: "unreadable"},
     "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},
+    "verify": {
+        0: "nothing tells more than declared, and the control was found",
+        1: "more is told than declared",
+        3: "no power: the control was not found either",
+    },
     "keys erase": {0: "erased (with --dry-run: could be)", 1: "refused"},
     "check": {0: "no problems", 2: "problems, every one of them printed"},
     "bench": {1: "a client or the broker failed in the midst of a run"},

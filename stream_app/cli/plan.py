@@ -17,7 +17,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, settings_of
 from stream_app.cli.moment import milliseconds_of
 from stream_app.cli.planned import print_plan
-from stream_app.cli.policyfile import documents_in, parameters_of, problems_of
+from stream_app.cli.policyfile import parameters_of, records_in
 from stream_app.correlationfile import CorrelationFileError
 from stream_app.outlook.course import CourseError
 from stream_app.outlook.crowding import Crowd, crowd_events, crowds
@@ -96,17 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _policies(file: Path) -> list[tuple[str, Policy]]:
-    try:
-        documents = documents_in(file)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror}); name a file of policies") from None
-    problems = [problem for place, document in documents for problem in problems_of(place, document)]
-    if problems or not documents:
-        listed = "\n".join(f"{problem.field}: {problem.message}" for problem in problems)
-        raise UsageError(listed or f"{file}: holds no policy; write one record a line")
     return [
-        (document["series"], policy_of(parameters_of(document), document.get("version", 1)))
-        for _, document in documents
+        (record["series"], policy_of(parameters_of(record), record.get("version", 1))) for record in records_in(file)
     ]
 
 

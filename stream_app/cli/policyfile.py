@@ -1,10 +1,11 @@
-"""Files of policy records, one JSON document or one a line, as `check` and `plan` read them."""
+"""Files of policy records, one JSON document or one a line, as `check`, `plan` and `verify` read them."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from stream_app import wire
+from stream_app.cli import UsageError
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.settings import Problem
 
@@ -21,6 +22,23 @@ def documents_in(file: Path) -> list[tuple[str, Any]]:
     except ValueError:
         lines = enumerate(content.splitlines(), start=1)
         return [(f"{file}:{number}", document_in(line)) for number, line in lines if line.strip()]
+
+
+def records_in(file: Path) -> list[dict[str, Any]]:
+    """Return the policy records of a file.
+
+    Raises:
+        UsageError: if it cannot be read, holds none, or holds something else; every fault is in the message.
+    """
+    try:
+        documents = documents_in(file)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror}); name a file of policies") from None
+    problems = [problem for place, document in documents for problem in problems_of(place, document)]
+    if problems or not documents:
+        listed = "\n".join(f"{problem.field}: {problem.message}" for problem in problems)
+        raise UsageError(listed or f"{file}: holds no policy; write one record a line")
+    return [document for _, document in documents]
 
 
 def document_in(content: bytes) -> object:

@@ -1,0 +1,118 @@
+"""The most telling event: found on one half of the runs, counted on the other, which knows nothing of the search.
+
+The first half is halved again, to learn scores and to choose among their thresholds: on the runs that it was learnt
+from, a score looks better than it is.
+"""
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stream_app.privacy.kinds import Kind
+from stream_app.verify.binomial import at_least, at_most
+from stream_app.verify.neighbours import Pair
+from stream_app.verify.scores import Score, Scores
+from stream_app.verify.trial import Seen
+
+THRESHOLDS = 128
+"""Of a score, where an event may begin or end."""
+CARE = 4.0
+"""Standard errors by which a chosen event has to tell more than another: rare ones look telling by chance."""
+LEAST_RUNS = 8
+"""Of a history, to learn from and to count."""
+
+
+class Event(NamedTuple):
+    """Runs whose score lies on one side of a threshold, or on it."""
+
+    score: int
+    name: str
+    way: str  # ">=", "<=" or "=="
+    threshold: float
+    swapped: bool  # likelier under the second history
+
+    def __str__(self) -> str:
+        """Return what is seen, and under which history that is likelier."""
+        return (
+            f"{self.name} {self.way} {self.threshold:.6g}, likelier under the {'second' if self.swapped else 'first'}"
+        )
+
+    def holds(self, score: Score) -> NDArray[np.bool_]:
+        """Return which runs it happened in."""
+        found: NDArray[np.bool_] = _WAYS[self.way](score, self.threshold)
+        return found
+
+
+_WAYS = {">=": np.greater_equal, "<=": np.less_equal, "==": np.equal}
+
+
+class Counted(NamedTuple):
+    """How often an event happened: the counts of the history under which it is likelier come first."""
+
+    event: Event
+    hits: int
+    runs: int
+    other_hits: int
+    other_runs: int
+
+    def loss(self, doubt: float) -> float:
+        """Return the loss that the event shows at least, at confidence ``1 - doubt``; 0 is none."""
+        least = at_least(self.hits, self.runs, doubt / 2)
+        most = at_most(self.other_hits, self.other_runs, doubt / 2)
+        return max(0.0, log(least / most)) if least else 0.0
+
+
+def counted(pair: Pair, kind: Kind, first: Seen, second: Seen) -> Counted | None:
+    """Return the most telling event of a pair's runs; None: too few of them."""
+    if min(len(first), len(second)) < 4 * LEAST_RUNS:
+        return None
+    thirds = [np.split(side, (len(side) // 4, len(side) // 2)) for side in (first, second)]
+    (learning, choosing, testing), (other_learning, other_choosing, other_testing) = thirds
+    scores = Scores(pair, kind, learning, other_learning)
+    event = _chosen(list(scores.of(choosing)), list(scores.of(other_choosing)))
+    tested = [list(scores.of(side))[event.score][1] for side in (testing, other_testing)]
+    hits = [int(event.holds(score).sum()) for score in tested]
+    order = (1, 0) if event.swapped else (0, 1)
+    (hit, runs), (other_hit, other_runs) = ((hits[nth], len(tested[nth])) for nth in order)
+    return Counted(event, hit, runs, other_hit, other_runs)
+
+
+def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> Event:
+    best: tuple[float, Event] | None = None
+    for nth, ((name, one), (_, other)) in enumerate(zip(first, second, strict=True)):
+        thresholds = _thresholds(np.concatenate((one, other)))
+        counts = [_counts(np.sort(side), thresholds) for side in (one, other)]
+        for way in _WAYS:
+            for swapped in (False, True):
+                likely, unlikely = (counts[1], counts[0]) if swapped else (counts[0], counts[1])
+                runs = (len(other), len(one)) if swapped else (len(one), len(other))
+                worth = np.log(_wilson(likely[way], runs[0], -CARE)) - np.log(_wilson(unlikely[way], runs[1], CARE))
+                place = int(np.argmax(worth))
+                if best is None or worth[place] > best[0]:
+                    best = float(worth[place]), Event(nth, name, way, float(thresholds[place]), swapped)
+    assert best is not None, "there are scores"
+    return best[1]
+
+
+def _thresholds(pooled: Score) -> Score:
+    values, counts = np.unique(pooled, return_counts=True)
+    if len(values) <= THRESHOLDS:
+        return values
+    spread = np.quantile(pooled, np.linspace(0.001, 0.999, THRESHOLDS), method="lower")
+    frequent = values[np.argsort(counts)[-LEAST_RUNS:]]
+    return np.unique(np.concatenate((spread, frequent)))
+
+
+def _counts(ordered: Score, thresholds: Score) -> dict[str, NDArray[np.int64]]:
+    below, upto = (np.searchsorted(ordered, thresholds, side=side) for side in ("left", "right"))
+    return {">=": len(ordered) - below, "<=": upto, "==": upto - below}
+
+
+def _wilson(hits: NDArray[np.int64], runs: int, errors: float) -> Score:
+    """Return the bound of a probability so many standard errors away (Wilson, JASA 1927): quick, to choose by."""
+    square = errors * errors
+    root = np.sqrt(hits * (1 - hits / runs) + square / 4)
+    found: Score = (hits + square / 2 + errors * root) / (runs + square)
+    return np.maximum(found, 1e-300)

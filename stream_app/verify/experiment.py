@@ -1,0 +1,148 @@
+"""A policy verified: its pairs run, and beside them a control that spends twice what it says."""
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_app.privacy.policy import Policy
+from stream_app.verify.neighbours import Pair, pairs
+from stream_app.verify.trial import Seen, Subject, UnusableError, derived, ruled, seen_of
+
+CHUNK = 200
+"""Runs between two looks at the clock."""
+TWICE = 2
+_DRAW = 0
+"""Number of the secret that draws a policy's dummies; runs have longer numbers."""
+
+
+class Part(NamedTuple):
+    """Some runs of one history: of a pair, of the subject or of its control."""
+
+    pair: int
+    control: bool
+    side: int
+    start: int
+    runs: int
+
+
+class Experiment(NamedTuple):
+    """What is verified, on which pairs, and what stands in for a worker with a fault."""
+
+    subject: Subject
+    control: Subject | None
+    """None: no policy may have twice the budget of this one."""
+    pairs: tuple[Pair, ...]
+    secret: bytes
+    """All keys of all runs come of it."""
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy that rules."""
+        return self.subject.row.policy
+
+    def seen(self, part: Part) -> Seen:
+        """Return what is seen in some runs; each has a key of its own, which no other run has."""
+        subject = self.control if part.control else self.subject
+        assert subject is not None, "only what is there is run"
+        secrets = (
+            derived(self.secret, part.pair, part.control, part.side, run)
+            for run in range(part.start, part.start + part.runs)
+        )
+        return seen_of(subject, self.pairs[part.pair], part.side, secrets)
+
+    def parts(self, runs: int) -> Iterator[Part]:
+        """Yield so many runs of every history, all of them growing together, so that time may end it at any part."""
+        controls = (False,) if self.control is None else (False, True)
+        for start in range(0, runs, CHUNK):
+            for pair in range(len(self.pairs)):
+                for control in controls:
+                    for side in (0, 1):
+                        yield Part(pair, control, side, start, min(CHUNK, runs - start))
+
+    def histories(self) -> int:
+        """Return how many histories are run."""
+        return len(self.pairs) * (2 if self.control is None else 4)
+
+
+def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
+    """Return what verifies the policy of ``parameters``, a policy record without type, series and version.
+
+    The control is the same policy under twice its epsilon (and intrusion), which is what a worker does that makes every
+    spend with twice the budget that it charges.
+
+    Raises:
+        UnusableError: if the worker would reject the policy.
+    """
+    row = ruled(parameters, derived(secret, _DRAW))
+    doubled = dict(row.policy.parameters)
+    doubled["epsilon"] = TWICE * float(parameters["epsilon"])
+    collect = parameters.get("collect")
+    if collect is not None and "intrusion_nano" in collect:
+        doubled["collect"] = {**collect, "intrusion_nano": TWICE * collect["intrusion_nano"]}
+    control: Subject | None
+    try:
+        control = Subject(ruled(doubled, derived(secret, _DRAW)))
+    except UnusableError:
+        control = None
+    return Experiment(Subject(row), control, pairs(row.policy), secret)
+
+
+Run = Callable[[Iterable[Part]], Iterator[tuple[Part, Seen]]]
+"""Runs parts, and stops to take new ones where its results are no more asked for."""
+
+
+def gathered(
+    tried: Experiment, runs: int, results: Iterator[tuple[Part, Seen]], watch: Callable[[int, int], bool]
+) -> dict[tuple[int, bool, int], Seen]:
+    """Return what was seen of each history, by pair, control and side.
+
+    ``watch`` is told how many runs of how many are done, and says whether to go on.
+    """
+    found: dict[tuple[int, bool, int], list[Seen]] = {}
+    done, total = 0, runs * tried.histories()
+    for part, seen in results:
+        found.setdefault((part.pair, part.control, part.side), []).append(seen)
+        done += part.runs
+        if not watch(done, total):
+            break
+    return {place: np.concatenate(parts) for place, parts in found.items()}
+
+
+def here(tried: Experiment, parts: Iterable[Part]) -> Iterator[tuple[Part, Seen]]:
+    """Run parts in this process, in order."""
+    yield from ((part, tried.seen(part)) for part in parts)
+
+
+def beside(
+    parameters: Mapping[str, Any], secret: bytes, parts: Iterable[Part], jobs: int
+) -> Iterator[tuple[Part, Seen]]:
+    """Run parts of the experiment of ``parameters`` in so many processes; results come in the order of the parts."""
+    context = multiprocessing.get_context("spawn")  # alike on all systems, and no thread of ours is copied
+    with ProcessPoolExecutor(jobs, context, _hold, (parameters, secret)) as pool:
+        waiting: deque[tuple[Part, Future[Seen]]] = deque()
+        try:
+            for part in parts:
+                waiting.append((part, pool.submit(_held_seen, part)))
+                if len(waiting) > 2 * jobs:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            for first, future in waiting:
+                yield first, future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_held: list[Experiment] = []
+"""The experiment of a process that runs parts."""
+
+
+def _hold(parameters: Mapping[str, Any], secret: bytes) -> None:
+    _held[:] = [experiment(parameters, secret)]
+
+
+def _held_seen(part: Part) -> Seen:
+    return _held[0].seen(part)

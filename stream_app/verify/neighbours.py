@@ -1,0 +1,173 @@
+"""Pairs of histories that are neighbours under a policy, as records of the events topic."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import add
+from typing import Any, Literal, NamedTuple
+
+from stream_app import wire
+from stream_app.privacy.collect import Collect
+from stream_app.privacy.kinds import Counts
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.raw import RawCells
+from stream_app.verify.extremes import Extremes, extremes
+from stream_app.verify.steps import Course, Step, courses
+
+SERIES = "verified"
+SEED = b"0" * 64
+"""Stands in a record where each run puts a fresh seed."""
+MEMBER = "a"
+OTHERS = "b"
+MOST_CLOSED = 16
+"""Steps of collected data from a history's first to its last: each of them closes, those without items, too."""
+
+
+class Sent(NamedTuple):
+    """A record of a history and what an observer may see when it is decided."""
+
+    value: bytes
+    releases: int = 0
+    seeded: bool = False
+    needed: bool = False  # were it rejected, the two histories would be no neighbours
+    looked: bool = False  # somebody looks at the counters before it is decided
+
+
+class Output(NamedTuple):
+    """What an observer sees at one place of both histories: a release, or the counters in memory."""
+
+    name: str
+    cells: tuple[RawCells, RawCells]
+    """The raw values there, under the one history and the other."""
+    look_nano: int | None = None
+    """The rate of the noise on counters; None: a release, which says its own."""
+    after: int | None = None
+    """The place of a look at what this releases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbours; they have as many outputs, of which the cells ``watched`` are looked at."""
+
+    name: str
+    declared_nano: int
+    """The most that anybody may learn about which of the two it was."""
+    histories: tuple[tuple[Sent, ...], tuple[Sent, ...]]
+    outputs: tuple[Output, ...]
+    watched: tuple[int, ...]
+
+
+def pairs(policy: Policy) -> tuple[Pair, ...]:
+    """Return the pairs on which a policy's noise is verified; the policy is one that rules: its dummies are drawn."""
+    if policy.collect is None:
+        return tuple(_plain(policy, course, extremes(policy.kind)) for course in courses(policy))
+    return tuple(_collected_pairs(policy, policy.collect))
+
+
+def _plain(policy: Policy, course: Course, ends: Extremes) -> Pair:
+    sides: list[tuple[Sent, ...]] = []
+    for side in (0, 1):
+        records: list[Sent] = []
+        for step in course.steps:
+            if step.registers is not None:
+                add = [step.registers * policy.step_ms]
+                records.append(_record({"type": "landmarks", "add": add}, needed=True))
+            value = (ends.near, ends.far)[_which(step, side)]
+            records.append(_record({"timestamp": step.at * policy.step_ms, "value": value}, releases=1))
+        sides.append(tuple(records))
+    outputs = tuple(
+        Output(f"release {nth}", (ends.cells[_which(step, 0)], ends.cells[_which(step, 1)]))
+        for nth, step in enumerate(course.steps, 1)
+    )
+    return Pair(course.name, policy.epsilon_nano, (sides[0], sides[1]), outputs, ends.watched)
+
+
+def _which(step: Step, side: int) -> int:
+    """Return which of two values a history has at a step: 0 is the one that both have where they do not differ."""
+    return side ^ step.turned if step.differs else 0
+
+
+def _collected_pairs(policy: Policy, collect: Collect) -> Iterator[Pair]:
+    if collect.replace and policy.kind.width == 1:
+        return  # one key: every item is the same
+    near = [course for course in courses(policy) if course.steps[-1].at - course.steps[0].at < MOST_CLOSED]
+    for course in near:
+        yield _collected(policy, collect, course, None)
+    if near and collect.intrusion_nano is not None:
+        yield _collected(policy, collect, near[0], "before")
+        yield _collected(policy, collect, near[0], "after")
+
+
+def _collected(policy: Policy, collect: Collect, course: Course, sent: Literal["before", "after"] | None) -> Pair:
+    """Return a pair in one member's items; the first that differs was ``sent`` before or after somebody looked."""
+    assert isinstance(policy.kind, Counts), "collected data are counts"
+    keys = policy.kind.keys
+    near, far = (keys[0], keys[1]) if collect.replace else (None, keys[0])
+    exposed = None if sent is None else min(step.at for step in course.steps if step.differs)
+    sides = [list(_happening(policy, course, (near, far), exposed, sent, side)) for side in (0, 1)]
+    records = [tuple(found for found in side if isinstance(found, Sent)) for side in sides]
+    seen = [[found for found in side if isinstance(found, _Seen)] for side in sides]
+    outputs = tuple(
+        Output(one.name, (one.cells, other.cells), collect.intrusion_nano if one.look else None, one.after)
+        for one, other in zip(*seen, strict=True)
+    )
+    declared_nano = policy.epsilon_nano
+    if collect.intrusion_nano is not None and sent is not None:
+        # One item is told at most the larger of the two, several ones epsilon and the intrusion of those exposed.
+        one_alone = course.differing == 1
+        declared_nano = (max if one_alone else add)(declared_nano, collect.intrusion_nano)
+    name = course.name if sent is None else f"{course.name}, the first item {sent} a look"
+    return Pair(name, declared_nano, (records[0], records[1]), outputs, (0, 1) if collect.replace else (0,))
+
+
+class _Seen(NamedTuple):
+    """What is seen at one place of one history."""
+
+    name: str
+    cells: RawCells
+    look: bool = False
+    after: int | None = None
+
+
+def _happening(
+    policy: Policy,
+    course: Course,
+    items: tuple[str | None, str | None],
+    exposed: int | None,
+    sent: str | None,
+    side: int,
+) -> Iterator[Sent | _Seen]:
+    """Yield the records of one history, and what is seen of them, in order; the member sends one of the ``items``."""
+    assert isinstance(policy.kind, Counts), "collected data are counts"
+    steps = {step.at: step for step in course.steps}
+    first, last, look = course.steps[0].at, course.steps[-1].at, None
+    yield _record({"type": "watermark", "timestamp": first * policy.step_ms}, seeded=True)
+    for place, index in enumerate(range(first, last + 1)):
+        cells = [0] * policy.kind.width
+        step = steps.get(index)
+        members = [] if step is None else [(OTHERS, policy.kind.keys[0]), (MEMBER, items[_which(step, side)])]
+        if index == exposed and sent == "after":
+            look = place
+            yield from (_look(), _Seen("the look", RawCells(tuple(cells)), look=True))
+        for member, value in members:
+            if value is not None:
+                yield _record(
+                    {"type": "contribution", "timestamp": index * policy.step_ms, "member": member, "value": value}
+                )
+                cells[policy.kind.keys.index(value)] += 1
+        if index == exposed and sent == "before":
+            look = place
+            yield from (_look(), _Seen("the look", RawCells(tuple(cells)), look=True))
+        end = {"type": "watermark", "timestamp": (index + 1) * policy.step_ms}
+        yield _record(end, releases=1, seeded=True)
+        yield _Seen(f"release {place + 1}", RawCells(tuple(cells)), after=look if index == exposed else None)
+
+
+def _look() -> Sent:
+    return _record({"type": "intrusion"}, seeded=True)._replace(looked=True)
+
+
+def _record(members: Mapping[str, Any], releases: int = 0, *, seeded: bool = False, needed: bool = False) -> Sent:
+    record = {"series": SERIES, **members}
+    if seeded:
+        record["seed"] = SEED.decode()
+    return Sent(wire.dump(record), releases, seeded, needed)

@@ -1,0 +1,138 @@
+"""Scores of a run: how much it speaks for the one history against the other.
+
+One follows the mechanisms (how much nearer are measurements to the one's cells, times what they spent), one is learnt
+(a histogram of each column), the others are single columns, in which a raw value may show. Which score tells most is
+found by `event`. Ideas: StatDP (Ding et al., CCS 2018) looks for events, DP-Sniper (Bichsel et al., S&P 2021) learns
+scores, whose thresholds are the most telling events there are (Neyman and Pearson).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stream_app.privacy.kinds import Category, Kind, Location
+from stream_app.privacy.rational import NANO
+from stream_app.verify.neighbours import Pair
+from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns, head_columns, reference
+
+Score = NDArray[np.float64]
+BINS = 32
+UNSEEN = 0.5
+"""Counted in each bin beside what was seen, so that none is impossible."""
+
+
+class Histogram(NamedTuple):
+    """The logarithm of how much likelier each bin of a column is under the first history, as learnt."""
+
+    edges: NDArray[np.float64]
+    ratios: NDArray[np.float64]
+
+    @classmethod
+    def learnt(cls, first: Score, second: Score) -> "Histogram":
+        """Learn from a column of runs of either history."""
+        quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
+        edges = np.unique(quantiles)
+        bins = len(edges) + 1
+        counts = [np.bincount(np.searchsorted(edges, side, side="right"), minlength=bins) for side in (first, second)]
+        shares = [(count + UNSEEN) / (count.sum() + UNSEEN * bins) for count in counts]
+        return cls(edges, np.log(shares[0] / shares[1]))
+
+    def of(self, column: Score) -> Score:
+        """Return the logarithm for each run."""
+        ratios: Score = self.ratios[np.searchsorted(self.edges, column, side="right")]
+        return ratios
+
+
+class Patterns(NamedTuple):
+    """The same for all decisions and spends of a run together."""
+
+    ratios: dict[tuple[int, ...], float]
+
+    @classmethod
+    def learnt(cls, first: Seen, second: Seen) -> "Patterns":
+        """Learn from the columns of decisions and spends of either history."""
+        counts: dict[tuple[int, ...], list[float]] = {}
+        for nth, side in enumerate((first, second)):
+            patterns, found = np.unique(side, axis=0, return_counts=True)
+            for pattern, count in zip(patterns.tolist(), found.tolist(), strict=True):
+                counts.setdefault(tuple(pattern), [UNSEEN, UNSEEN])[nth] += count / len(side) * len(first)
+        return cls({pattern: float(np.log(one / other)) for pattern, (one, other) in counts.items()})
+
+    def of(self, columns: Seen) -> Score:
+        """Return the logarithm for each run; 0 for a pattern that was never seen."""
+        patterns, which = np.unique(columns, axis=0, return_inverse=True)
+        ratios = np.array([self.ratios.get(tuple(pattern), 0.0) for pattern in patterns.tolist()])
+        found: Score = ratios[which.reshape(-1)]
+        return found
+
+
+class Scores:
+    """All scores of a pair's runs, learnt from some of them."""
+
+    def __init__(self, pair: Pair, kind: Kind, first: Seen, second: Seen) -> None:
+        """Learn from runs of either history; ``kind`` says how far cells lie apart."""
+        self._pair, self._kind = pair, kind
+        self._heads = head_columns(pair)
+        self._patterns = Patterns.learnt(first[:, self._heads], second[:, self._heads])
+        columns = zip(self._columns(first), self._columns(second), strict=True)
+        self._histograms = [Histogram.learnt(one, other) for (_, one), (_, other) in columns]
+
+    def of(self, seen: Seen) -> Iterator[tuple[str, Score]]:
+        """Yield each score of some runs, with what it is of."""
+        patterns = self._patterns.of(seen[:, self._heads])
+        yield "the decisions", patterns
+        nearer = [weight * contrast for weight, contrast in self._contrasts(seen)]
+        yield "all measurements, weighed by what they spent", patterns + np.sum(nearer, axis=0)
+        columns = list(self._columns(seen))
+        learnt = [histogram.of(column) for histogram, (_, column) in zip(self._histograms, columns, strict=True)]
+        yield "all that is seen, as learnt", patterns + np.sum(learnt, axis=0)
+        yield from columns
+
+    def _columns(self, seen: Seen) -> Iterator[tuple[str, Score]]:
+        """Yield each column by itself."""
+        pair = self._pair
+        for place, output in enumerate(pair.outputs):
+            measured, published = cell_columns(pair, place)
+            approximated = seen[:, measured.start - HEAD] == DECISIONS["approximated"]
+            for nth, watched in enumerate(pair.watched):
+                cell = f", cell {watched}" if len(pair.watched) > 1 else ""
+                value = seen[:, published.start + nth]
+                yield f"the measurement of {output.name}{cell}", seen[:, measured.start + nth].astype(np.float64)
+                # Apart: what an approximated step may show of its own value is hidden among those that are measured.
+                for name, shown in (("value", ~approximated), ("approximated value", approximated)):
+                    yield f"the {name} of {output.name}{cell}", np.where(shown, value, MISSING).astype(np.float64)
+        for (_, contrast), output in zip(self._contrasts(seen), pair.outputs, strict=True):
+            yield f"how much nearer {output.name} is", contrast
+
+    def _contrasts(self, seen: Seen) -> Iterator[tuple[Score, Score]]:
+        """Yield for each output what it spent, and how much nearer it is to the first history's cells.
+
+        The distance is the one in which the noise of the kind falls, in units of that of the two histories.
+        """
+        for place, output in enumerate(self._pair.outputs):
+            columns, _ = cell_columns(self._pair, place)
+            cells = seen[:, columns].astype(np.float64)
+            one, other = (reference(output, self._pair, side) for side in (0, 1))
+            missing = (seen[:, columns] == MISSING).any(axis=1)
+            if output.after is not None:
+                # The noise of the counters stands in both: what came after the look is their difference.
+                looked, _ = cell_columns(self._pair, output.after)
+                cells = cells - seen[:, looked]
+                before = self._pair.outputs[output.after]
+                one, other = (side - reference(before, self._pair, nth) for nth, side in enumerate((one, other)))
+            apart = self._distance((one - other)[np.newaxis, :])[0]
+            nearer = self._distance(cells - other) - self._distance(cells - one)
+            spend = seen[:, columns.start - HEAD + 1].astype(np.float64) / NANO
+            yield spend, np.where(missing | (apart == 0), 0.0, nearer / (apart or 1.0))
+
+    def _distance(self, difference: Score) -> Score:
+        match self._kind:
+            case Location():
+                found: Score = np.sqrt(np.sum(difference**2, axis=1))
+            case Category():
+                found = np.any(difference != 0, axis=1).astype(np.float64)
+            case _:
+                found = np.sum(np.abs(difference), axis=1)
+        return found

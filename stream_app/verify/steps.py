@@ -1,0 +1,117 @@
+"""Which steps of a policy have events in a history, and at which of them neighbours differ."""
+
+from collections.abc import Iterator
+from typing import NamedTuple, assert_never
+
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
+from stream_app.privacy.window import WindowLevel
+
+MOST_LANDMARKS = 2
+"""Landmarks with an event in a history: the last ones, to which those without an event leave their budget."""
+MOST_OF_A_WINDOW = 4
+FIRST = 1
+"""Where histories begin that no landmark gives a place."""
+
+
+class Step(NamedTuple):
+    """A step with an event, by its index."""
+
+    at: int
+    differs: bool = True
+    turned: bool = False
+    """Each history has here what the other one has at other steps."""
+    registers: int | None = None
+    """Before it, this step is registered as a landmark."""
+
+
+class Course(NamedTuple):
+    """The events of two neighbours."""
+
+    name: str
+    steps: tuple[Step, ...]
+
+    @property
+    def differing(self) -> int:
+        """Return at how many steps they differ."""
+        return sum(step.differs for step in self.steps)
+
+
+def courses(policy: Policy) -> Iterator[Course]:
+    """Yield what neighbours under the policy's level may differ in; each course has four events at most, or a window.
+
+    Landmarks are those that the policy rules by, drawn ones included.
+    """
+    protection = policy.protection
+    match protection:
+        case LandmarkLevel(landmarks=landmarks):
+            yield from _landmarks(landmarks, fixed=protection.fixed or policy.collect is not None)
+        case EventLevel():
+            yield _course("the first step", (), (FIRST,))
+            yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
+        case UserLevel(length=length):
+            yield _course("all steps" if length <= MOST_LANDMARKS + 1 else "first and last steps", (), _ends(length))
+        case WindowLevel(steps=steps):
+            window = _window(FIRST, steps)
+            yield _course("a window", (), window)
+            # In turns: what a private look compares a value with is then like the other history's.
+            turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(window)]
+            yield Course("a window after a step, in turns", (Step(FIRST, differs=False), *turns))
+        case _:
+            assert_never(protection)
+
+
+def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[Course]:
+    if not landmarks.intervals:
+        yield _course("the first step", (), (FIRST,))
+        yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
+        if not fixed:
+            yield Course("a landmark registered ahead", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
+        return
+    last = tuple(_from_the_end(landmarks))
+    before, after = _regular(landmarks, last[0], -1), _regular(landmarks, last[-1], 1)
+    if before is not None:
+        yield _course("landmarks and a regular step before", (), (before, *last))
+    yield _course("landmarks and a regular step after", (), (*last, after or last[-1] + 1))
+    earlier = None if before is None else _regular(landmarks, before, -1)
+    if before is not None and earlier is not None and not fixed:
+        rest = tuple(Step(index) for index in last)
+        yield Course("a landmark registered ahead", (Step(earlier), Step(before, registers=before), *rest))
+        yield Course("a landmark registered late", (Step(earlier), Step(before, registers=earlier), *rest))
+
+
+def _course(name: str, common: tuple[int, ...], differing: tuple[int, ...]) -> Course:
+    both = [Step(index, differs=False) for index in common] + [Step(index) for index in differing]
+    return Course(name, tuple(sorted(both)))
+
+
+def _from_the_end(landmarks: LandmarkSet) -> list[int]:
+    found: list[int] = []
+    for first, end in reversed(landmarks.intervals):
+        for index in range(end - 1, first - 1, -1):
+            found.append(index)
+            if len(found) == MOST_LANDMARKS:
+                return sorted(found)
+    return sorted(found)
+
+
+def _regular(landmarks: LandmarkSet, index: int, way: int) -> int | None:
+    """Return the nearest step before (-1) or after (1) ``index`` that is no landmark; None: there is none."""
+    index += way
+    while index in landmarks:
+        first, end = next(interval for interval in landmarks.intervals if interval[0] <= index < interval[1])
+        index = first - 1 if way < 0 else end
+    return index if index >= 0 else None
+
+
+def _ends(length: int) -> tuple[int, ...]:
+    """Return the first step of ``length`` and the last ones, which get what those between them leave."""
+    last = FIRST + length - 1
+    return tuple(sorted({FIRST, max(FIRST, last - 1), last}))
+
+
+def _window(first: int, steps: int) -> tuple[int, ...]:
+    """Return the first step of a window and the last ones: some schemes save budget up for these."""
+    end = first + steps
+    return tuple(sorted({first, *range(max(first, end - MOST_OF_A_WINDOW + 1), end)}))

@@ -1,0 +1,147 @@
+"""One run: a history through the real decisions under a fresh key, and all that an observer sees of it, as integers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stream_app import wire
+from stream_app.collection import Collection
+from stream_app.context import Context
+from stream_app.decision import Lookup, decide
+from stream_app.outcome import Advanced, Decided, InputRecord, Message, Outcome, Rejected
+from stream_app.privacy.key import SECRET_BYTES, KeyRing
+from stream_app.privacy.kinds import Kind
+from stream_app.rows import SeriesRow
+from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent
+
+Decide = Callable[[Context, Lookup, Collection, InputRecord], Outcome]
+Seen = NDArray[np.int64]
+"""A row a run: for each output its decision, its spend, the watched cells measured, and those published."""
+MISSING = -(2**62)
+"""Where an output has no such cell: below every cell that has a double."""
+FINGERPRINT = "0" * 16
+DECISIONS = {"withheld": 0, "approximated": 1, "perturbed": 2}
+REJECTED, LOOKED = -1, 3
+HEAD = 2
+"""Columns of an output before its cells: decision and spend."""
+
+
+class Subject(NamedTuple):
+    """What is verified: a series under the policy that rules it, and what decides its records."""
+
+    row: SeriesRow
+    decide: Decide = decide
+
+
+class UnusableError(ValueError):
+    """A policy that decides nothing; ``reason`` is the code of its reject."""
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason as a field."""
+        self.reason = reason
+        super().__init__(f"the worker would reject the policy as {reason}; `check` says more")
+
+
+def ruled(parameters: Mapping[str, object], secret: bytes) -> SeriesRow:
+    """Return the row of a series that the policy of ``parameters`` begins to rule; its dummies are drawn by ``secret``.
+
+    Raises:
+        UnusableError: if the worker would reject the policy.
+    """
+    record = wire.dump({"type": "policy", "series": SERIES, "version": 1, **parameters})
+    context = Context(KeyRing(FINGERPRINT, 0, secret))
+    outcome = decide(context, lambda _: None, Collection(secret), InputRecord(SERIES, 0, 0, 0, None, record))
+    if isinstance(outcome, Rejected):
+        raise UnusableError(outcome.reason)
+    assert isinstance(outcome, Decided), "a policy is adopted or rejected"
+    return outcome.row
+
+
+def derived(secret: bytes, *numbers: int) -> bytes:
+    """Return a secret that is as random as ``secret``, another for each ``numbers``."""
+    message = b"".join(number.to_bytes(8, "big") for number in numbers)
+    return blake2b(message, key=secret, digest_size=SECRET_BYTES, person=b"landmark-verify1").digest()
+
+
+def seen_of(subject: Subject, pair: Pair, side: int, secrets: Iterator[bytes]) -> Seen:
+    """Return what is seen of one history of the pair, a run for each of the secrets."""
+    rows = [_run(subject, pair, side, secret) for secret in secrets]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), -1)
+
+
+def _run(subject: Subject, pair: Pair, side: int, secret: bytes) -> list[int]:
+    context, collection = Context(KeyRing(FINGERPRINT, 0, secret)), Collection(secret)
+    rows = {SERIES: subject.row}
+    kind, watched = subject.row.policy.kind, pair.watched
+    seen: list[int] = []
+    for offset, sent in enumerate(pair.histories[side]):
+        if sent.looked:
+            seen += _looked(collection, pair)
+        value = _sown(sent, secret, offset)
+        outcome = subject.decide(context, rows.get, collection, InputRecord(SERIES, 0, offset, 0, None, value))
+        if isinstance(outcome, Decided | Advanced):
+            rows[SERIES] = outcome.row
+        elif sent.needed:
+            # The two are neighbours only where this was accepted. What is refused here is seen as one single thing,
+            # which is free post-processing of what was seen before, and tells no more than that.
+            return [MISSING] * (len(pair.outputs) * _width(pair))
+        releases = list(_releases(outcome))
+        for nth in range(sent.releases):
+            seen += _released(kind, watched, releases[nth] if nth < len(releases) else None)
+    return seen
+
+
+def _width(pair: Pair) -> int:
+    return HEAD + 2 * len(pair.watched)
+
+
+def _sown(sent: Sent, secret: bytes, offset: int) -> bytes:
+    return sent.value.replace(SEED, derived(secret, offset).hex().encode()) if sent.seeded else sent.value
+
+
+def _releases(outcome: Outcome) -> Iterator[Message]:
+    steps = outcome.steps if isinstance(outcome, Advanced) else (outcome,) if isinstance(outcome, Decided) else ()
+    yield from (step.release for step in steps if step.release is not None)
+
+
+def _looked(collection: Collection, pair: Pair) -> Iterator[int]:
+    (output,) = (output for output in pair.outputs if output.look_nano is not None)
+    counters = next(iter(collection.opened(SERIES).values()))
+    yield from (LOOKED, output.look_nano or 0)
+    yield from (counters.cells[nth] for nth in pair.watched)
+    yield from (MISSING for _ in pair.watched)
+
+
+def _released(kind: Kind, watched: tuple[int, ...], message: Message | None) -> list[int]:
+    nothing = [MISSING] * len(watched)
+    if message is None:
+        return [REJECTED, 0, *nothing, *nothing]
+    release: Any = wire.load(message.value)
+    measured, published = nothing, nothing
+    if "measurement" in release:
+        cells = kind.read(release["measurement"])
+        measured = [cells[nth] for nth in watched]
+    if "value" in release:
+        cells = kind.read(release["value"])
+        published = [cells[nth] for nth in watched]
+    return [DECISIONS[release["decision"]], release.get("epsilon_nano", 0), *measured, *published]
+
+
+def cell_columns(pair: Pair, place: int) -> tuple[slice, slice]:
+    """Return the columns of an output's measured and of its published cells."""
+    start = place * _width(pair) + HEAD
+    middle = start + len(pair.watched)
+    return slice(start, middle), slice(middle, middle + len(pair.watched))
+
+
+def head_columns(pair: Pair) -> list[int]:
+    """Return the columns of decisions and spends."""
+    return [place * _width(pair) + nth for place in range(len(pair.outputs)) for nth in range(HEAD)]
+
+
+def reference(output: Output, pair: Pair, side: int) -> NDArray[np.float64]:
+    """Return the watched raw cells that an output has under one of the histories."""
+    return np.array([output.cells[side][nth] for nth in pair.watched], dtype=np.float64)

@@ -1,0 +1,91 @@
+"""What the runs of a policy come to: a lower bound of the loss for each pair, beside what is declared."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from stream_app.privacy.rational import NANO
+from stream_app.verify.event import Counted, counted
+from stream_app.verify.experiment import Experiment
+from stream_app.verify.trial import Seen
+
+SHOWN_DOUBT = 0.05
+"""Of the bounds that are shown, over all pairs together."""
+BROKEN_DOUBT = 1e-6
+"""Of the word "broken", over all pairs together."""
+
+
+class Judgement(Enum):
+    """The verdict; its value is the exit code."""
+
+    HOLDS = 0
+    BROKEN = 1
+    NO_POWER = 3
+
+
+class Measured(NamedTuple):
+    """What some runs of a pair show."""
+
+    shown: float
+    """The loss is at least so much, with confidence 95 %."""
+    certain: float
+    """At confidence 1 - 10^-6."""
+    runs: int
+    """Of each of the two histories, learning included; of the shorter one where time ended in between."""
+    event: str
+    """The most telling one; empty where there were too few runs to find one."""
+
+
+class Finding(NamedTuple):
+    """A pair: what is declared, what was measured, what the control shows."""
+
+    pair: str
+    declared: float
+    measured: Measured
+    control: Measured
+
+    @property
+    def broken(self) -> bool:
+        """Return whether more is told than declared."""
+        return self.measured.certain > self.declared
+
+    @property
+    def found(self) -> bool:
+        """Return whether the control is found to be broken."""
+        return self.control.certain > self.declared
+
+
+class Verdict(NamedTuple):
+    """A policy's findings."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def judgement(self) -> Judgement:
+        """Return the verdict: what would not find the control shows nothing by finding nothing."""
+        if any(finding.broken for finding in self.findings):
+            return Judgement.BROKEN
+        return Judgement.HOLDS if any(finding.found for finding in self.findings) else Judgement.NO_POWER
+
+
+def verdict(tried: Experiment, seen: Mapping[tuple[int, bool, int], Seen]) -> Verdict:
+    """Return what an experiment's runs come to, by pair, control and side."""
+    findings = []
+    for nth, pair in enumerate(tried.pairs):
+        measures = []
+        for control in (False, True):
+            sides = [seen.get((nth, control, side)) for side in (0, 1)]
+            first, second = sides
+            if first is None or second is None:
+                measures.append(_measured(None, 0, len(tried.pairs)))
+                continue
+            found = counted(pair, tried.policy.kind, first, second)
+            measures.append(_measured(found, min(len(first), len(second)), len(tried.pairs)))
+        findings.append(Finding(pair.name, pair.declared_nano / NANO, measures[0], measures[1]))
+    return Verdict(tuple(findings))
+
+
+def _measured(found: Counted | None, runs: int, among: int) -> Measured:
+    if found is None:
+        return Measured(0.0, 0.0, runs, "")
+    return Measured(found.loss(SHOWN_DOUBT / among), found.loss(BROKEN_DOUBT / among), runs, str(found.event))

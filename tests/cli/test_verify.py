@@ -1,0 +1,99 @@
+"""``verify``: what it prints, its exit codes, its seed and its time limit."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from tests.cli.test_plan import written
+
+NUMBER: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+POLICY: dict[str, Any] = {
+    "series": "home-*",
+    "epsilon": 2.0,
+    "protection": {"level": "user", "length": 1, "step": 10},
+    "scheme": {"name": "uniform"},
+    "value": NUMBER,
+}
+SHORT = ("--runs", "1500", "--seed", "7", "--jobs", "1")
+
+
+def verified(capsys: pytest.CaptureFixture[str], code: int, *words: str) -> list[dict[str, Any]]:
+    """Return what ``--json`` prints, and check the exit code."""
+    capsys.readouterr()
+    assert main(["verify", *words, "--json"]) == code
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text and JSON say the same; two processes find what one does, since the keys come of the seed."""
+    file = written(tmp_path, POLICY)
+    assert main(["verify", file, *SHORT]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("HOLDS: ")
+    (found,) = verified(capsys, 0, file, *SHORT)
+    (pair,) = found.pop("pairs")
+    assert found.pop("seconds") > 0
+    kind = {"series": "home-*", "level": "user", "scheme": "uniform", "kind": "number", "epsilon": 2.0}
+    assert found == {**kind, "verdict": "holds", "seed": 7}
+    assert pair["runs"] == pair["control"]["runs"] == 1500
+    assert pair["certain"] < pair["bound"] <= pair["declared"] == 2.0 < pair["control"]["certain"]
+    assert not pair["broken"]
+    assert pair["control"]["found"]
+    assert f"{pair['bound']:.3f}" in out
+    (twice,) = verified(capsys, 0, file, *SHORT[:-1], "2")
+    assert twice["pairs"] == [pair]
+    (other,) = verified(capsys, 0, file, *SHORT[:3], "8", *SHORT[4:])
+    assert other["pairs"] != [pair]
+
+
+def test_no_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Too few runs find nothing, not the control either: code 3, also beside a policy that holds."""
+    faint = {**POLICY, "epsilon": 0.01}
+    found = verified(capsys, 3, written(tmp_path, POLICY, faint), *SHORT)
+    assert [each["verdict"] for each in found] == ["holds", "no-power"]
+    assert main(["verify", written(tmp_path, faint), *SHORT]) == 3
+    assert capsys.readouterr().out.startswith("NO POWER: ")
+
+
+def test_one_key_has_no_neighbours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where every item is the same, nothing can be told: that is no power, and said."""
+    alone = {**POLICY, "value": {"kind": "counts", "keys": ["walk"]}}
+    alone["collect"] = {"neighbours": "replace", "open_steps": 1}
+    assert main(["verify", written(tmp_path, alone), *SHORT]) == 3
+    assert "one key alone" in capsys.readouterr().out
+
+
+def test_time_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the runs done by then."""
+    words = ("--runs", "100000000", "--seconds", "1", "--jobs", "1")
+    (found,) = verified(capsys, 3, written(tmp_path, {**POLICY, "epsilon": 1e-6}), *words)
+    assert 0 < found["pairs"][0]["runs"] < 100_000_000
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    """A plot a policy of the file."""
+    picture = tmp_path / "verified.svg"
+    file = written(tmp_path, POLICY, {**POLICY, "series": "a$b$c"})
+    main(["verify", file, "--runs", "50", "--seed", "1", "--jobs", "1", "--picture", str(picture)])
+    assert picture.read_text().count("<svg") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["missing.json"], "cannot be read"),
+        (["POLICY", "--picture", "out"], "ending must name the format"),
+        (["BAD"], "epsilon"),
+    ],
+)
+def test_what_cannot_be_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    """Exit code 2, with the remedy."""
+    files = {"POLICY": POLICY, "BAD": {**POLICY, "epsilon": -1}}
+    named = [written(tmp_path, files[word]) if word in files else word for word in words]
+    assert main(["verify", *named]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,114 @@
+"""Each planted fault is found at confidence 1 - 10^-6, in at most three steps; without it the pair holds."""
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pytest
+
+from stream_app.verify.trial import Subject
+from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, LOCATION, NUMBER, UNIFORM
+from tests.verify import faults
+from tests.verify.tried import Plant, protected, row_of, tried
+
+EVENT = protected("event")
+FIRST, THIRD = "the first step", "a step after two others"
+AFTER, AHEAD, LATE = (
+    "landmarks and a regular step after",
+    "a landmark registered ahead",
+    "a landmark registered late",
+)
+TURNS = "a window after a step, in turns"
+TENTH, HALF = Fraction(9, 10), Fraction(1, 2)
+COLLECTED = {"kind": "counts", "keys": ["walk", "ride"]}
+LOOKED = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 10**9}
+WIDE = {**COUNTS, "sensitivity": 10}
+PRIVATE = {"name": "ba", "dissimilarity": "private"}
+
+
+class Planted(NamedTuple):
+    """A fault in a policy that concerns it, and the pair and number of runs that show it."""
+
+    fault: str
+    plant: Plant
+    pair: str
+    runs: int
+    parameters: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the fault and where it is planted."""
+        scheme, kind = self.parameters["scheme"]["name"], self.parameters["value"]["kind"]
+        return f"{self.fault}, {self.parameters['protection']['level']} {scheme} {kind}"
+
+
+def planted(
+    fault: str, plant: Plant, pair: str, runs: int, protection: Any, scheme: Any, value: Any, **more: Any
+) -> Planted:
+    """Return a row of the table."""
+    return Planted(fault, plant, pair, runs, {"protection": protection, "scheme": scheme, "value": value, **more})
+
+
+TWO, ONE, NONE = (protected("landmark", landmarks=landmarks) for landmarks in ([1, 2], [3], []))
+USER = protected("user", length=3)
+SINGLE, WINDOW = (protected("w-event", window=window) for window in (1, 2))
+TWICE, UNCOUNTED, UNCHARGED = (
+    faults.guarded(guard) for guard in (faults.LandmarkSpentTwice, faults.RegularUncounted, faults.LateUncharged)
+)
+
+PLANTED = [
+    planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, UNIFORM, NUMBER),
+    planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, ADAPTIVE, CATEGORY),
+    planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, BALANCED, COUNTS),
+    planted("landmark budget spent twice", TWICE, "all steps", 16_000, USER, UNIFORM, NUMBER),
+    planted("regular spend not counted", UNCOUNTED, AHEAD, 10_000, NONE, UNIFORM, NUMBER),
+    planted("regular spend not counted", UNCOUNTED, AHEAD, 10_000, NONE, ADAPTIVE, COUNTS),
+    planted("regular spend not counted", UNCOUNTED, AHEAD, 10_000, NONE, BALANCED, NUMBER),
+    planted("late landmark not charged", UNCHARGED, LATE, 16_000, ONE, UNIFORM, NUMBER),
+    planted("late landmark not charged", UNCHARGED, LATE, 16_000, ONE, BALANCED, COUNTS),
+    planted("scale 10 % too small", faults.scaled(TENTH), FIRST, 60_000, EVENT, UNIFORM, NUMBER),
+    planted("scale 10 % too small", faults.scaled(TENTH), FIRST, 60_000, EVENT, BALANCED, WIDE),
+    planted("sensitivity halved", faults.scaled(HALF), FIRST, 4000, EVENT, UNIFORM, NUMBER),
+    planted("sensitivity halved", faults.scaled(HALF), FIRST, 4000, EVENT, BALANCED, COUNTS),
+    planted("sensitivity halved", faults.scaled(HALF), FIRST, 8000, EVENT, UNIFORM, LOCATION),
+    planted("values not clamped", faults.of_kind(faults.unclamped), FIRST, 4000, EVENT, UNIFORM, NUMBER),
+    planted("category too true", faults.of_kind(faults.truthful), FIRST, 30_000, EVENT, UNIFORM, CATEGORY),
+    planted("coin that sees the value", faults.coin_that_sees, THIRD, 2000, EVENT, ADAPTIVE, NUMBER),
+    planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 2000, EVENT, BALANCED, NUMBER),
+    planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 2000, EVENT, BALANCED, COUNTS),
+    planted("approximated step repeats the raw value", faults.approximated_raw, THIRD, 4000, EVENT, ADAPTIVE, NUMBER),
+    planted("approximated step repeats the raw value", faults.approximated_raw, TURNS, 4000, WINDOW, PRIVATE, NUMBER),
+    planted("private dissimilarity not charged", faults.uncharged, TURNS, 12_000, SINGLE, PRIVATE, NUMBER),
+    planted("window one step short", faults.windowed(steps=1), "a window", 8000, WINDOW, UNIFORM, NUMBER),
+    planted("window one step short", faults.windowed(steps=1), "a window", 8000, WINDOW, {"name": "ba"}, COUNTS),
+    planted(
+        "start noise of counters missing",
+        faults.under(faults.bare),
+        f"{FIRST}, the first item before a look",
+        2000,
+        EVENT,
+        UNIFORM,
+        COLLECTED,
+        collect=LOOKED,
+    ),
+]
+
+
+@pytest.mark.parametrize("row", PLANTED, ids=[row.name for row in PLANTED])
+def test_a_planted_fault_is_found(row: Planted) -> None:
+    """More than declared is shown, at the confidence at which a policy is called broken."""
+    finding = tried(row_of(**row.parameters), row.pair, row.plant, row.runs)
+    print(
+        f"\n{row.name}: declared {finding.declared}, certain {finding.measured.certain:.3f}: {finding.measured.event}"
+    )
+    assert finding.broken
+
+
+@pytest.mark.parametrize("row", PLANTED, ids=[row.name for row in PLANTED])
+def test_without_the_fault_the_pair_holds(row: Planted) -> None:
+    """The same pair without the fault, at a quarter of the runs, is not called broken."""
+    assert not tried(row_of(**row.parameters), row.pair, Subject, row.runs // 4).broken
+
+
+def test_there_are_faults_enough() -> None:
+    """The kinds of faults that the audit of the noise was asked to find."""
+    assert len({row.fault for row in PLANTED}) >= 13

@@ -1,0 +1,161 @@
+"""What is right is not called broken, over all schemes and kinds; and the real thing is what runs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stream_app.context import Context
+from stream_app.privacy.key import KeyRing
+from stream_app.privacy.raw import RawCells
+from stream_app.verify.experiment import experiment, gathered, here
+from stream_app.verify.extremes import extremes
+from stream_app.verify.neighbours import SERIES, pairs
+from stream_app.verify.steps import courses
+from stream_app.verify.trial import UnusableError, cell_columns, derived, ruled, seen_of
+from stream_app.verify.verdict import Finding, Judgement, Measured, Verdict, verdict
+from tests.run import ADAPTIVE, BALANCED, KINDS, NUMBER, SKIP, UNIFORM, Run
+from tests.verify.tried import SECRET, protected, row_of
+
+LANDMARKS = protected("landmark", landmarks=[2, 3])
+LEVELS: list[tuple[Any, Any]] = [
+    *((LANDMARKS, scheme) for scheme in (UNIFORM, ADAPTIVE, BALANCED, SKIP)),
+    *((protected("event"), scheme) for scheme in (UNIFORM, ADAPTIVE, BALANCED)),
+    *((protected("user", length=3), scheme) for scheme in (UNIFORM, ADAPTIVE)),
+    *((protected("w-event", window=2), {"name": name}) for name in ("uniform", "bd", "ba")),
+]
+COLLECTED: dict[str, Any] = {
+    "scheme": UNIFORM,
+    "value": {"kind": "counts", "keys": ["walk", "ride"]},
+    "collect": {"neighbours": "replace", "open_steps": 2},
+}
+
+
+def judged(parameters: dict[str, Any], runs: int) -> Verdict:
+    """Return the verdict of a policy, in this process."""
+    tried = experiment(parameters, SECRET)
+    return verdict(tried, gathered(tried, runs, here(tried, tried.parts(runs)), lambda _, __: True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("protection", "scheme"), LEVELS, ids=[f"{p['level']}-{s['name']}" for p, s in LEVELS])
+def test_nothing_that_is_right_is_broken(kind: str, protection: Any, scheme: Any) -> None:
+    """With few runs the bounds are low; what counts is that they are below what is declared."""
+    parameters = {"epsilon": 2.0, "protection": protection, "scheme": scheme, "value": KINDS[kind]}
+    found = judged(parameters, 200)
+    assert found.findings
+    assert found.judgement is not Judgement.BROKEN
+    assert all(finding.measured.shown <= finding.declared for finding in found.findings)
+    assert all(finding.measured.runs == 200 for finding in found.findings)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("level", [LANDMARKS, protected("event"), protected("w-event", window=2)])
+def test_collected_data_hold(neighbours: str, level: Any) -> None:
+    """One member's items: other ones, or none."""
+    parameters = {**COLLECTED, "epsilon": 2.0, "protection": level}
+    parameters["collect"] = parameters["collect"] | {"neighbours": neighbours}
+    if neighbours == "replace":
+        parameters["collect"]["intrusion_nano"] = 10**9
+    found = judged(parameters, 200)
+    assert found.findings
+    assert found.judgement is not Judgement.BROKEN
+
+
+def test_the_control_is_found_where_there_is_power() -> None:
+    """A larger epsilon and a few runs more."""
+    parameters = {"epsilon": 2.0, "protection": protected("event"), "scheme": UNIFORM, "value": NUMBER}
+    assert judged(parameters, 3000).judgement is Judgement.HOLDS
+    assert judged(parameters | {"epsilon": 0.1}, 300).judgement is Judgement.NO_POWER
+
+
+def test_a_loss_comes_close_to_what_is_declared() -> None:
+    """The test is no blunt one: of 1.5 at least 1.3 is shown with 12,000 runs of one step."""
+    row = row_of(epsilon=1.5, protection=protected("event"), scheme=UNIFORM, value=NUMBER)
+    tried = experiment(row.policy.parameters, SECRET)._replace(control=None, pairs=pairs(row.policy)[:1])
+    found = verdict(tried, gathered(tried, 12_000, here(tried, tried.parts(12_000)), lambda _, __: True))
+    assert 1.3 < found.findings[0].measured.shown <= 1.5
+
+
+def test_a_run_is_what_the_decision_says() -> None:
+    """The same records, decided by the harness of the other tests under the same key, show the same cells."""
+    row = row_of(protection=LANDMARKS, scheme=UNIFORM, value=NUMBER)
+    pair = pairs(row.policy)[0]
+    secret = derived(SECRET, 7)
+    seen = seen_of(experiment(row.policy.parameters, SECRET).subject, pair, 1, iter([secret]))[0]
+    run = Run(Context(KeyRing("0" * 16, 0, secret)))
+    run.feed({"type": "policy", "series": SERIES, "version": 1, **row.policy.parameters})
+    for sent in pair.histories[1]:
+        run.feed(sent.value)
+    releases = [json.loads(release) for release in run.releases]
+    assert len(releases) == len(pair.outputs)
+    for place, release in enumerate(releases):
+        measured, published = cell_columns(pair, place)
+        assert seen[measured] == row.policy.kind.read(release["measurement"])
+        assert seen[published] == row.policy.kind.read(release["value"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
+    """A number over its whole range, counts by their sensitivity, categories by one."""
+    found = extremes(row_of(protection=protected("event"), scheme=UNIFORM, value=KINDS[kind]).policy.kind)
+    near, far = found.cells
+    match kind:
+        case "number":
+            assert (near, far) == ((0,), (10_000,))
+        case "counts":
+            assert (near, far) == ((0, 0, 0), (2, 0, 0))
+        case "category":
+            assert (near, far) == ((0,), (1,))
+        case _:
+            assert near[0] == far[0]
+            assert 48 <= far[1] - near[1] <= 51, "500 m on a lattice of 10 m"
+    narrow = row_of(protection=protected("event"), scheme=UNIFORM, value={**NUMBER, "sensitivity": 3})
+    assert extremes(narrow.policy.kind).cells == (RawCells((0,)), RawCells((3000,)))
+
+
+@pytest.mark.parametrize(
+    ("protection", "names"),
+    [
+        (protected("landmark", landmarks=[0]), ["landmarks and a regular step after"]),
+        (
+            protected("landmark", landmarks=[1]),
+            ["landmarks and a regular step before", "landmarks and a regular step after"],
+        ),
+        (protected("user", length=1000), ["first and last steps"]),
+        (protected("w-event", window=100), ["a window", "a window after a step, in turns"]),
+    ],
+)
+def test_courses(protection: Any, names: list[str]) -> None:
+    """Where there is no room before the landmarks nothing differs there; long policies have short histories."""
+    policy = row_of(protection=protection, scheme=UNIFORM, value=NUMBER).policy
+    found = list(courses(policy))
+    assert [course.name for course in found] == names
+    assert all(len(course.steps) <= 5 for course in found)
+    assert all(step.at >= 0 for course in found for step in course.steps)
+
+
+def test_dummies_are_drawn_once() -> None:
+    """What is run is the noise under the drawn landmarks, all of them together."""
+    dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 200}
+    parameters = {"epsilon": 2.0, "protection": LANDMARKS, "scheme": UNIFORM, "value": NUMBER, "dummies": dummies}
+    tried = experiment(parameters, SECRET)
+    assert tried.policy.fixed
+    assert tried.control is not None
+    assert tried.control.row.policy.landmarks == tried.policy.landmarks
+    assert not any("registered" in pair.name for pair in tried.pairs)
+
+
+def test_what_the_worker_rejects_is_unusable() -> None:
+    """With the reason."""
+    with pytest.raises(UnusableError) as caught:
+        ruled({"epsilon": -1.0}, SECRET)
+    assert caught.value.reason == "invalid-policy"
+
+
+def test_broken_outweighs_power() -> None:
+    """A broken pair is broken, whether or not the control was found."""
+    sure, blind = Measured(2.0, 1.9, 100, "x"), Measured(0.1, 0.0, 100, "x")
+    assert Verdict((Finding("a", 1.0, sure, blind),)).judgement is Judgement.BROKEN
+    assert Verdict((Finding("a", 1.0, blind, sure), Finding("b", 1.0, blind, blind))).judgement is Judgement.HOLDS
+    assert Verdict(()).judgement is Judgement.NO_POWER

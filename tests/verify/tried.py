@@ -1,0 +1,42 @@
+"""Experiments of tests: one policy, some of its pairs, a subject that may have a fault."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stream_app.rows import SeriesRow
+from stream_app.verify.experiment import Experiment, gathered, here
+from stream_app.verify.neighbours import Pair, pairs
+from stream_app.verify.trial import Subject, ruled
+from stream_app.verify.verdict import Finding, verdict
+
+SECRET = b"tests of verify, known to all..."
+STEP = 10
+Plant = Callable[[SeriesRow], Subject]
+"""Makes a subject with a fault of the row of one without."""
+
+
+def row_of(**parameters: Any) -> SeriesRow:
+    """Return the row that a policy begins with; epsilon is 2 unless said otherwise."""
+    return ruled({"epsilon": 2.0, **parameters}, SECRET)
+
+
+def pair_of(row: SeriesRow, name: str) -> Pair:
+    """Return the pair of a policy that is called so."""
+    (pair,) = (pair for pair in pairs(row.policy) if pair.name == name)
+    return pair
+
+
+def tried(row: SeriesRow, name: str, plant: Plant, runs: int) -> Finding:
+    """Return what so many runs on one pair show of a subject."""
+    experiment = Experiment(plant(row), None, (pair_of(row, name),), SECRET)
+    seen = gathered(experiment, runs, here(experiment, experiment.parts(runs)), lambda _, __: True)
+    (finding,) = verdict(experiment, seen).findings
+    return finding
+
+
+def protected(level: str, *, landmarks: list[int] | None = None, **members: Any) -> Mapping[str, Any]:
+    """Return the `protection` of a policy; landmarks are given by their steps' indices."""
+    found: dict[str, Any] = {"level": level, "step": STEP, **members}
+    if landmarks is not None:
+        found["landmarks"] = [index * STEP for index in landmarks]
+    return found
