@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make and check; 0 when every topic is as it must be, 2 otherwise."""
+    """Make and check; 0 when every topic is as it must be and holds what the state says it must, 2 otherwise."""
     settings = settings_of(arguments)
     if arguments.acls:
         granted = [_granted(words) for words in arguments.acls]
@@ -40,14 +40,18 @@ def run(arguments: argparse.Namespace) -> int:
         report = asyncio.run(make_and_check(settings, arguments.replication, only_check=arguments.check))
     if arguments.json:
         facts = {
-            "holds": not report.differences,
+            "holds": report.holds,
             "made": report.made,
             "differences": [asdict(difference) for difference in report.differences],
+            "short": [
+                {"partition": one.partition, "reason": one.reason, "asked": one.asked, "found": one.found}
+                for one in report.short
+            ],
         }
         print(json.dumps(facts))
     else:
         _print(report)
-    return 2 if report.differences else 0
+    return 0 if report.holds else 2
 
 
 def _granted(words: str) -> tuple[str, str]:
@@ -66,3 +70,5 @@ def _print(report: Report) -> None:
             print(f"{topic.name}: {word}, {topic.partitions} partitions")
         for difference in wrong:
             print(difference)
+    for short in report.short:
+        print(short)

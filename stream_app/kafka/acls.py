@@ -35,6 +35,7 @@ def _transactions(settings: Settings) -> Access:
 
 def _operator(names: TopicNames, _: Settings) -> Iterator[Access]:
     yield from _topics(names, "Create", "Describe", "DescribeConfigs")
+    yield from _topics([names.changelog], "Read")
 
 
 def _producer(names: TopicNames, _: Settings) -> Iterator[Access]:
@@ -43,8 +44,8 @@ def _producer(names: TopicNames, _: Settings) -> Iterator[Access]:
 
 def _worker(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield from _topics([names.events], "Read", "DescribeConfigs")
-    yield from _topics([names.releases, names.rejects], "Write", "DescribeConfigs")
-    yield from _topics([names.ledger, names.changelog], "Read", "Write", "DescribeConfigs")
+    outputs = [names.releases, names.rejects, names.ledger, names.changelog]
+    yield from _topics(outputs, "Read", "Write", "DescribeConfigs")
     if settings.signing_key_file is None:
         yield from _topics([names.heads], "Describe", "DescribeConfigs")
     else:

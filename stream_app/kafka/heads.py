@@ -24,8 +24,6 @@ logger = logging.getLogger(__name__)
 
 _MOST_LEAVES = 100_000
 """Changed series at which a head is written before its time: about 30 MB of memory."""
-_LAST_RECORDS = 256
-"""How far back the last head is first looked for; behind it only aborted ones can stand."""
 
 
 class Heads:
@@ -156,15 +154,7 @@ class Heads:
 
     async def _find_last(self, reader: LogReader, key: SigningKey) -> tuple[Head, str] | None:
         topic = self._shell.names.heads
-        first, end = await reader.bounds(topic, self._partition)
-        back, found = _LAST_RECORDS, None
-        while found is None and first < end:
-            start = max(first, end - back)
-            async for records in reader.records(topic, self._partition, start):
-                found = records[-1]
-            if start == first:
-                break
-            back *= 16
+        found = await reader.last(topic, self._partition)
         if found is None:
             return None
         head = decode(found.value, key)

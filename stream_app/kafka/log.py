@@ -1,6 +1,6 @@
 """Reading a stretch of one partition's log, outside of any consumer group."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Self
 
@@ -8,6 +8,9 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from stream_app.kafka.security import client_arguments, started
 from stream_app.settings import Settings
+
+_LAST_RECORDS = 256
+"""How far back a last record is first looked for: behind it only aborted ones can stand, and other kinds."""
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 
@@ -40,6 +43,19 @@ class LogReader:
         first = await self._consumer.beginning_offsets([tp])
         end = await self._consumer.end_offsets([tp])
         return int(first[tp]), int(end[tp])
+
+    async def last(self, topic: str, partition: int, wanted: Callable[[Any], bool] = lambda _: True) -> Any | None:
+        """Return the last record that is ``wanted``, sought from the end backwards; None when there is none."""
+        first, end = await self.bounds(topic, partition)
+        before, back = end, _LAST_RECORDS
+        while first < before:
+            start, found = max(first, before - back), None
+            async for records in self.records(topic, partition, start, before):
+                found = next((one for one in reversed(records) if one.offset < before and wanted(one)), found)
+            if found is not None:
+                return found
+            before, back = start, 16 * back
+        return None
 
     async def records(
         self, topic: str, partition: int, start: int, before: int | None = None

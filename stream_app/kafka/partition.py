@@ -241,7 +241,6 @@ class Partition:
         producer = self._producer = await PartitionProducer.open(settings, self.number)
         restorer = self._restorer = Restorer(self._shell, await self._facts(), self.number)
         tell_discarded(self._shell.metrics, self.number, self._shell.store.reopen(self.number))
-        restorer.discard_foreign()
         restored = await restorer.restore((await consumer.committed([self.tp]))[self.tp])
         self._rows.clear()
         self._transactions.forget()

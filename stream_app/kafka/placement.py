@@ -5,9 +5,6 @@ from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.topics import TopicNames
 
-_LAST_RECORDS = 16
-"""How far back a partition row is first looked for: each transaction ends with one."""
-
 
 async def placed_by(reader: LogReader, names: TopicNames, partitions: int) -> int | None:
     """Return the count that the first partition with a row was made with; None when no partition has one.
@@ -23,15 +20,5 @@ async def placed_by(reader: LogReader, names: TopicNames, partitions: int) -> in
 
 async def last_row(reader: LogReader, names: TopicNames, partition: int) -> PartitionRow | None:
     """Return a partition's row as the changelog has it, read from its end; None when it has none."""
-    first, end = await reader.bounds(names.changelog, partition)
-    back = _LAST_RECORDS
-    while first < end:
-        start, found = max(first, end - back), None
-        async for records in reader.records(names.changelog, partition, start):
-            found = next((record for record in reversed(records) if record.key == PARTITION_KEY), found)
-        if found is not None:
-            return None if found.value is None else PartitionRow.decode(found.value)
-        if start == first:
-            break
-        back *= 16
-    return None
+    found = await reader.last(names.changelog, partition, lambda record: record.key == PARTITION_KEY)
+    return None if found is None or found.value is None else PartitionRow.decode(found.value)

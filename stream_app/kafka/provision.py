@@ -1,9 +1,14 @@
-"""Making the topics that are missing and checking those that are there."""
+"""Making the topics that are missing and checking those that are there, the logs' ends too."""
 
 from dataclasses import dataclass
 
 from stream_app.kafka.cluster import Cluster
+from stream_app.kafka.ends import shortage
+from stream_app.kafka.log import LogReader
+from stream_app.kafka.logends import ends_of
+from stream_app.kafka.placement import last_row
 from stream_app.kafka.security import client_arguments
+from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.topics import Difference, Topic, TopicNames, differences, wanted_topics
 from stream_app.settings import Settings
 
@@ -17,6 +22,13 @@ class Report:
     made: tuple[str, ...]
     differences: tuple[Difference, ...]
     topics: tuple[Topic, ...]
+    short: tuple[PartitionStoppedError, ...]
+    """Of each partition whose logs lack what its row says must be there, what a worker would stop with."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is as it must be."""
+        return not self.differences and not self.short
 
 
 async def make_and_check(settings: Settings, replication: int | None = None, *, only_check: bool = False) -> Report:
@@ -34,4 +46,20 @@ async def make_and_check(settings: Settings, replication: int | None = None, *, 
         missing = () if only_check else tuple(topic for topic in wanted if topic.name not in found)
         await cluster.make(missing)
         told = differences(wanted, await cluster.find(names) if missing else found)
-    return Report(tuple(topic.name for topic in missing), told, wanted)
+    short = () if any(one.field in {"topic", "partition count"} for one in told) else await _short(settings, names)
+    return Report(tuple(topic.name for topic in missing), told, wanted, short)
+
+
+async def _short(settings: Settings, names: TopicNames) -> tuple[PartitionStoppedError, ...]:
+    """Compare rows with the logs; workers may go on meanwhile, so each row is read before the logs' ends."""
+    found = []
+    async with (
+        LogReader.opened(settings, "read_committed") as rows,
+        LogReader.opened(settings, "read_uncommitted") as logs,
+    ):
+        for partition in range(settings.partitions):
+            row = await last_row(rows, names, partition)
+            lacking = shortage(row, await ends_of(logs, names, partition))
+            if lacking is not None:
+                found.append(lacking.stopped(partition))
+    return tuple(found)

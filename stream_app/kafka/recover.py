@@ -6,6 +6,7 @@ have steps open, of which the outputs tell nothing: the watermarks that opened t
 """
 
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +16,9 @@ from stream_app.context import Context
 from stream_app.decider import INPUT_HEADER
 from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
+from stream_app.kafka.ends import shortage
 from stream_app.kafka.log import LogReader
+from stream_app.kafka.logends import ends_of
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.releases import Releases
 from stream_app.kafka.reopening import LOST, Loss, Past, Reopening
@@ -110,6 +113,10 @@ class Recovery:
         """
         producer = await PartitionProducer.open(self._settings, partition)
         try:
+            async with LogReader.opened(self._settings, "read_uncommitted") as logs:
+                ends = await ends_of(logs, self._names, partition)
+            if lacking := shortage(None, ends):
+                raise lacking.stopped(partition)
             async with LogReader.opened(self._settings, "read_committed") as ledger:
                 told = await self._fold(ledger, partition, progress)
             found = told.rows
@@ -135,6 +142,11 @@ class Recovery:
                 ledger_offset=ledger_offset,
                 key=self._context.keys.fingerprint,
                 configuration=self._context.fingerprint,
+                # All rows are written behind it, and local copies of what was before are worth nothing.
+                changelog_first=ends.changelog.first,
+                ledger_first=ends.ledger.first,
+                releases_offset=ends.releases.end,
+                life=uuid.uuid4().hex,
             )
             await self._write(producer, partition, found, row, lost)
         finally:

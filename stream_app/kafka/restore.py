@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from stream_app import rows
 from stream_app.collection import Collection
 from stream_app.decision import Lookup
+from stream_app.kafka.changelogcopy import ChangelogCopy
+from stream_app.kafka.ends import Answered, Ends, adopted, disagreement, shortage, torn
 from stream_app.kafka.log import LogReader
+from stream_app.kafka.logends import answered_of, ends_of
 from stream_app.kafka.placement import placed_by
 from stream_app.kafka.recall import recall
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
 from stream_app.kafka.stopped import PartitionStoppedError, StopReason
-from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts
 from stream_app.keyfile import fresh_secret
@@ -49,38 +51,37 @@ class Restorer:
     def __init__(self, shell: Shell, facts: Mapping[str, TopicFacts], partition: int) -> None:
         """Take what the brokers say of the topics now."""
         self._settings, self._context = shell.settings, shell.context
-        self._names, self._store, self._read_back = shell.names, shell.store, shell.read_back
+        self._names, self._store = shell.names, shell.store
         self._facts = facts
         self._partition = partition
+        self._copy = ChangelogCopy(shell, facts[shell.names.changelog].id, partition)
 
-    def discard_foreign(self) -> None:
-        """Delete a local copy that was made of another changelog than the present one."""
-        value = self._store.read(self._partition, PARTITION_KEY)
-        if value is not None and PartitionRow.decode(value).changelog != self._facts[self._names.changelog].id:
-            logger.warning("partition %d: the local state is of another changelog topic; discarded", self._partition)
-            self._store.discard(self._partition)
-
-    async def restore(self, committed: int | None) -> Restored:
+    async def restore(self, committed: int | None, *, alone: bool = True) -> Restored:
         """Return where to go on; ``committed`` is the group's offset.
+
+        Not ``alone``, others may write meanwhile: then logs that were read one after the other are not compared.
 
         Raises:
             PartitionStoppedError: if going on could decide something twice or lose something.
         """
+        self._copy.discard_foreign()
         async with LogReader.opened(self._settings, "read_committed") as reader:
-            await self._catch_up(reader)
-            value = self._store.read(self._partition, PARTITION_KEY)
+            committed_end = await self._copy.catch_up(reader)
+            row = self._copy.row()
             events = self._facts[self._names.events].partitions
-            placed = await placed_by(reader, self._names, events) if value is None else None
+            placed = await placed_by(reader, self._names, events) if row is None else None
             if placed not in {None, events}:
                 # Series that the new count puts here have spent elsewhere.
                 raise self._stopped("partition-count", f"{placed} partitions, as another one has it", f"{events}")
+            answered = await answered_of(reader, self._names, self._partition) if alone else None
         async with LogReader.opened(self._settings, "read_uncommitted") as reader:
             first, end = await reader.bounds(self._names.events, self._partition)
-            _, ledger_end = await reader.bounds(self._names.ledger, self._partition)
-            if value is None:
-                return self._first_row(committed, first, ledger_end)
-            row = PartitionRow.decode(value)
-            self._check(row, committed, first, ledger_end)
+            ends = await ends_of(reader, self._names, self._partition)
+            if row is None:
+                return self._first_row(committed, first, ends)
+            self._check_topics(row)
+            row = self._whole(row, ends, committed_end, answered)
+            self._check(row, committed, first)
             if end < row.next_offset:
                 raise input_short(self._partition, row.next_offset, end)
             await self._check_last(reader, row)
@@ -113,34 +114,14 @@ class Restorer:
         logger.info("partition %d: read %d records of open steps again in %.1f s", self._partition, count, seconds)
         return collection
 
-    async def _catch_up(self, reader: LogReader) -> None:
-        """Apply what was committed after the local copy's offset: all of it where there is no copy."""
-        done = self._store.offset(self._partition)
-        start = 0 if done is None else done + 1
-        _, end = await reader.bounds(self._names.changelog, self._partition)
-        if start > end:
-            raise self._stopped(
-                "changelog-short",
-                f"changelog offsets up to {start}, which the local state holds",
-                f"that the changelog ends at {end}",
-            )
-        progress = self._read_back
-        progress.remaining[self._partition] = end - start
-        try:
-            async for records in reader.records(self._names.changelog, self._partition, start):
-                last = records[-1].offset
-                self._store.write(self._partition, ((record.key, record.value) for record in records), last)
-                progress.rows += len(records)
-                progress.remaining[self._partition] = end - last - 1
-        finally:
-            del progress.remaining[self._partition]
-
-    def _first_row(self, committed: int | None, first: int, ledger_end: int) -> Restored:
-        if committed is not None or ledger_end > 0:
+    def _first_row(self, committed: int | None, first: int, ends: Ends) -> Restored:
+        if lacking := shortage(None, ends):
+            raise lacking.stopped(self._partition)
+        if committed is not None or ends.ledger.end > 0:
             raise self._stopped(
                 "row-missing",
                 "the partition's row in the state table, since something was decided before",
-                f"none; the group's offset is {committed}, the ledger ends at {ledger_end}",
+                f"none; the group's offset is {committed}, the ledger ends at {ends.ledger.end}",
             )
         row = PartitionRow(
             topic=self._facts[self._names.events].id,
@@ -151,10 +132,26 @@ class Restorer:
             ledger_offset=0,
             key=self._context.keys.fingerprint,
             configuration=self._context.fingerprint,
+            changelog_first=ends.changelog.first,
+            ledger_first=ends.ledger.first,
+            releases_offset=ends.releases.end,
         )
         return Restored(row, None, fresh=True)
 
-    def _check(self, row: PartitionRow, committed: int | None, first: int, ledger_end: int) -> None:
+    def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: Answered | None) -> PartitionRow:
+        """Return the row with all that it must tell of the logs, once they hold what it tells."""
+        lacking = shortage(row, ends)
+        if lacking is None and answered is not None:
+            lost = disagreement(answered, ends.releases, row.releases_lost)
+            lacking = torn(ends.changelog, committed_end) or lost
+        if lacking is not None:
+            raise lacking.stopped(self._partition)
+        whole, warnings = adopted(row, ends)
+        for warning in warnings:
+            logger.warning("partition %d: %s", self._partition, warning)
+        return whole
+
+    def _check_topics(self, row: PartitionRow) -> None:
         events = self._facts[self._names.events]
         if row.topic != events.id:
             raise self._stopped(
@@ -176,6 +173,8 @@ class Restorer:
                 f"{row.partitions} partitions, with which series were placed",
                 f"{events.partitions} in the cluster, {self._settings.partitions} in the settings",
             )
+
+    def _check(self, row: PartitionRow, committed: int | None, first: int) -> None:
         if committed is not None and committed > row.next_offset:
             raise self._stopped(
                 "row-behind",
@@ -186,12 +185,6 @@ class Restorer:
             raise self.input_lost(row.next_offset, first)
         if first > row.recall_offset:
             raise self.counts_lost(row, first)
-        if ledger_end < row.ledger_offset:
-            raise self._stopped(
-                "ledger-short",
-                f"a ledger up to offset {row.ledger_offset}",
-                f"that it ends at {ledger_end}: entries are lost",
-            )
 
     async def _check_last(self, reader: LogReader, row: PartitionRow) -> None:
         """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""

@@ -1,9 +1,12 @@
 """The partition row: how far a partition's state has come, and what it was computed with."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from stream_app import wire
+
+UNKNOWN: Final = -1
+"""What a row of an earlier version tells of something that it does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,16 @@ class PartitionRow:
     """Offset of the last input record that was decided; -1: none, or decided before this was kept."""
     last_append_ms: int = 0
     """When the broker appended it: an events topic that lost its end and has grown again has another there."""
+    changelog_first: int = UNKNOWN
+    """The offset from which the changelog must be whole: one that begins later lost rows of series."""
+    ledger_first: int = UNKNOWN
+    """The offset from which the ledger must be whole."""
+    releases_offset: int = UNKNOWN
+    """Releases were written up to here, itself not included; those of the last batch may lie behind it."""
+    releases_lost: int = -1
+    """Releases of input up to here may be missing: that was accepted."""
+    life: str = ""
+    """Changes when the changelog is written anew from an earlier point: a local copy of another life is not of it."""
 
     def encode(self) -> bytes:
         """Return the row as it is stored."""

@@ -13,6 +13,7 @@ StopReason = Literal[
     "input-skipped",
     "release-lost",
     "ledger-short",
+    "releases-short",
     "head-damaged",
     "topic-replaced",
     "partition-count",
@@ -58,7 +59,9 @@ REASONS: Final[dict[StopReason, Explained]] = {
         "and releases and names the input that it would pass over, and start them",
     ),
     "changelog-short": Explained(
-        "the changelog ends before what was written of it, or was deleted and made again: rows are lost", _RECOVER
+        "the changelog begins later than it must, ends before what was written of it, or was deleted and made again: "
+        "rows are lost, and series without one would begin anew with their whole budget",
+        f"Set its `cleanup.policy` to `compact` alone (`topics --check` tells). {_RECOVER}",
     ),
     "state-damaged": Explained("a row cannot be read, or contradicts what is read beside it", _RECOVER),
     "input-lost": Explained(
@@ -84,8 +87,14 @@ REASONS: Final[dict[StopReason, Explained]] = {
         f"Restore all topics from one backup; if there is none, {_ANEW}",
     ),
     "ledger-short": Explained(
-        "the ledger ends before what the state, or a signed head, knows of it: entries are lost",
+        "the ledger begins later than it must, or ends before what the state, a signed head or the releases know of "
+        "it: entries are lost",
         "Restore the ledger topic from a backup; without it nobody can audit what was spent",
+    ),
+    "releases-short": Explained(
+        "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
+        "them later misses steps",
+        "Restore the releases topic from a backup",
     ),
     "head-damaged": Explained(
         "the last record of the heads is none that the worker signed for this partition",

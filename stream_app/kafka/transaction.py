@@ -42,7 +42,7 @@ class Transactions:
 
         Raises:
             KafkaError: if it failed; whether it was committed then stands in the log alone.
-            PartitionStoppedError: if ledger or changelog lost records, or were made again, since the batch before.
+            PartitionStoppedError: if a log lost records, or was made again, since the batch before.
         """
         names = self._shell.names
         outputs = batch.outputs
@@ -65,8 +65,11 @@ class Transactions:
                 )
                 if pages.records
             ]
-            *_, changelog = _unless_raised(await asyncio.gather(*sends, return_exceptions=True))
+            extents = _unless_raised(await asyncio.gather(*sends, return_exceptions=True))
+            changelog = extents[-1]
             self._check_changelog(changelog)
+            if outputs.releases.records:
+                row = self._released(row, extents[0])
         except Exception:
             await producer.abort()
             raise
@@ -86,6 +89,17 @@ class Transactions:
                 asked=f"a ledger up to offset {row.ledger_offset}",
                 found=f"that it ended at {written.first}: entries are lost",
             )
+
+    def _released(self, row: PartitionRow, written: Extent) -> PartitionRow:
+        """Return the row to go on from: the one that travels with the releases cannot know where they lie yet."""
+        if written.first is not None and written.first < row.releases_offset:
+            raise PartitionStoppedError(
+                self._partition,
+                "releases-short",
+                asked=f"releases up to offset {row.releases_offset}",
+                found=f"that they ended at {written.first}: published ones are lost",
+            )
+        return row if written.end is None else replace(row, releases_offset=written.end)
 
     def _check_changelog(self, written: Extent) -> None:
         last = self._shell.store.offset(self._partition)

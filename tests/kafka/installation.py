@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -186,14 +186,26 @@ class Installation:
 
     def forget_events(self, before: int, partitions: Sequence[int] = ()) -> None:
         """Delete the events of these partitions (all when none is named) below an offset, as retention does."""
-        asyncio.run(self._forget_events(before, partitions or range(self.partitions)))
+        self.forget(self.names.events, before, partitions)
 
-    async def _forget_events(self, before: int, partitions: Sequence[int]) -> None:
+    def forget(self, topic: str, before: int, partitions: Sequence[int] = ()) -> None:
+        """Delete the records of a topic that is not compacted below an offset."""
+        places = [TopicPartition(topic, number) for number in partitions or range(self.partitions)]
+        deletion = {place: RecordsToDelete(before_offset=before) for place in places}
+        asyncio.run(self._administer(lambda admin: admin.delete_records(deletion)))
+
+    def reconfigure(self, topic: str, **changed: str) -> None:
+        """Set a topic's settings to those it was made with, but for ``changed``, whose dots are underscores."""
+        (wanted,) = [one for one in wanted_topics(self.names, self.partitions, 1) if one.name == topic]
+        settings = {**wanted.settings, **{name.replace("_", "."): value for name, value in changed.items()}}
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, settings)
+        asyncio.run(self._administer(lambda admin: admin.alter_configs([resource])))
+
+    async def _administer(self, task: Callable[[AIOKafkaAdminClient], Awaitable[Any]]) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
         await admin.start()
-        tps = [TopicPartition(self.names.events, partition) for partition in partitions]
         try:
-            await admin.delete_records({tp: RecordsToDelete(before_offset=before) for tp in tps})
+            await task(admin)
         finally:
             await admin.close()
 

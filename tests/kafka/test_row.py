@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.row import UNKNOWN, PartitionRow
 
 ROW = PartitionRow(
     topic="t",
@@ -16,6 +16,11 @@ ROW = PartitionRow(
     configuration="f",
     last_offset=68,
     last_append_ms=1_700_000_000_000,
+    changelog_first=2,
+    ledger_first=1,
+    releases_offset=8,
+    releases_lost=3,
+    life="l",
 )
 
 
@@ -38,3 +43,13 @@ def test_rows_from_before_the_last_record_was_kept() -> None:
     stored = json.loads(ROW.encode())
     del stored["last_offset"], stored["last_append_ms"]
     assert PartitionRow.decode(json.dumps(stored).encode()) == replace(ROW, last_offset=-1, last_append_ms=0)
+
+
+def test_rows_from_before_logs_had_ends() -> None:
+    """They tell nothing of where the logs must begin and end: a worker adopts what it finds."""
+    stored = json.loads(ROW.encode())
+    for name in ("changelog_first", "ledger_first", "releases_offset", "releases_lost", "life"):
+        del stored[name]
+    row = PartitionRow.decode(json.dumps(stored).encode())
+    assert (row.changelog_first, row.ledger_first, row.releases_offset, row.life) == (UNKNOWN, UNKNOWN, UNKNOWN, "")
+    assert row.releases_lost < 0

@@ -1,0 +1,80 @@
+"""A partition's rows on this machine: a copy of the changelog, caught up with it, or discarded where it is of another.
+
+Three things make a local copy worthless: another changelog topic under the same name, a changelog that ends before the
+copy does, and one that lost its end and was written on from an earlier point: the partition row then has another life.
+"""
+
+import logging
+
+from stream_app.kafka.log import LogReader
+from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.shell import Shell
+from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.table import PARTITION_KEY
+
+logger = logging.getLogger(__name__)
+
+
+class ChangelogCopy:
+    """The rows of one partition, as far as this machine has them."""
+
+    def __init__(self, shell: Shell, changelog_id: str, partition: int) -> None:
+        """Take the id that the changelog topic has now."""
+        self._topic, self._id, self._partition = shell.names.changelog, changelog_id, partition
+        self._store, self._progress = shell.store, shell.read_back
+
+    def row(self) -> PartitionRow | None:
+        """Return the partition row that is held."""
+        value = self._store.read(self._partition, PARTITION_KEY)
+        return None if value is None else PartitionRow.decode(value)
+
+    def discard_foreign(self) -> None:
+        """Delete a copy that was made of another changelog than the present one."""
+        row = self.row()
+        if row is not None and row.changelog != self._id:
+            logger.warning("partition %d: the local state is of another changelog topic; discarded", self._partition)
+            self._store.discard(self._partition)
+
+    async def catch_up(self, reader: LogReader) -> int:
+        """Apply what was committed behind the copy, all of it where there is none; return where the changelog ends.
+
+        Raises:
+            PartitionStoppedError: if the changelog ends before the copy does.
+        """
+        if not await self._apply(reader):
+            what = "partition %d: the changelog was written anew from an earlier point; the local state is discarded"
+            logger.warning(what, self._partition)
+            self._store.discard(self._partition)
+            await self._apply(reader)
+        return (await reader.bounds(self._topic, self._partition))[1]
+
+    async def _apply(self, reader: LogReader) -> bool:
+        """Return whether the changelog goes on where the copy ends, as far as partition rows tell."""
+        done, row = self._store.offset(self._partition), self.row()
+        start = 0 if done is None else done + 1
+        _, end = await reader.bounds(self._topic, self._partition)
+        if start > end:
+            raise PartitionStoppedError(
+                self._partition,
+                "changelog-short",
+                asked=f"changelog offsets up to {start}, which the local state holds",
+                found=f"that the changelog ends at {end}",
+            )
+        progress = self._progress
+        progress.remaining[self._partition] = end - start
+        try:
+            async for records in reader.records(self._topic, self._partition, start):
+                lives = {
+                    PartitionRow.decode(record.value).life
+                    for record in records
+                    if record.key == PARTITION_KEY and record.value is not None
+                }
+                if row is not None and lives - {row.life}:
+                    return False
+                last = records[-1].offset
+                self._store.write(self._partition, ((record.key, record.value) for record in records), last)
+                progress.rows += len(records)
+                progress.remaining[self._partition] = end - last - 1
+        finally:
+            del progress.remaining[self._partition]
+        return True

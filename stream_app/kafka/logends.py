@@ -1,0 +1,45 @@
+"""Reading where a partition's logs begin and end, and what their last records are of."""
+
+from typing import Any
+
+from stream_app import wire
+from stream_app.decider import INPUT_HEADER
+from stream_app.kafka.ends import NOTHING, Answered, Bounds, Ends
+from stream_app.kafka.log import LogReader
+from stream_app.kafka.topics import TopicNames
+
+
+async def ends_of(reader: LogReader, names: TopicNames, partition: int) -> Ends:
+    """Return the bounds of a partition's logs; ``reader`` reads uncommitted records, or ends would hide behind one."""
+    return Ends(
+        *[Bounds(*await reader.bounds(topic, partition)) for topic in (names.changelog, names.ledger, names.releases)]
+    )
+
+
+async def answered_of(reader: LogReader, names: TopicNames, partition: int) -> Answered:
+    """Return what input the last outputs came of; ``reader`` reads committed records.
+
+    Outputs are written in the order of their input, so the last record of a log has the highest.
+    """
+    entry, release, reject = [
+        _input(await reader.last(topic, partition, _answers)) for topic in (names.ledger, names.releases, names.rejects)
+    ]
+
+    def settles(record: Any) -> bool:
+        if not _answers(record):
+            return False
+        entry: Any = wire.load(record.value)
+        return _input(record) <= release or entry["entry"] == "release"
+
+    decided = await reader.last(names.ledger, partition, settles) if entry > release else None
+    return Answered(entry, _input(decided), release, reject)
+
+
+def _answers(record: Any) -> bool:
+    return any(name == INPUT_HEADER for name, _ in record.headers)
+
+
+def _input(record: Any | None) -> int:
+    if record is None:
+        return NOTHING
+    return next(int(value) for name, value in record.headers if name == INPUT_HEADER)

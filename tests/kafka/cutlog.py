@@ -1,0 +1,65 @@
+"""A broker that loses power: the end of a partition's log is gone when it is back."""
+
+import os
+import signal
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from stream_app.kafka.broker import STOP_SECONDS, LocalBroker
+
+_HEADER = struct.Struct(">qi")
+"""Of a Kafka batch: base offset, and the bytes behind these two."""
+_CONTROL = 0x20
+"""The bit of a batch's attributes that makes it a transaction's marker."""
+_ATTRIBUTES = 21
+_CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+
+
+class Piece(NamedTuple):
+    """One batch of a log file."""
+
+    offset: int
+    position: int
+    control: bool
+
+
+def pieces(broker: LocalBroker, topic: str) -> list[Piece]:
+    """Return the batches of the only segment of a topic's partition 0."""
+    return list(_walk(_file(broker, topic).read_bytes()))
+
+
+def _walk(log: bytes) -> Iterator[Piece]:
+    position = 0
+    while position + _HEADER.size <= len(log):
+        offset, size = _HEADER.unpack_from(log, position)
+        if not size:
+            return
+        (attributes,) = struct.unpack_from(">h", log, position + _ATTRIBUTES)
+        yield Piece(offset, position, bool(attributes & _CONTROL))
+        position += _HEADER.size + size
+
+
+def lose_power(broker: LocalBroker, ends: Iterable[tuple[str, int]]) -> None:
+    """Kill the broker and cut partition 0 of topics off: the batch that begins at the offset, and all behind it."""
+    os.kill(broker.pid, signal.SIGKILL)
+    assert broker.state.process.wait(STOP_SECONDS)
+    data = broker.folder / "data"
+    for topic, offset in ends:
+        file = _file(broker, topic)
+        cut = [piece.position for piece in pieces(broker, topic) if piece.offset >= offset]
+        assert cut, f"{topic} has nothing from offset {offset} on"
+        os.truncate(file, cut[0])
+        for other in file.parent.iterdir():
+            # Indexes, producer snapshots and epochs tell of what is gone: the broker makes them anew.
+            if other.suffix in {".index", ".timeindex", ".txnindex", ".snapshot"} or other.name.startswith("leader-"):
+                other.unlink()
+    for name in _CHECKPOINTS:
+        (data / name).unlink(missing_ok=True)
+    (data / ".kafka_cleanshutdown").unlink(missing_ok=True)
+
+
+def _file(broker: LocalBroker, topic: str) -> Path:
+    (file,) = (broker.folder / "data" / f"{topic}-0").glob("*.log")
+    return file
