@@ -39,7 +39,7 @@ def test_without_a_row_the_ledger_must_begin_at_its_start() -> None:
 
 
 def test_ledger_and_releases_tell_of_each_others_end() -> None:
-    """A release has its entry, and an entry with a release has it; unless all releases expired, or that was accepted."""
+    """A release has its entry, an entry with a release has it; unless all releases expired, or it was accepted."""
     inputs = (NOTHING, 0, 1, 2)
     for entry, decided, release, reject, accepted in product(inputs, repeat=5):
         if decided > entry:

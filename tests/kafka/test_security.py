@@ -41,6 +41,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         guarded.send(10)
         with guarded.worker() as worker:
             guarded.until_committed(worker)
+            for words in commands_of(guarded, "producer"):  # late: whoever reads rejects finds one
+                assert guarded.run("producer", *words) == 0
+            guarded.send(1)
+            guarded.until_committed(worker)
             assert worker.stop() == 0, worker.said()
         yield guarded
 
