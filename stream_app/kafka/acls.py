@@ -34,8 +34,8 @@ def _transactions(settings: Settings) -> Access:
 
 
 def _operator(names: TopicNames, _: Settings) -> Iterator[Access]:
-    yield from _topics(names, "Create", "Describe", "DescribeConfigs")
-    yield from _topics([names.changelog], "Read")
+    yield from _topics(names[:-1], "Create", "Describe", "DescribeConfigs")
+    yield from _topics([names.changelog], "Create", "Read", "DescribeConfigs")
 
 
 def _producer(names: TopicNames, _: Settings) -> Iterator[Access]:

@@ -41,8 +41,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         guarded.send(10)
         with guarded.worker() as worker:
             guarded.until_committed(worker)
-            for words in commands_of(guarded, "producer"):  # late: whoever reads rejects finds one
-                assert guarded.run("producer", *words) == 0
+            assert guarded.run("producer", "watermark", "home-1", "--at", "0") == 0  # whoever reads rejects finds one
             guarded.send(1)
             guarded.until_committed(worker)
             assert worker.stop() == 0, worker.said()
@@ -138,6 +137,7 @@ def test_a_worker_is_given_no_more_than_it_needs(guarded: Guarded, capfdbinary: 
     for taken in needed:
         guarded.secured.allow("worker", [access for access in needed if access != taken])
         guarded.send(1)
+        assert guarded.run("producer", "watermark", "home-1", "--at", "0") == 0  # rejected
         with guarded.worker() as worker:
             assert worker.ended() in (1, 2), taken
             assert taken.name in worker.said(), taken
