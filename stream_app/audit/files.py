@@ -12,10 +12,21 @@ LONGEST_LINE: Final = 1024 * 1024
 BLOCK: Final = 128 * 1024
 """Bytes read of one file before the other may have its turn."""
 
+UNCOMMITTED: Final = b'{"ledger":"uncommitted"}'
+"""The first line of what `read ledger --uncommitted` prints: entries that were aborted stand in it, too."""
+
 Feed = Callable[[Sequence[bytes]], None]
 """Takes records as they come, some at a time."""
 Progress = Callable[[int, int], None]
 """Told how much was read and how much there is: bytes of files, offsets of topics."""
+
+
+class UncommittedError(Exception):
+    """A ledger that holds aborted entries, and so is none that anybody promised."""
+
+    def __init__(self) -> None:
+        """Say what to read instead."""
+        super().__init__("was read with --uncommitted, for `left` alone; give what `read ledger` prints without it")
 
 
 class Lines:
@@ -53,6 +64,8 @@ class Lines:
             rest = b""
         self._rest = rest
         found = [text for line in lines if (text := line.rstrip(b"\r"))]
+        if UNCOMMITTED in found:
+            raise UncommittedError
         self.count += len(found)
         self._feed(found)
 
@@ -62,6 +75,7 @@ def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: 
 
     Raises:
         OSError: a file cannot be read.
+        UncommittedError: the ledger holds aborted entries.
     """
     with ExitStack() as stack:
         sides = []
@@ -77,7 +91,7 @@ def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: 
 
 
 def read_lines(path: Path, feed: Feed, progress: Progress | None = None) -> None:
-    """Feed the lines of one file; raises `OSError` when it cannot be read."""
+    """Feed the lines of one file; raises `OSError` when it cannot be read, and `UncommittedError`."""
     with path.open("rb") as file:
         size = path.stat().st_size
         side = Lines(file, size, feed)

@@ -1,8 +1,6 @@
 """``audit``: check a ledger by a second implementation of its arithmetic; the verdict stands in the first line."""
 
 import argparse
-import sys
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +11,13 @@ from stream_app.cli.attested import add_head_arguments, trusted_keys
 from stream_app.cli.audited_files import FileSource
 from stream_app.cli.drawn import add_drawing_arguments, asked, draw, look, looks_closer
 from stream_app.cli.followed import Following, add_following_arguments
+from stream_app.cli.lifetime import add_lifetime, lifetime_of, settings_of
 
 if TYPE_CHECKING:
     from stream_app.cli.audited_topics import TopicSource
     from stream_app.settings import Settings
 
 HELP = "check a ledger: chain, arithmetic, theorem"
-NANO = 10**9
-LARGEST = Decimal(sys.float_info.max)
-"""The largest lifetime that a configuration can hold."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,13 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
     parser.add_argument("--releases", type=Path, metavar="FILE", help="the releases as JSON Lines, compared with it")
     parser.add_argument("--no-releases", action="store_true", help="from the topics: read the ledger alone")
-    parser.add_argument(
-        "--lifetime",
-        type=_nano,
-        metavar="EPSILON",
-        help="bound on a series' total over its policy versions "
-        "(default: lifetime_epsilon of the configuration; where that is not set, each series' first epsilon)",
-    )
+    add_lifetime(parser)
     add_head_arguments(parser)
     add_drawing_arguments(parser)
     add_following_arguments(parser)
@@ -52,15 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Audit; 0 when the ledger holds, 1 with findings; raises `UsageError` for what cannot be read."""
     if arguments.prove is not None or arguments.proof is not None:
-        from stream_app.cli import proofs  # noqa: PLC0415 - see `_settings`
+        from stream_app.cli import proofs  # noqa: PLC0415 - see `settings_of`
 
         return proofs.prove(arguments) if arguments.prove is not None else proofs.check(arguments)
-    settings = _settings(arguments)
+    settings = settings_of(arguments)
     source = _source(arguments, settings)
     following = _following(arguments, source, settings)
     auditor = Auditor(
         compare=source.has_releases,
-        lifetime_nano=_lifetime(arguments, settings),
+        lifetime_nano=lifetime_of(arguments, settings),
         keys=trusted_keys(arguments),
         topic=source.topic,
         live=None if following is None else following.tell,
@@ -79,20 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if report.holds else 1
 
 
-def _settings(arguments: argparse.Namespace) -> "Settings | None":
-    """Return the settings; None for files without a configuration that was named: they are audited on their own."""
-    if arguments.ledger is not None and arguments.config is None:
-        return None
-    # Settings and a client of Kafka take seconds to load, and an auditor of files has no use for them.
-    from stream_app.cli.configured import settings_of  # noqa: PLC0415
-
-    return settings_of(arguments)
-
-
 def _source(arguments: argparse.Namespace, settings: "Settings | None") -> "FileSource | TopicSource":
     if arguments.ledger is not None:
         return FileSource(arguments)
-    from stream_app.cli.audited_topics import TopicSource  # noqa: PLC0415 - see `_settings`
+    from stream_app.cli.audited_topics import TopicSource  # noqa: PLC0415 - see `settings_of`
 
     assert settings is not None, "they are only left away for files"
     return TopicSource(arguments, settings)
@@ -107,21 +87,3 @@ def _following(
         raise UsageError("--follow: a file does not go on; leave --ledger away to follow the topics")
     assert settings is not None, "they are only left away for files"
     return Following(source, settings, arguments.http_port)
-
-
-def _lifetime(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
-    given: int | None = arguments.lifetime
-    if given is not None or settings is None or settings.lifetime_epsilon is None:
-        return given
-    return _nano(repr(settings.lifetime_epsilon))
-
-
-def _nano(text: str) -> int:
-    """Return an epsilon in nano-epsilon; raises `argparse.ArgumentTypeError` unless it is above 0 and a float."""
-    try:
-        epsilon = Decimal(text)
-    except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not epsilon.is_finite() or not 0 < epsilon <= LARGEST:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0, or too large")
-    return int(epsilon * NANO)

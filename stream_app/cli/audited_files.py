@@ -3,7 +3,7 @@
 import argparse
 
 from stream_app.audit import Auditor
-from stream_app.audit.files import Feed, read_files, read_lines
+from stream_app.audit.files import Feed, UncommittedError, read_files, read_lines
 from stream_app.cli import UsageError
 from stream_app.cli.attested import feed_head_files
 from stream_app.cli.drawn import looks_closer
@@ -42,6 +42,8 @@ class FileSource:
                 lines = read_files(auditor, ledger, self._arguments.releases, shown)
         except OSError as error:
             raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
+        except UncommittedError as error:
+            raise UsageError(f"--ledger {ledger}: {error}") from None
         if lines and not auditor.recognised:
             raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; is it the ledger?")
 

@@ -19,7 +19,7 @@ from stream_app.demo.data import DemoSeries, demo_series
 from stream_app.demo.stage import StageError, stage
 from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
 from stream_app.kafka.local.errors import LocalBrokerError
-from stream_app.kafka.reading import committed_records
+from stream_app.kafka.reading import records_of
 from stream_app.kafka.sending import Event, send_events
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
@@ -137,13 +137,13 @@ class Answers:
 
     async def count(self, settings: Settings, topic: str) -> None:
         """Count the records of a topic for ever."""
-        async for _ in committed_records(settings, topic, follow=True):
+        async for _ in records_of(settings, topic, follow=True):
             self.seen += 1
             self.last = time.monotonic()
 
 
 async def _values(settings: Settings, topic: str) -> list[bytes]:
-    return [record.value async for record in committed_records(settings, topic)]
+    return [record.value async for record in records_of(settings, topic)]
 
 
 def _document(summaries: list[SeriesSummary], total: int, seconds: float, verdict: int) -> dict[str, object]:

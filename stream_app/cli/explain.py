@@ -5,7 +5,7 @@ import asyncio
 from pathlib import Path
 
 from stream_app.audit.explanation import Explanation
-from stream_app.audit.files import read_lines
+from stream_app.audit.files import UncommittedError, read_lines
 from stream_app.audit.inquiry import Inquiry, UndecidedError
 from stream_app.audit.reader import dump
 from stream_app.audit.walkthrough import text_of
@@ -55,6 +55,8 @@ def _from_files(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
                 read_lines(arguments.releases, inquiry.releases, shown)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
+    except UncommittedError as error:
+        raise UsageError(f"--ledger {arguments.ledger}: {error}") from None
     return inquiry.answer()
 
 

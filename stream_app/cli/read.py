@@ -1,25 +1,34 @@
-"""``read releases|ledger|rejects|heads``: print committed records, one JSON object a line."""
+"""``read events|releases|ledger|rejects|heads``: print records, one JSON object a line."""
 
 import argparse
 import asyncio
 import sys
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from aiokafka.errors import KafkaError
+
 from stream_app import wire
+from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
 from stream_app.cli.moment import milliseconds_of
-from stream_app.kafka.reading import committed_records
+from stream_app.kafka.backup import decided, end_line, event_line
+from stream_app.kafka.reading import records_of
+from stream_app.kafka.refusal import refusal_of
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 
-HELP = "read releases, ledger, rejects or heads"
+HELP = "read events, releases, ledger, rejects or heads"
+TOPICS = ("events", "releases", "ledger", "rejects", "heads")
+BACKED_UP = ("events", "rejects")
+"""What `resend` takes: read whole, they end with how far the input was decided."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("topic", choices=("releases", "ledger", "rejects", "heads"), help="which topic")
+    parser.add_argument("topic", choices=TOPICS, help="which topic; events are raw values")
     add_config(parser)
     parser.add_argument(
         "--series", action="append", metavar="GLOB", help="only this series, or those that match; repeat it for more"
@@ -35,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--without-leaves", action="store_true", help="of the heads, the signed records alone: what a witness keeps"
+    )
+    parser.add_argument(
+        "--uncommitted", action="store_true", help="aborted records too; of the ledger, what `left` takes: they bind"
     )
     parser.add_argument("--limit", type=int, help="stop after so many records")
     parser.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
@@ -60,28 +72,62 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.limit == 0:
         return
     from_end, since_ms = arguments.begin == "end", _since(arguments)
-    async for record in committed_records(
-        settings, topic, follow=arguments.follow, from_end=from_end, since_ms=since_ms
+    ends = await _ends(settings, names, topic) if _is_backup(arguments) else None
+    if arguments.uncommitted and arguments.topic == "ledger":
+        _print(arguments, UNCOMMITTED)
+    async for record in records_of(
+        settings,
+        topic,
+        isolation="read_uncommitted" if arguments.uncommitted else "read_committed",
+        follow=arguments.follow,
+        from_end=from_end,
+        since_ms=since_ms,
     ):
         if not _wanted(arguments, record.value):
             continue
         shown += 1
-        sys.stdout.buffer.write(record.value + b"\n")
-        if arguments.follow:
-            sys.stdout.flush()
+        _print(arguments, event_line(record) if arguments.topic == "events" else record.value)
         if shown == arguments.limit:
             break
+    if ends is not None:
+        _print(arguments, end_line(ends))
 
 
-def _wanted(arguments: argparse.Namespace, value: bytes) -> bool:
+def _print(arguments: argparse.Namespace, line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    if arguments.follow:
+        sys.stdout.flush()
+
+
+def _is_backup(arguments: argparse.Namespace) -> bool:
+    """Tell whether all of a topic that `resend` takes is read."""
+    chosen = arguments.series is not None or arguments.since is not None or arguments.limit is not None
+    chosen = chosen or arguments.begin == "end" or arguments.follow or arguments.uncommitted
+    return arguments.topic in BACKED_UP and not chosen
+
+
+async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[int, int] | None:
+    """Return how far the input was decided; None where that cannot be said: then the file is no backup."""
+    try:
+        return await decided(settings, names, topic)
+    except (LookupError, KafkaError) as error:
+        why = str(refusal_of(settings, error)) if isinstance(error, KafkaError) else str(error)
+        print(f"landmark-stream read: no last line `end`, so `resend` will not take this: {why}", file=sys.stderr)
+        return None
+
+
+def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
     """Tell whether a record is to be shown; nothing is decoded where all are."""
     if arguments.series is None and not arguments.without_leaves:
         return True
-    found: Any = wire.load(value)
-    if arguments.without_leaves:
-        return bool(found["type"] == "head")
-    series = found["series"]
-    if series is None:  # of a reject whose record could not be read
+    if arguments.topic == "events":
+        series = wire.decode(value).series
+    else:
+        found: Any = wire.load(value or b"null")
+        if arguments.without_leaves:
+            return bool(found["type"] == "head")
+        series = found["series"]
+    if series is None:  # of a record that could not be read, or of its reject
         return False
     return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)
 

@@ -79,12 +79,12 @@ def _auditor(names: TopicNames, _: Settings) -> Iterator[Access]:
 
 _NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterator[Access]]] = {
     "operator": _operator,  # topics
-    "producer": _producer,  # policy, send, watermark
+    "producer": _producer,  # policy, send, watermark, resend
     "worker": _worker,
-    "recoverer": _recoverer,  # recover
+    "recoverer": _recoverer,  # recover, read events, read rejects
     "eraser": _eraser,  # keys erase
     "reader": _reader,  # read releases
-    "auditor": _auditor,  # audit, explain, read
+    "auditor": _auditor,  # audit, explain, left, read
 }
 ROLES = tuple(_NEEDS)
 

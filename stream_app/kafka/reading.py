@@ -1,18 +1,25 @@
-"""Reading an output topic: committed records only, from its beginning, in each partition's order."""
+"""Reading a topic, committed records or aborted ones too, from its beginning, in each partition's order."""
 
 from collections.abc import AsyncIterator
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import ConsumerRecord
 
+from stream_app.kafka.log import Isolation
 from stream_app.kafka.security import client_arguments, started
 from stream_app.settings import Settings
 
 POLL_MS = 200
 
 
-async def committed_records(
-    settings: Settings, topic: str, *, follow: bool = False, from_end: bool = False, since_ms: int | None = None
+async def records_of(
+    settings: Settings,
+    topic: str,
+    *,
+    isolation: Isolation = "read_committed",
+    follow: bool = False,
+    from_end: bool = False,
+    since_ms: int | None = None,
 ) -> AsyncIterator[ConsumerRecord]:
     """Yield the records of ``topic`` up to its end when the call began, or for ever with ``follow``.
 
@@ -23,7 +30,7 @@ async def committed_records(
     client = AIOKafkaConsumer(
         topic,
         **client_arguments(settings),
-        isolation_level="read_committed",
+        isolation_level=isolation,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
     )

@@ -87,7 +87,7 @@ def test_a_reject_of_no_series_is_none_that_was_asked_for(
         assert main(["read", "rejects", "--config", installation.config(), *words]) == 0
         return [json.loads(each) for each in capfd.readouterr().out.splitlines()]
 
-    assert found() == rejects
+    assert found() == [*rejects, {"end": dict.fromkeys(map(str, range(installation.partitions)), 0)}]
     assert found("--series", "*") == rejects[1:]
     assert found("--series", "None") == rejects[2:]
 

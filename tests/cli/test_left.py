@@ -1,10 +1,10 @@
-"""The page's `left.py` on ledgers of the worker's own: two installations together keep one budget."""
+"""``left`` on ledgers of the worker's own decisions: two installations together keep one budget."""
 
+import io
 import json
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -12,13 +12,11 @@ from typing import Any
 
 import pytest
 
-from stream_app import keyfile
+from stream_app import keyfile, wire
+from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import main
-from tests.deploy import ROOT
-from tests.docs.page import blocks_of
-from tests.run import NUMBER, Run
+from tests.run import KINDS, NUMBER, Run
 
-PAGE = ROOT / "docs" / "how-to" / "back-up-and-restore.md"
 HOUR = 3_600_000
 LATE = 10 * HOUR
 """A landmark of the policies here that the old ledger does not reach."""
@@ -55,18 +53,17 @@ class Site:
         return _lines((out / "ledger.jsonl").read_text()), _lines((out / "rejects.jsonl").read_text())
 
     def left(self, name: str, *lifetime: str, code: int = 0) -> tuple[list[Record], str]:
-        """Return the records that the page's script makes of an installation's ledger, and what it says."""
+        """Return the records that ``left`` makes of an installation's ledger, and what it says."""
         return left_of(self.folder / name / "ledger.jsonl", *lifetime, code=code)
 
 
 def left_of(ledger: Path, *lifetime: str, code: int = 0) -> tuple[list[Record], str]:
-    """Run the page's script; return what it prints and what it says, once it ended with ``code``."""
-    (script,) = (block for block in blocks_of(PAGE.read_text()) if block.file == "left.py")
-    done = subprocess.run(
-        [sys.executable, "-c", script.text, str(ledger), *lifetime], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == code, done.stderr
-    return _lines(done.stdout), done.stderr
+    """Run the command; return what it prints and what it says, once it ended with ``code``."""
+    words = ["left", "--ledger", str(ledger), "--without-aborted", *(["--lifetime", *lifetime] if lifetime else [])]
+    printed, said = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(said):
+        assert main(words) == code, said.getvalue()
+    return _lines(printed.getvalue()), said.getvalue()
 
 
 def _lines(text: str) -> list[Record]:
@@ -233,12 +230,92 @@ def test_it_refuses_what_it_cannot_know(site: Site) -> None:
     begun, said = site.left("old", code=1)
     assert {record["series"] for record in begun} == {"home"}
     assert f"wide: windows of an earlier version reach to {9 * HOUR}, decide by hand" in said
-    exposed = {**old[0], "series": "ward", "sequence": 2, "entry": "intrusion", "exposed": [[0, 3 * HOUR]]}
+    begun_entry = {**old[0], "series": "ward"}
+    tail = {"key": old[0]["key"], "epoch": 0, "previous": old[0]["hash"], "hash": "0" * 64}
+    exposed = {"series": "ward", "sequence": 2, "entry": "intrusion", "policy": 1, "intrusion_nano": 1}
     ledger = site.folder / "exposed.jsonl"
-    ledger.write_text("".join(json.dumps(entry) + "\n" for entry in ({**old[0], "series": "ward"}, exposed)))
+    ledger.write_bytes(written([begun_entry, exposed | {"exposed": [[0, 3 * HOUR]]} | tail]))
     assert "exposed steps before" in left_of(ledger, code=1)[1]
-    ledger.write_text("".join(json.dumps(entry) + "\n" for entry in old if entry["entry"] != "policy"))
-    assert "is missing" in left_of(ledger, code=1)[1]
+
+
+def written(entries: list[Record]) -> bytes:
+    """Return entries as a ledger has them."""
+    return b"".join(wire.dump(entry) + b"\n" for entry in entries)
+
+
+def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
+    """An entry that is missing, of another kind, or another than the one before: nobody knows what was spent."""
+    old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
+    other = {**old[-1], "hash": "0" * 64}
+    ledger = site.folder / "told.jsonl"
+    for told, why in (
+        (old[1:], "entry 1 is missing"),
+        ([*old[:2], old[3]], "entry 3 is missing"),
+        ([*old[:2], {**old[2], "previous": "0" * 64}], "not the one that 3 follows"),
+        ([*old, other], "two different entries have number 4"),
+        ([*old, {**old[-1], "entry": "later"}], "not known"),
+    ):
+        ledger.write_bytes(written(told))
+        begun, said = left_of(ledger, code=2)
+        assert (begun, why in said) == ([], True), said
+
+
+def test_a_file_says_whether_it_holds_aborted_entries(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """Committed entries alone are refused unless somebody says that there are no others; the audit refuses the rest."""
+    old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
+    begun, _ = site.left("old")
+    plain, marked = site.folder / "old" / "ledger.jsonl", site.folder / "marked.jsonl"
+    # As a log has it that was read uncommitted: a batch that was aborted, and the same entries again.
+    marked.write_bytes(UNCOMMITTED + b"\n" + written([*old[:3], *old[1:]]))
+    capsys.readouterr()
+    assert main(["left", "--ledger", str(marked)]) == 0
+    assert _lines(capsys.readouterr().out) == begun
+    assert main(["left", "--ledger", str(plain)]) == 2
+    assert "aborted bind" in capsys.readouterr().err
+    assert main(["left", "--ledger", str(marked), "--without-aborted"]) == 2
+    assert "leave --without-aborted away" in capsys.readouterr().err
+    for words in (["audit"], ["audit", "--html", str(site.folder / "page.html")], ["explain", "home", "0"]):
+        assert main([*words, "--ledger", str(marked)]) == 2
+        assert "--uncommitted" in capsys.readouterr().err
+    marked.write_bytes(plain.read_bytes() + UNCOMMITTED + b"\n")
+    assert main(["audit", "--ledger", str(marked)]) == 2
+    assert main(["left", "--ledger", str(site.folder / "none.jsonl")]) == 2
+    assert "name a file" in capsys.readouterr().err
+
+
+def test_json_tells_the_same(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """An object a series: records, epsilon in nano-epsilon, from where on, and why there are none."""
+    site.installed("old", [ruled("home"), *readings("home", 0), ruled("closed"), {"type": "close", "series": "closed"}])
+    begun, said = site.left("old")
+    capsys.readouterr()
+    assert main(["left", "--ledger", str(site.folder / "old" / "ledger.jsonl"), "--without-aborted", "--json"]) == 0
+    home, closed = json.loads(capsys.readouterr().out)["series"]
+    assert home["records"] == begun
+    assert home["epsilon_nano"] == round(begun[-1]["epsilon"] * 10**9)
+    assert (home["begin_ms"], home["by_hand"]) == (HOUR, False)
+    assert (closed["records"], closed["why"]) == ([], "closed, gets no policy")
+    assert [home["message"], closed["message"]] == said.splitlines()
+
+
+VALUES = {
+    "number": 1.5,
+    "location": {"latitude": -11.0, "longitude": -37.1},
+    "counts": {"walk": 1, "ride": 0, "rest": 0},
+    "category": "ill",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_fence_stands_whatever_was_measured(site: Site, kind: str) -> None:
+    """It is of the series' own kind, so that the policy behind it protects no less; nothing of it is refused."""
+    reading = {"series": "home", "timestamp": 0, "value": VALUES[kind]}
+    site.installed("old", [ruled("home", value=KINDS[kind], scheme={"name": "balanced"}), reading])
+    begun, _ = site.left("old")
+    new, rejects = site.installed("new", begun)
+    assert rejects == []
+    assert [entry["entry"] for entry in new] == ["policy", "release", "policy"]
+    assert new[1]["decision"] == "withheld"
+    assert {entry["parameters"]["value"]["kind"] for entry in new if entry["entry"] == "policy"} == {kind}
 
 
 def test_a_series_that_decided_nothing_needs_no_fence(site: Site) -> None:

@@ -1,0 +1,239 @@
+"""What a ledger has left of each series' budget, as records for topics that begin anew: a fence, then a policy.
+
+A series' loss over a period is what was spent on landmarks, and the largest other spend; periods add up. Entries that
+were aborted count as the others do: whoever reads uncommitted has seen them, and a worker is bound by them. Two things
+would break the sum, and the new workers must refuse both: a step that is decided again, and a landmark registered for a
+step that the old ledger decided. So each series first gets a *fence*: a version under which a single step of one
+millisecond, at the end of the last decided one, is withheld. It costs nothing.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, assert_never
+
+from stream_app.audit.entry import (
+    CloseEntry,
+    DummiesEntry,
+    IntrusionEntry,
+    LandmarksEntry,
+    OpaqueEntry,
+    PolicyEntry,
+    ReleaseEntry,
+)
+from stream_app.audit.finding import Finding
+from stream_app.audit.reader import read_entry
+from stream_app.privacy.rational import NANO
+
+LAST_VERSION: Final = 2**53 - 1
+"""The highest version of a policy: none can follow."""
+
+Record = dict[str, Any]
+Known = ReleaseEntry | PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry
+
+
+class LeftError(Exception):
+    """A ledger that does not tell what was spent; the message says where."""
+
+
+class Left(NamedTuple):
+    """What one series begins anew with."""
+
+    series: str
+    records: tuple[Record, ...]
+    """To send, in this order; none: the series gets nothing."""
+    epsilon_nano: int
+    """The new policy's."""
+    begin_ms: int
+    """From here on steps are decided again."""
+    why: str
+    """Why there are no records, or what holds beside them."""
+    by_hand: bool
+    """Whether the series may get some, but only from somebody who knows more than the ledger."""
+
+    def __str__(self) -> str:
+        """Return a sentence about it."""
+        if not self.records:
+            return f"{self.series}: {self.why}{', decide by hand' if self.by_hand else ''}"
+        return f"{self.series}: epsilon {Decimal(self.epsilon_nano) / NANO:.9f} is left{self.why}"
+
+    def document(self) -> Record:
+        """Return it as ``--json`` has it."""
+        return self._asdict() | {"message": str(self)}
+
+
+class _None(Exception):  # noqa: N818 - a branch, no error
+    """The series gets no records."""
+
+
+class _ByHand(Exception):  # noqa: N818
+    """It may get some, but not from here."""
+
+
+class Remains:
+    """Takes the lines of a ledger, committed and aborted ones, copies too, in the order of the log."""
+
+    def __init__(self, lifetime_nano: int | None) -> None:
+        """Begin; ``lifetime_nano`` is what a series may use in all its life, None its first epsilon."""
+        self._lifetime = lifetime_nano
+        self._found: dict[str, _Series] = {}
+
+    def take(self, lines: list[bytes]) -> None:
+        """Take entries; raises `LeftError` for one that is missing, not understood, or not alone in its place."""
+        for line in lines:
+            entry = read_entry(line)
+            if isinstance(entry, Finding | OpaqueEntry):
+                found = entry.finding if isinstance(entry, OpaqueEntry) else entry
+                raise LeftError(
+                    f"{found.series or 'a line'}: {found.message}; take the version that wrote it, or audit it"
+                )
+            self._found.setdefault(entry.series, _Series(self._lifetime)).take(entry)
+
+    def left(self) -> Iterator[Left]:
+        """Yield what each series has left, in the order in which they appeared."""
+        for series, one in self._found.items():
+            try:
+                yield one.left(series)
+            except (_None, _ByHand) as why:
+                yield Left(series, (), 0, one.end or 0, str(why), isinstance(why, _ByHand))
+
+
+class _Series:
+    """What the entries of one series come to."""
+
+    def __init__(self, lifetime_nano: int | None) -> None:
+        self._lifetime = lifetime_nano
+        self._last = (0, "")  # sequence and hash of the last entry
+        self._closed = self._period = self._reach = self._exposed = self._budget = 0
+        self.end: int | None = None  # of the last decided step, in ms
+        self._first: int | None = None  # the first decided step of the version
+        self._ended = self._drawn = False
+        self._rules: Record = {}
+        self._level, self._step = "", 1
+
+    def take(self, entry: Known) -> None:
+        sequence, last = self._last
+        if entry.sequence <= sequence:  # a copy: aborted, and committed later
+            if entry.sequence == sequence and entry.hash != last:
+                raise LeftError(f"{entry.series}: two different entries have number {sequence}; audit the ledger")
+            return
+        if entry.sequence > sequence + 1 or (sequence and entry.previous != last):
+            missing = f"entry {sequence + 1} is missing, or not the one that {entry.sequence} follows"
+            raise LeftError(f"{entry.series}: {missing}; nobody knows what it spent")
+        self._last = (entry.sequence, entry.hash)
+        self._count(entry)
+        if isinstance(entry, ReleaseEntry | LandmarksEntry):
+            self._period = entry.landmark_spent_nano + entry.regular_peak_nano
+
+    def _count(self, entry: Known) -> None:
+        match entry:
+            case PolicyEntry():
+                if self._rules:
+                    self._leave()
+                self._rules, self._budget = dict(entry.parameters), entry.budget_nano
+                self._level, self._step = self._protection["level"], self._protection.get("step", 1)
+                self._lifetime = self._lifetime or self._budget
+                self._first, self._drawn = None, False
+            case ReleaseEntry():
+                self.end = entry.timestamp + self._step
+                self._first = entry.timestamp if self._first is None else self._first
+            case LandmarksEntry():  # registered late
+                old = self._protection
+                self._rules["protection"] = {**old, "landmarks": [*old.get("landmarks", []), *entry.add]}
+            case DummiesEntry():
+                self._period, self._drawn = entry.charged_nano, True
+            case IntrusionEntry():
+                self._exposed = max([self._exposed, *(stop for _, stop in entry.exposed)])
+            case CloseEntry():
+                self._ended = True
+            case _:
+                assert_never(entry)
+
+    @property
+    def _protection(self) -> Record:
+        found: Record = self._rules["protection"]
+        return found
+
+    def _leave(self) -> None:
+        """Close the period: another version rules."""
+        if self._level == "w-event" and self._period and self.end is not None:
+            self._reach = max(self._reach, self.end - self._step + self._protection["window"] * self._step)
+        self._closed, self._period = self._closed + self._period, 0
+
+    def left(self, series: str) -> Left:
+        """Return what is left; raises `_None` and `_ByHand`."""
+        assert self._lifetime is not None, "its first entry is a policy"
+        left, end = self._lifetime - self._closed - self._period, self.end or 0
+        begin = -(-end // self._step) * self._step  # no step before it, no landmark before it
+        if self._ended:
+            raise _None("closed, gets no policy")
+        if self._exposed > begin:
+            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could be opened again")
+        opens = begin
+        if self._level == "w-event":
+            opens = end + (self._protection["window"] - 1) * self._step
+        if self._reach > opens:
+            raise _ByHand(f"windows of an earlier version reach to {self._reach}")
+        # What the policy that rules has left, too: its own epsilon is a promise as much as the lifetime is.
+        epsilon, last = min(left, self._budget - self._period), False
+        if self._level in {"event", "w-event"}:  # each step, each window has all of it; a lifetime adds up peaks
+            epsilon, last = self._budget, self._level == "w-event" or left < self._budget
+        elif epsilon <= 0:
+            raise _None("nothing is left")
+        policy: Record = {"type": "policy", "series": series, "version": LAST_VERSION if last else 2, **self._rules}
+        policy |= {"epsilon": _epsilon(epsilon), "protection": self._protected(begin, end)}
+        if "collect" in policy:
+            policy["weaker"] = True  # the fence before it collects nothing
+        cap = epsilon if last else max(left, epsilon)  # what all later versions may use
+        fence = () if self.end is None else self._fence(series, cap, self.end)
+        more = {"event": " for each step", "w-event": " for each window, after a wait"}.get(self._level, "")
+        more += f", from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
+        return Left(series, (*fence, policy), epsilon, begin, more + ", with no later version" * last, by_hand=False)
+
+    def _protected(self, begin: int, end: int) -> Record:
+        """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
+        protection = dict(self._protection)
+        if self._level == "landmark":
+            spans = [
+                found if isinstance(found, list) else [found, found + 1] for found in protection.get("landmarks", [])
+            ]
+            protection["landmarks"] = [[max(start, begin), stop] for start, stop in spans if stop > begin]
+        elif self._level == "user" and self._first is not None:
+            protection["length"] -= (end - self._first) // self._step
+            if protection["length"] <= 0:
+                raise _None("its length is over")
+        elif self._level not in {"event", "w-event", "user"}:
+            raise _ByHand(f"level {self._level} is not known")
+        return protection
+
+    def _fence(self, series: str, cap_nano: int, end_ms: int) -> tuple[Record, Record]:
+        """Return a version 1 and the reading of the one step that it withholds: what lies before it is refused."""
+        value = self._rules["value"]  # of the same kind: the policy behind it is no weaker
+        policy = {
+            "type": "policy",
+            "series": series,
+            "version": 1,
+            "epsilon": _epsilon(cap_nano),
+            "protection": {"level": "landmark", "step": 1, "landmarks": [end_ms - 1]},
+            "scheme": {"name": "skip", "accept_risk": True},  # a landmark gets nothing
+            "value": value,
+        }
+        return policy, {"series": series, "timestamp": end_ms - 1, "value": _public(value)}
+
+
+def _public(value: Record) -> object:
+    """Return some value of a kind, whatever was measured."""
+    match value["kind"]:
+        case "number":
+            return value["lower"]
+        case "counts":
+            return dict.fromkeys(value["keys"], 0)
+        case "location":
+            return {"latitude": value["bounds"]["south"], "longitude": value["bounds"]["west"]}
+        case "category":
+            return value["categories"][0]
+        case kind:
+            raise LeftError(f"kind {kind} is not known; take the version that wrote it")
+
+
+def _epsilon(nano: int) -> float:
+    return float(Decimal(nano) / NANO)
