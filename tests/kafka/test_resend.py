@@ -86,7 +86,7 @@ def test_what_was_refused_as_future_is_not_accepted_the_second_time(
     decided(first)
     rejects = [json.loads(record.value)["reason"] for record in first.read(first.names.rejects)]
     assert "future" in rejects
-    assert {"malformed", "misrouted", "duplicate"} <= set(rejects) or {"malformed", "misrouted", "late"} <= set(rejects)
+    assert {"malformed", "misrouted", "duplicate"} <= set(rejects)
 
     events, refused = tmp_path / "events.jsonl", tmp_path / "rejects.jsonl"
     events.write_text(printed(first, capfd, "read", "events"))
@@ -102,7 +102,6 @@ def test_what_was_refused_as_future_is_not_accepted_the_second_time(
     decided(second)
     assert chains(second) == chains(first)
     assert second.read(second.names.rejects) == []
-    second.answered_once()
     assert main(["resend", str(events), "--rejects", str(refused), "--config", second.config()]) == 2
     assert "must come first" in capfd.readouterr().err
 
@@ -129,13 +128,12 @@ def test_a_choice_of_records_is_no_backup(
         f"home-{nth}" for nth in (1, *range(10, 20))
     }
     for words in (["--limit", "99"], ["--since", "0"], ["--uncommitted"]):
-        assert printed(installation, capfd, "read", "events", *words).splitlines() == whole[:-1]
+        assert sorted(printed(installation, capfd, "read", "events", *words).splitlines()) == sorted(whole[:-1])
     installation.forget_events(1, [0])
     assert main(["read", "events", "--config", installation.config()]) == 0
     said = capfd.readouterr()
-    assert said.out.splitlines() == [
-        line for line in whole[:-1] if json.loads(line)["offset"] or '"partition":1' in line
-    ]
+    kept = [line for line in whole[:-1] if json.loads(line)["offset"] or json.loads(line)["partition"] == 1]
+    assert sorted(said.out.splitlines()) == sorted(kept)
     assert "offset 1 of partition 0 is deleted" in said.err
 
 
