@@ -21,6 +21,15 @@ RECOVERY = Row(
         ),
         Panel(
             "timeseries",
+            "Degraded",
+            "1 while a worker has had no answer of the brokers for 20 seconds. Its partitions stay ready and decide "
+            "nothing. Alert: LandmarkDegraded.",
+            "none",
+            (Query("max by (instance) (landmark_degraded{*})", "{{instance}}"),),
+            rising(1),
+        ),
+        Panel(
+            "timeseries",
             "Seconds to take a partition over",
             "From its assignment until it decides: fencing, changelog, tail and recall. It changes when "
             "partitions move.",
@@ -73,6 +82,14 @@ RECOVERY = Row(
             "short",
             (Query("sum by (partition) (increase(landmark_reopened_total{*}[1h])) or vector(0)", "{{partition}}"),),
             rising(3),
+        ),
+        Panel(
+            "timeseries",
+            "Damaged local copies",
+            "Discarded and read back from the changelog, so nothing is lost. More than one: look at the disk.",
+            "short",
+            (Query("sum by (cause) (increase(landmark_damaged_copies_total{*}[1h])) or vector(0)", "{{cause}}"),),
+            rising(1),
         ),
         Panel(
             "timeseries",

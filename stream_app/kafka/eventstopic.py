@@ -9,6 +9,7 @@ It can also get more partitions. Producers then place series by the new count, p
 
 import asyncio
 import logging
+import time
 from typing import Literal
 
 from aiokafka.admin import AIOKafkaAdminClient
@@ -23,6 +24,7 @@ from stream_app.settings import Settings
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
+SILENT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.5
 _ANSWER_SECONDS = 10.0  # aiokafka would wait 40 for a broker that died, and a partition with it
 _NO_LEADER = -1
@@ -42,6 +44,7 @@ class EventsTopic:
         self._admin: AIOKafkaAdminClient | None = None
         self._starting = asyncio.Lock()
         self._closing: asyncio.Task[None] | None = None
+        self._answered = time.monotonic()
 
     async def look(self) -> None:
         """See whether the topic is as the worker began with it; once it was found otherwise, that stays found.
@@ -51,8 +54,11 @@ class EventsTopic:
 
         Raises:
             aiokafka.errors.KafkaError: when the brokers cannot be asked; what was known stays.
+            TimeoutError: when they give no answer; what was known stays.
         """
-        found = await self._facts_of(await self._connected(), 0)
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            found = await self._facts_of(await self._connected(), 0)
+        self._answered = time.monotonic()
         if self.state in {"replaced", "grown"}:
             return
         if found is None and self.state != "missing":
@@ -132,6 +138,11 @@ class EventsTopic:
                     raise
                 self._admin = admin
             return self._admin
+
+    @property
+    def silent(self) -> bool:
+        """Whether the brokers have given no answer for a while, though they are asked every few seconds."""
+        return time.monotonic() - self._answered > SILENT_SECONDS
 
     @property
     def state(self) -> Literal["same", "missing", "replaced", "grown"]:

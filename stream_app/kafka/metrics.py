@@ -128,6 +128,9 @@ TABLE: dict[str, Meaning] = {
         "Local copies that were damaged, discarded and read back: corrupt (checksum, format) or unreadable (a file).",
     ),
     "landmark_cached_series": Meaning("gauge", ("partition",), "Series kept decoded in memory."),
+    "landmark_degraded": Meaning(
+        "gauge", (), "1 while the brokers have given no answer for 20 seconds: nothing can be decided; else 0."
+    ),
     "landmark_partitions_running": Meaning("gauge", (), "Partitions that this worker owns and serves."),
     "landmark_partitions_stopped": Meaning("gauge", ("reason",), "Partitions that stopped and need an operator."),
     "landmark_first_key_epoch": Meaning(

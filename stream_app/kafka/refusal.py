@@ -69,6 +69,23 @@ async def _tried(settings: Settings) -> Exception | None:
     return why
 
 
+async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
+    """Return those of the brokers named that give no answer within so many seconds, a refusal being none."""
+    client = client_arguments(settings)
+    named = [(host, port) for host, port, _ in collect_hosts(client.pop("bootstrap_servers"))]
+
+    async def answers(host: str, port: int) -> bool:
+        try:
+            connection = await create_conn(host, port, request_timeout_ms=int(seconds * 1000), **client)
+        except (errors.KafkaError, OSError):  # of which TimeoutError is one
+            return False
+        connection.close()
+        return True
+
+    found = await asyncio.gather(*(answers(host, port) for host, port in named))
+    return [f"{host}:{port}" for (host, port), answered in zip(named, found, strict=True) if not answered]
+
+
 def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, str]:
     """Return what was found and its remedy."""
     if unauthorized(error):

@@ -17,7 +17,7 @@ from stream_app.kafka.logs import tell_repeated
 from stream_app.kafka.metrics import Metrics
 from stream_app.kafka.policylabel import NAMED, label_of, labels_of
 from stream_app.kafka.recurring import recur
-from stream_app.kafka.refusal import GRANT, unauthorized
+from stream_app.kafka.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.report import report_standing
 from stream_app.kafka.serve import Server
 from stream_app.kafka.standing import standing_of
@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.25
 _TELL_SECONDS = 5.0
+_END_SECONDS = 12.0  # with the answers below and a margin for a busy machine, 20 in all
+_ANSWER_SECONDS = 3.0
 _STOP_SECONDS = 60.0  # the patience of Faust's own services
 _FILES_SECONDS = 10.0
 _STANDING_SECONDS = 5.0  # as often as Prometheus looks
@@ -90,23 +92,41 @@ class Worker:
         )
         looking = asyncio.create_task(recur("looking at the events topic", self._topic.look, LOOK_SECONDS))
         telling = asyncio.create_task(recur("telling repeated lines", self._tell_repeated, _TELL_SECONDS))
+        failed = True
         try:
             failed = await self._watch(starting)
         finally:
             logger.info("stopping")
             # Partitions wait a share of the session timeout for their transactions.
             self._forced_exit.within(_STOP_SECONDS + self._settings.session_timeout_ms / 1000 / 2)
-            counting.cancel()
-            looking.cancel()
-            telling.cancel()
-            if not starting.done():
-                starting.cancel()
-                with suppress(asyncio.CancelledError):
-                    await starting
-            await self._app.stop()
-            await server.stop()
+            for beside in (counting, looking, telling):
+                beside.cancel()
+            ending = asyncio.create_task(self._end(starting, server))
+            _, late = await asyncio.wait({ending}, timeout=_END_SECONDS)
+            if late:
+                await self._leave_to_others(int(failed))
+            await ending
         logger.info("stopped")
-        return 1 if failed else 0
+        return int(failed)
+
+    async def _end(self, starting: "asyncio.Task[None]", server: Server) -> None:
+        if not starting.done():
+            starting.cancel()
+            with suppress(asyncio.CancelledError):
+                await starting
+        await self._app.stop()
+        await server.stop()
+
+    async def _leave_to_others(self, code: int) -> None:
+        """Exit when brokers are silent: requests to them would be waited for until each has timed out."""
+        silent = await silent_brokers(self._settings, _ANSWER_SECONDS)
+        if silent:
+            logger.info(
+                "stopped: %s give no answer. Whoever takes the partitions over aborts what was under way, decides it "
+                "again alike, and goes on where the last transaction ended",
+                ", ".join(silent),
+            )
+            self._forced_exit.leave(code)
 
     async def _watch(self, starting: "asyncio.Task[None]") -> bool:
         """Wait for a reason to end; return whether it is a failure."""
@@ -170,7 +190,8 @@ class Worker:
             return False, self._topic.trouble
         if not partitions.prepared:
             return False, f"taking over; works on partitions {partitions.working}"
-        return True, f"partitions {partitions.running}"
+        degraded = "; degraded: the brokers give no answer" if self._topic.silent else ""
+        return True, f"partitions {partitions.running}{degraded}"
 
     def _page(self, look: Look) -> str:
         partitions = self._app.partitions
@@ -183,6 +204,7 @@ class Worker:
                 running=partitions.running,
                 up_seconds=time.monotonic() - self._began_seconds,
                 topic_there=self._topic.trouble is None,
+                degraded=self._topic.silent,
             ),
             look,
         )
@@ -190,6 +212,7 @@ class Worker:
     def _refresh(self) -> None:
         partitions, metrics = self._app.partitions, self._metrics
         metrics.set("landmark_partitions_running", len(partitions.running))
+        metrics.set("landmark_degraded", int(self._topic.silent))
         metrics.forget("landmark_partitions_stopped")
         for reason in partitions.stopped.values():
             same = sum(1 for other in partitions.stopped.values() if other == reason)

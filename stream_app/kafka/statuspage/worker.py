@@ -37,6 +37,8 @@ class Standing(NamedTuple):
     up_seconds: float
     topic_there: bool = True
     """Whether the events topic is the one that it began with."""
+    degraded: bool = False
+    """Whether the brokers give no answer."""
 
     @property
     def stopped(self) -> dict[int, StopReason]:
@@ -52,6 +54,8 @@ class Standing(NamedTuple):
             return State("bad", _counted(len(self.stopped), "partition") + " stopped")
         if not self.topic_there:
             return State("bad", "The events topic is gone")
+        if self.degraded:
+            return State("bad", "Degraded: the brokers give no answer")
         if not self.prepared:
             return State("wait", "Reading state back")
         if not self.running:

@@ -1,0 +1,132 @@
+"""Brokers that take connections and give no answer, as a broker does that hangs: a worker outlives them, and ends."""
+
+import asyncio
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from aiokafka.errors import KafkaError
+
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.cluster import Cluster
+from tests.kafka.installation import Installation, WorkerProcess, readings
+from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+
+MOST_SECONDS = 20.0
+"""Until a worker has ended: docs/how-to/scale-out.md says so."""
+
+
+@pytest.fixture(scope="module")
+def silenced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    """A broker of this file's own, which its tests may halt."""
+    with LocalBroker.start(tmp_path_factory.mktemp("silenced")) as running:
+        yield running
+
+
+@pytest.fixture
+def installation(silenced: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test, with the session timeout that users have."""
+    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_")).strip("-")
+    more = {"data_folder": tmp_path / "data", "batch_records": 50}
+    return Installation(silenced, tmp_path, name, more=more)
+
+
+@contextmanager
+def silent(broker: LocalBroker) -> Iterator[None]:
+    """Halt the broker inside the block: the system takes connections for it, and nobody answers."""
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)
+        asyncio.run(_answers(broker))
+
+
+async def _answers(broker: LocalBroker) -> None:
+    """Wait until the broker is one of its cluster again, which took it for dead meanwhile."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        with suppress(KafkaError, OSError):
+            async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
+                if await cluster.brokers():
+                    return
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.2)
+
+
+def ended(worker: WorkerProcess) -> tuple[int, float]:
+    """Ask a worker to end; return its exit code and how long it took."""
+    began = time.monotonic()
+    worker.process.terminate()
+    return worker.await_end(), time.monotonic() - began
+
+
+@pytest.mark.parametrize("when", ["at work", "idle", "taking over", "before its start"])
+def test_a_worker_ends_while_brokers_are_silent(installation: Installation, when: str) -> None:
+    """Within 20 seconds, with code 0 and a line that says what is left to others, who go on as if nothing happened."""
+    installation.more["session_timeout_ms"] = 45_000
+    total = installation.send(readings(4_000))
+    if when == "before its start":
+        with silent(installation.broker), installation.worker() as worker:
+            time.sleep(3)
+            code, seconds = ended(worker)
+    else:
+        with installation.worker() as worker:
+            match when:
+                case "at work":
+                    worker.await_committed(100)
+                case "idle":
+                    worker.await_committed(total)
+                case _:
+                    worker.await_log("health at")
+            with silent(installation.broker):
+                time.sleep(1)
+                code, seconds = ended(worker)
+    said = worker.log.read_text()
+    assert code == 0, said
+    assert seconds < MOST_SECONDS, said
+    assert "bug" not in said
+    assert when == "before its start" or "stopped" in said.splitlines()[-1], said
+    total += installation.send(readings(400, start=4_000))
+    with installation.worker("next", session_timeout_ms="6000") as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.answered_once()
+    assert_topics_hold_what_replay_computes(installation)
+
+
+def asked(worker: WorkerProcess, path: str) -> str:
+    """Return what the worker's endpoint says."""
+    (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())
+    with urlopen(f"{address}{path}", timeout=ANSWER_SECONDS) as answer:  # noqa: S310 (our own server)
+        return str(answer.read().decode())
+
+
+def test_silent_brokers_show(installation: Installation) -> None:
+    """Partitions stay ready, for nobody else could decide them; page, metric and /readyz say what is the matter."""
+    installation.more["session_timeout_ms"] = 45_000
+    total = installation.send(readings(200))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.await_ready(200, "partitions [0, 1]")
+        assert "landmark_degraded 0.0" in asked(worker, "/metrics")
+        with silent(installation.broker):
+            worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
+            assert "landmark_degraded 1.0" in asked(worker, "/metrics")
+            assert "Degraded: the brokers give no answer" in asked(worker, "/")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while "degraded" in worker.ready()[1]:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        assert "landmark_degraded 0.0" in asked(worker, "/metrics")
+        total += installation.send(readings(200, start=200))
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.answered_once()
