@@ -1,16 +1,17 @@
-"""One axis of a grid: which integer cell a number belongs to."""
+"""One axis of a grid: which integer cell a number belongs to, in a time that tells hardly anything of the number."""
 
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
+from typing import Final
 
-from stream_app.privacy.rational import exact
-
-HALF = Fraction(1, 2)
 LARGEST_CELL = 2**50
 """Within it every cell has a double of its own, which reads back as it; measurements beyond it saturate there."""
-TOLERANCE = 2.0**-48
-"""Relative error of reading a decimal as a double, of the factor and of the product, 8 times over."""
+_DIGITS: Final = 17
+"""No double's shortest decimal has more."""
+_EXACT: Final = Context(prec=_DIGITS)
+"""Moves the point of such a decimal and rounds nothing."""
 
 
 def saturated(cell: int) -> int:
@@ -25,21 +26,42 @@ class Axis:
     cells_per_unit: Fraction
     low: int
     high: int
-    _factor: float = field(init=False, repr=False, compare=False)
+    _ends: tuple[float, float] = field(init=False, repr=False, compare=False)  # what low and high stand for
+    _least: float = field(init=False, repr=False, compare=False)  # 10 ** -n; what is smaller belongs to cell 0
+    _places: int = field(init=False, repr=False, compare=False)  # by which all other decimals become integers
+    _twice: int = field(init=False, repr=False, compare=False)  # such an integer's cell: (twice * it + one) // two
+    _one: int = field(init=False, repr=False, compare=False)
+    _two: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Round the factor once."""
-        object.__setattr__(self, "_factor", float(self.cells_per_unit))
+        """Compute once what every number needs."""
+        double_rate = 2 * self.cells_per_unit
+        # 10 ** -small is at most half a cell. A decimal of `_DIGITS` digits from there on ends within `places`.
+        small = len(str(ceil(double_rate))) if double_rate > 1 else 1 - len(str(floor(1 / double_rate)))
+        places = small + _DIGITS - 1
+        doubled = double_rate / Fraction(10) ** places
+        for name, value in (
+            ("_ends", (self.double(self.low), self.double(self.high))),
+            ("_least", float(f"1e{-small}")),
+            ("_places", places),
+            ("_twice", doubled.numerator),
+            ("_one", doubled.denominator),
+            ("_two", 2 * doubled.denominator),
+        ):
+            object.__setattr__(self, name, value)
 
     def nearest(self, number: float) -> int:
         """Return ``floor(number * cells_per_unit + 1/2)`` exactly, for the decimal that a finite double stands for."""
-        scaled = number * self._factor + 0.5
-        margin = (abs(scaled) + 1.0) * TOLERANCE
-        if margin < 0.25:  # beyond it, or at a boundary, doubles cannot tell the cell
-            cell = floor(scaled)
-            if margin < scaled - cell < 1.0 - margin:
-                return cell
-        return floor(exact(number) * self.cells_per_unit + HALF)
+        kept = number if abs(number) >= self._least else 0.0
+        return (self._twice * int(_EXACT.scaleb(Decimal(repr(kept)), self._places)) + self._one) // self._two
+
+    def within(self, number: float) -> int:
+        """Return the cell of ``low .. high`` that is nearest to a raw number, which is finite."""
+        # PRIVACY: on a boundary or off it, tiny or far outside, the same operations on integers of one size are done:
+        # what is outside is brought to the range first. docs/guarantee.md says what remains of a number in the time.
+        low, high = self._ends
+        bounded = low if number < low else min(number, high)
+        return self.clamp(self.nearest(bounded))
 
     def clamp(self, cell: int) -> int:
         """Return the nearest cell of ``low .. high``."""

@@ -3,11 +3,11 @@
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from math import nextafter
+from math import floor, inf, nextafter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stream_app.privacy.axis import LARGEST_CELL, Axis, saturated
@@ -58,12 +58,50 @@ def test_every_four_decimals_on_a_grid_of_three() -> None:
     assert misplaced > 1000
 
 
-@given(
-    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100), st.sampled_from(RESOLUTIONS)
-)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+DECIMALS = st.builds(lambda digits, exponent: f"{digits}e{exponent}", st.integers(1, 10**17), st.integers(-120, 100))
+"""Resolutions as long and as fine as any that a policy may have, and beyond."""
+
+
+@given(FINITE, st.one_of(st.sampled_from(RESOLUTIONS), DECIMALS))
+@example(-0.0, "0.001")
+@example(5e-324, "1e-120")
+@example(-2.2250738585072014e-308, "1e-100")
+@example(1.7976931348623157e308, "1e-15")
+@example(2.0**53 + 2, "7")
 def test_any_double(number: float, resolution: str) -> None:
     """Subnormal, tiny and huge doubles fall on the cell of exact arithmetic."""
     assert axis(resolution).nearest(number) == nearest(number, resolution)
+
+
+@given(
+    st.fractions(min_value=Fraction(1, 10**40), max_value=10**40).filter(bool),
+    st.integers(-(2**50), 2**50),
+    st.integers(-3, 3),
+)
+def test_doubles_beside_any_boundary(cells_per_unit: Fraction, cell: int, beside: int) -> None:
+    """On lattices that are no decimals, too, as of locations: some doubles to both sides of k + 1/2 cells."""
+    number = float((cell + Fraction(1, 2)) / cells_per_unit)
+    for _ in range(abs(beside)):
+        number = nextafter(number, beside * inf)
+    scaled = Fraction(Decimal(repr(number))) * cells_per_unit + Fraction(1, 2)
+    assert Axis(cells_per_unit, 0, 0).nearest(number) == floor(scaled)
+
+
+@given(
+    st.one_of(FINITE, st.integers(-(2**63), 2**64 - 1).map(float)),
+    DECIMALS,
+    st.tuples(st.integers(-(2**50), 2**50), st.integers(-(2**50), 2**50)),
+    st.one_of(st.none(), st.tuples(st.integers(0, 1), st.integers(-2, 2))),
+)
+def test_raw_numbers_are_clamped_to_the_range(
+    number: float, resolution: str, ends: tuple[int, int], beside: tuple[int, int] | None
+) -> None:
+    """What is brought to the range before it is measured has the cell that clamping afterwards gives."""
+    grid = Axis(1 / Fraction(Decimal(resolution)), min(ends), max(ends))
+    if beside is not None:  # near an end
+        number = float((ends[beside[0]] + Fraction(beside[1], 2)) / grid.cells_per_unit)
+    assert grid.within(number) == max(min(ends), min(nearest(number, resolution), max(ends)))
 
 
 def test_random_doubles_at_every_magnitude() -> None:

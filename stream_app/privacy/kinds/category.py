@@ -1,6 +1,7 @@
 """One of a few categories under k-ary randomized response (Kairouz et al., JMLR 2016)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from stream_app.privacy.randomness import BitStream
 from stream_app.privacy.rational import NANO
@@ -15,12 +16,25 @@ class Category:
     categories: tuple[str | bool, ...]
     clamped: bool = True
     substitute: RawCells | None = None
+    _cells: Mapping[str | bool | None, RawCells] = field(init=False, repr=False, compare=False)
+    _longest: int = field(init=False, repr=False, compare=False)  # characters
+
+    def __post_init__(self) -> None:
+        """Make the index."""
+        cells: dict[str | bool | None, RawCells] = {
+            category: RawCells((index,)) for index, category in enumerate(self.categories)
+        }
+        longest = max((len(category) for category in self.categories if isinstance(category, str)), default=0)
+        object.__setattr__(self, "_cells", cells)
+        object.__setattr__(self, "_longest", longest)
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the index of a category; the substitute or None when it is not one."""
-        if isinstance(raw, str | bool) and raw in self.categories:
-            return RawCells((self.categories.index(raw),))
-        return self.substitute
+        sought = raw if isinstance(raw, str | bool) else None
+        if isinstance(sought, str) and len(sought) > self._longest:
+            sought = None  # it is none of them, and would be long to look up
+        # PRIVACY: one look-up, wherever the category stands in the list, and whether it is one.
+        return self._cells.get(sought, self.substitute)
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the truth with probability ``exp(e) / (exp(e) + k - 1)``; loss at most ``spend_nano``."""
@@ -47,7 +61,7 @@ class Category:
         """Return the index of a category from a release."""
         if not isinstance(published, str | bool):
             raise TypeError(f"a category release holds a string or boolean, found {type(published).__name__}")
-        return ReleasedCells((self.categories.index(published),))
+        return ReleasedCells(tuple(self._cells[published]))
 
     @property
     def identity(self) -> tuple[str, ...]:

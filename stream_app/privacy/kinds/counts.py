@@ -22,12 +22,13 @@ class Counts:
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the counts in the order of the keys, missing ones 0; the substitute or None for anything else."""
-        if isinstance(raw, dict) and len(raw) <= len(self.keys):
-            counts = tuple(raw.get(key, 0) for key in self.keys)
-            known = sum(key in raw for key in self.keys)
-            if known == len(raw) and all(type(count) is int and 0 <= count <= LARGEST_COUNT for count in counts):
-                return RawCells(counts)
-        return self.substitute
+        table = isinstance(raw, dict) and len(raw) <= len(self.keys)
+        found = raw if isinstance(raw, dict) and table else {}
+        counts = tuple([found.get(key, 0) for key in self.keys])
+        # PRIVACY: all keys are looked at, whatever was found under the first ones.
+        known = sum([key in found for key in self.keys])
+        fit = sum([type(count) is int and 0 <= count <= LARGEST_COUNT for count in counts])
+        return RawCells(counts) if table and known == len(found) and fit == len(counts) else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return every count plus discrete Laplace noise of rate ``e / sensitivity``; loss at most ``spend_nano``."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, nan
 
 from stream_app.privacy.axis import Axis, saturated
 from stream_app.privacy.planar import planar_laplace
@@ -41,15 +41,15 @@ class Location:
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the lattice point of a position, clamped to the bounds; the substitute or None for anything else."""
-        if isinstance(raw, dict) and len(raw) == 2:
-            latitude, longitude = raw.get("latitude"), raw.get("longitude")
-            if is_number(latitude) and is_number(longitude):
-                north, east = float(latitude), float(longitude)
-                if isfinite(north) and isfinite(east):
-                    x = self.longitude.nearest(min(max(east, self.east[0]), self.east[1]))
-                    y = self.latitude.nearest(min(max(north, self.north[0]), self.north[1]))
-                    return RawCells((self.longitude.clamp(x), self.latitude.clamp(y)))
-        return self.substitute
+        found = raw if isinstance(raw, dict) and len(raw) == 2 else {}
+        latitude, longitude = found.get("latitude"), found.get("longitude")
+        north = float(latitude) if is_number(latitude) else nan
+        east = float(longitude) if is_number(longitude) else nan
+        valid = isfinite(north) and isfinite(east)
+        # PRIVACY: what is no position takes as long as one: a substitute hides which it was.
+        x = self.longitude.within(east if valid else self.east[1])
+        y = self.latitude.within(north if valid else self.north[1])
+        return RawCells((x, y)) if valid else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the lattice point plus planar Laplace noise; loss at most ``spend_nano`` within the radius."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, nan
 
 from stream_app.privacy.axis import Axis, saturated
 from stream_app.privacy.laplace import discrete_laplace
@@ -27,11 +27,11 @@ class Number:
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of a raw number, clamped to the range; the substitute or None when it is no finite number."""
-        if is_number(raw):
-            number = float(raw)
-            if isfinite(number):
-                return RawCells((self.axis.clamp(self.axis.nearest(number)),))
-        return self.substitute
+        number = float(raw) if is_number(raw) else nan
+        valid = isfinite(number)
+        # PRIVACY: what is no number takes as long as one: a substitute hides which it was.
+        cells = RawCells((self.axis.within(number if valid else self.upper),))
+        return cells if valid else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
