@@ -28,6 +28,7 @@ class Axis:
     high: int
     _ends: tuple[float, float] = field(init=False, repr=False, compare=False)  # what low and high stand for
     _least: float = field(init=False, repr=False, compare=False)  # 10 ** -n; what is smaller belongs to cell 0
+    _small: float = field(init=False, repr=False, compare=False)  # one such number, which takes long to write
     _places: int = field(init=False, repr=False, compare=False)  # by which all other decimals become integers
     _twice: int = field(init=False, repr=False, compare=False)  # such an integer's cell: (twice * it + one) // two
     _one: int = field(init=False, repr=False, compare=False)
@@ -43,6 +44,7 @@ class Axis:
         for name, value in (
             ("_ends", (self.double(self.low), self.double(self.high))),
             ("_least", float(f"1e{-small}")),
+            ("_small", float(f"0.71364829051736481e{-small}")),
             ("_places", places),
             ("_twice", doubled.numerator),
             ("_one", doubled.denominator),
@@ -52,7 +54,7 @@ class Axis:
 
     def nearest(self, number: float) -> int:
         """Return ``floor(number * cells_per_unit + 1/2)`` exactly, for the decimal that a finite double stands for."""
-        kept = number if abs(number) >= self._least else 0.0
+        kept = number if abs(number) >= self._least else self._small
         return (self._twice * int(_EXACT.scaleb(Decimal(repr(kept)), self._places)) + self._one) // self._two
 
     def within(self, number: float) -> int:
