@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.replayfolder import OUTPUTS, ReplayFolder
+from stream_app.replayfolder import OUTPUTS, ReplayFolder, read
 from tests.run import NUMBER, observation, policy
 
 Record = dict[str, Any]
@@ -322,3 +322,20 @@ def test_a_pipe_is_read_as_a_file_is(site: Site) -> None:
     writer.join()
     assert site.outputs() == seen
     assert {path.name for path in site.out.iterdir()} == names
+
+
+def test_a_file_that_changes_meanwhile_is_refused(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key is made of what was read first: what is decided must be the same, or nothing is written."""
+
+    def and_then(*arguments: Any) -> Any:
+        """Read the input whole; then somebody corrects it."""
+        found = read(*arguments)
+        (site.folder / "events.jsonl").write_text(json.dumps(log([1.0])[0]))
+        return found
+
+    monkeypatch.setattr("stream_app.cli.replay.read", and_then)
+    assert site.run(log(VALUES)) == 2
+    assert "changed while it was read" in capsys.readouterr().err
+    assert {path.name for path in site.out.iterdir()} == {"replay.key"}

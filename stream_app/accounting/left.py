@@ -27,6 +27,9 @@ from stream_app.privacy.rational import NANO
 LAST_VERSION: Final = 2**53 - 1
 """The highest version of a policy: none can follow."""
 
+CLAIM: Final = b'{"entry":"claim",'
+"""How the one entry of a ledger begins that is of no series: it says whose the topic is, and spends nothing."""
+
 Record = dict[str, Any]
 Known = ReleaseEntry | PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry
 
@@ -80,6 +83,8 @@ class Remains:
     def take(self, lines: list[bytes]) -> None:
         """Take entries; raises `LeftError` for one that is missing, not understood, or not alone in its place."""
         for line in lines:
+            if line.startswith(CLAIM):
+                continue
             entry = read_entry(line)
             if isinstance(entry, Finding | OpaqueEntry):
                 found = entry.finding if isinstance(entry, OpaqueEntry) else entry

@@ -99,8 +99,7 @@ def _read_topic(settings: Settings, remains: Remains) -> None:
 
     async def take() -> None:
         async for record in records_of(settings, f"{settings.prefix}.ledger", isolation="read_uncommitted"):
-            if record.key:  # a claim has none: it is no entry of a series
-                remains.take([record.value])
+            remains.take([record.value])
 
     with reaching(settings):
         asyncio.run(take())

@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     if found.behind:
         print(
             f"landmark-stream resend: {found.behind} events lie behind the end of the rejects, so nobody knows whether "
-            "they were refused: they are not sent. If nothing was decided of them, let their producers send them again",
+            "they were refused: they are not sent. Let their producers send them again, unless a ledger read with "
+            "--uncommitted has entries of them: then their releases may have been seen, so begin anew with `left`",
             file=sys.stderr,
         )
     return 0

@@ -97,6 +97,7 @@ async def _last_input(reader: LogReader, topic: str, partition: int) -> int:
     while True:
         last = -1
         async for records in reader.records(topic, partition, max(first, end - back)):
+            # A claim has no header: it came of no input.
             last = max([last, *(input_offset(record) for record in records if record.headers)])
         if last >= 0 or end - back <= first:
             return last

@@ -266,7 +266,8 @@ def test_a_file_says_whether_it_holds_aborted_entries(site: Site, capsys: pytest
     begun, _ = site.left("old")
     plain, marked = site.folder / "old" / "ledger.jsonl", site.folder / "marked.jsonl"
     # As a log has it that was read uncommitted: a batch that was aborted, and the same entries again.
-    marked.write_bytes(UNCOMMITTED + b"\n" + written([*old[:3], *old[1:]]))
+    claim = {"entry": "claim", "application": "landmark-stream", "prefix": "landmark"}
+    marked.write_bytes(UNCOMMITTED + b"\n" + written([claim, *old[:3], *old[1:]]))
     capsys.readouterr()
     assert main(["left", "--ledger", str(marked)]) == 0
     assert _lines(capsys.readouterr().out) == begun
