@@ -1,13 +1,14 @@
 """One batch: input records decided in order, their outputs ready to be sent."""
 
 import asyncio
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
 from stream_app.collection import Collection
 from stream_app.context import Context
-from stream_app.decider import Decider, Outlets
+from stream_app.decider import Decider, Headers, Outlets
 from stream_app.decision import Lookup
 from stream_app.kafka.inbox import Portion
 from stream_app.kafka.producer import Pages
@@ -50,6 +51,8 @@ class Batch:
     """What of the portion was left for the next batch, since this one's outputs are many."""
     bound: bool = False
     """Whether binding ledger entries of later input are still to be recomputed."""
+    silent: bool = False
+    """Whether the outputs of its input were written before: nothing but rows is written."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
@@ -82,29 +85,47 @@ async def decide(
         LostCountersError: if the counters of an open step are not in ``collection``.
         PartitionStoppedError: if a ledger entry that binds is recomputed differently.
     """
-    settle = None if tail is None else tail.settle
-    outlets = Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, settle)
-    decider = Decider(context, find, outlets, collection)
-    records = iter(portion.records)
-    for _ in range(0, len(portion.records), _SLICE):
+    answered = 0 if tail is None else tail.answered
+    cut = bisect_left(portion.records, answered, key=_offset) or len(portion.records)
+    silent = cut > 0 and portion.records[0].offset < answered
+    records, later = iter(portion.records[:cut]), portion.records[cut:]
+    decider = Decider(context, find, _outlets(outputs, tail, silent=silent), collection)
+    for _ in range(0, cut, _SLICE):
         if not decider.decide(islice(records, _SLICE)):
             break
         await asyncio.sleep(0)
-    done, rest = _parted(portion, list(records))
+    done, rest = _parted(portion, [*records, *later])
     batch = Batch.of(done, outputs)
-    batch.rest = rest
+    batch.rest, batch.silent = rest, silent
     floor = collection.floor()
     batch.recall_offset = batch.end if floor is None else floor
     batch.open_steps = len(collection)
     if tail is not None:
         tail.overdue(batch.end)
-        batch.bound = len(tail) > 0
+        batch.bound = tail.binds(batch.end)
     batch.changed, batch.stored = decider.changed, decider.stored()
-    batch.decisions, batch.rejected = decider.decisions, decider.rejected
-    batch.spent, batch.used = decider.spent, decider.used()
+    if not silent:  # else they were counted when they were written
+        batch.decisions, batch.rejected = decider.decisions, decider.rejected
+        batch.spent, batch.used = decider.spent, decider.used()
     if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
         batch.losses = decider.losses()
     return batch
+
+
+def _offset(record: InputRecord) -> int:
+    return record.offset
+
+
+def _outlets(outputs: Outputs, tail: Tail | None, *, silent: bool) -> Outlets:
+    if tail is None:
+        return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, None)
+    if silent:
+        return Outlets(_drop, _drop, _drop, tail.confirm)
+    return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, tail.settle)
+
+
+def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+    """Write nothing: it was written before."""
 
 
 def _parted(portion: Portion, left: list[InputRecord]) -> tuple[Portion, Portion | None]:

@@ -227,7 +227,8 @@ class Partition:
         await self._shell.topic.confirm(self.number, self._known_row().topic)
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
         self._rows.land()
-        self._heads.note(batch.changed, self._row.ledger_offset)
+        if not batch.silent:  # of its entries the ledger told at the start, and of those behind them
+            self._heads.note(batch.changed, self._row.ledger_offset)
         self.recent.take(batch.changed)
         seconds = time.perf_counter() - started
         self._figures.committed(batch, seconds, waiting=len(self._inbox), cached_series=len(self._rows))

@@ -2,8 +2,9 @@
 
 import logging
 import time
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stream_app import rows
 from stream_app.collection import Collection
@@ -16,6 +17,7 @@ from stream_app.kafka.placement import placed_by
 from stream_app.kafka.recall import recall
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.shell import Shell
+from stream_app.kafka.skipped import skipped
 from stream_app.kafka.stopped import PartitionStoppedError, StopReason
 from stream_app.kafka.tail import Tail
 from stream_app.kafka.topicid import TopicFacts
@@ -81,13 +83,17 @@ class Restorer:
                 return self._first_row(committed, first, ends)
             self._check_topics(row)
             row = self._whole(row, ends, committed_end, answered)
-            self._check(row, committed, first)
-            if end < row.next_offset:
-                raise input_short(self._partition, row.next_offset, end)
+            tail = Tail(self._partition, self._changes(row), 0 if answered is None else answered.before)
+            if tail.answered > row.next_offset:
+                row = self._settled(row, tail.answered, first)
+            await self._check_group(row, tail.answered, committed)
+            self._check(row, first)
+            if end < max(row.next_offset, tail.answered):
+                raise input_short(self._partition, max(row.next_offset, tail.answered), end)
             await self._check_last(reader, row)
-            tail = await self._read_tail(reader, row)
+            await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
-        return Restored(row, tail if len(tail) else None, fresh=False)
+        return Restored(row, tail if tail.binds(row.next_offset) else None, fresh=False)
 
     async def recall(self, row: PartitionRow, find: Lookup) -> Collection:
         """Return what the steps open behind ``row`` count; ``find`` gives the rows of series.
@@ -174,13 +180,32 @@ class Restorer:
                 f"{events.partitions} in the cluster, {self._settings.partitions} in the settings",
             )
 
-    def _check(self, row: PartitionRow, committed: int | None, first: int) -> None:
-        if committed is not None and committed > row.next_offset:
+    def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
+        """Return the row to settle from: committed outputs of input below ``answered`` tell that it lost others."""
+        if first > row.recall_offset:
+            asked, found = (
+                f"a state as new as the outputs of input below {answered}",
+                f"one that ends at {row.next_offset}",
+            )
+            raise self._stopped("row-behind", asked, f"{found}, and input that is kept from {first} on")
+        what = "partition %d: the changelog lost its end; input from %d to %d has its outputs: nothing is written again"
+        logger.warning(what, self._partition, row.next_offset, answered - 1)
+        return replace(row, life=uuid.uuid4().hex)
+
+    async def _check_group(self, row: PartitionRow, answered: int, committed: int | None) -> None:
+        if committed is None or committed <= max(row.next_offset, answered):
+            return
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            passed = await skipped(reader, self._names.events, self._partition, answered, committed)
+        # Behind the last record that has an output, the group's offset may have passed markers alone.
+        if answered <= row.next_offset or passed is not None:
             raise self._stopped(
                 "row-behind",
                 f"a state as new as the group's offset {committed}",
                 f"one that ends at {row.next_offset}: committed changelog rows are lost",
             )
+
+    def _check(self, row: PartitionRow, first: int) -> None:
         if first > row.next_offset:
             raise self.input_lost(row.next_offset, first)
         if first > row.recall_offset:
@@ -219,15 +244,6 @@ class Restorer:
             f"input from offset {row.recall_offset} on, which collected steps still open are counted from",
             f"that the log starts at {first}: a count of the rest would pass for the whole",
         )
-
-    async def _read_tail(self, reader: LogReader, row: PartitionRow) -> Tail:
-        explanation = " and ".join(self._changes(row)) or (
-            "key and configuration are those that the state was made with: a version of the program that decides "
-            "otherwise may have written it"
-        )
-        tail = Tail(self._partition, explanation)
-        await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
-        return tail
 
     def _sequence_of(self) -> Callable[[str], int]:
         known: dict[str, int] = {}

@@ -3,9 +3,13 @@
 An aborted record still lies in the log for whoever reads uncommitted. Its release may have been read, so drawing
 another one for the same step would spend twice. The worker writes a batch's ledger entries before its releases:
 whatever was released, its entry is found here.
+
+Committed entries beyond the restored state bind as well: the changelog lost its end, and the state with it. Input that
+has its outputs is decided once more, in silence: nothing that it came to is written again, and it must come to nothing
+that the ledger does not hold.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stream_app import wire
@@ -14,14 +18,23 @@ from stream_app.kafka.log import LogReader
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.outcome import LedgerMessage
 
+_UNCHANGED = (
+    "key and configuration are those that the state was made with: a version of the program that decides otherwise may "
+    "have written it"
+)
+
 
 class Tail:
     """Binding entries that have not been recomputed yet."""
 
-    def __init__(self, partition: int, explanation: str) -> None:
-        """Bind nothing yet; ``explanation`` says what differs from when the state was made."""
+    def __init__(self, partition: int, changes: Sequence[str], answered: int = 0) -> None:
+        """Bind nothing yet; ``changes`` say what differs from when the state was made.
+
+        Input below offset ``answered`` has its outputs.
+        """
+        self.answered = answered
         self._partition = partition
-        self._explanation = explanation
+        self._changes = changes
         self._hashes: dict[tuple[bytes, int], str] = {}
         self._inputs: dict[tuple[bytes, int], int] = {}
 
@@ -64,6 +77,24 @@ class Tail:
                 )
             self._inputs.pop(place, None)
 
+    def confirm(self, entries: tuple[LedgerMessage, ...]) -> None:
+        """Compare the recomputed entries of answered input with the binding ones, of which each must be one.
+
+        Raises:
+            PartitionStoppedError: if one differs, or the ledger does not hold it.
+        """
+        strange = [entry for entry in entries if (entry.key, entry.sequence) not in self._hashes]
+        if strange:
+            asked = f"entry {strange[0].sequence} of a series in the ledger, whose input has its outputs"
+            if self._changes:
+                raise self._stopped(asked, "none")
+            raise PartitionStoppedError(self._partition, "ledger-short", asked=asked, found="none: entries are lost")
+        self.settle(entries)
+
+    def binds(self, next_offset: int) -> bool:
+        """Tell whether anything of input from ``next_offset`` on is bound, or answered."""
+        return bool(self._hashes) or next_offset < self.answered
+
     def overdue(self, next_offset: int) -> None:
         """Check that nothing is left to be recomputed from input below ``next_offset``.
 
@@ -82,7 +113,7 @@ class Tail:
             self._partition,
             "tail-differs",
             asked=asked,
-            found=f"{found}; {self._explanation}",
+            found=f"{found}; {' and '.join(self._changes) or _UNCHANGED}",
         )
 
 

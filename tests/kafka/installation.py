@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
@@ -148,6 +148,22 @@ class Installation:
     def committed_of(self, partition: int) -> int:
         """Return the group's offset of one partition; 0 before its first."""
         return asyncio.run(group.committed(self.settings(), self.names.events)).get(partition, 0)
+
+    def set_offset(self, offset: int) -> None:
+        """Set the group's offset of partition 0, as kafka-consumer-groups --reset-offsets does."""
+        asyncio.run(self._set_offset(offset))
+
+    async def _set_offset(self, offset: int) -> None:
+        place = TopicPartition(self.names.events, 0)
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.broker.bootstrap_servers, group_id=self.name, enable_auto_commit=False
+        )
+        await consumer.start()
+        try:
+            consumer.assign([place])
+            await consumer.commit({place: offset})
+        finally:
+            await consumer.stop()
 
     def delete(self, topic: str) -> None:
         """Delete a topic and make it again, empty."""

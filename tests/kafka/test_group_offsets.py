@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.broker import LocalBroker
 from tests.kafka.installation import Installation, input_of, readings
@@ -18,24 +18,6 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     """Make an installation of one partition, named after the test."""
     name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
     return Installation(broker, tmp_path, name, partitions=1)
-
-
-def set_offset(installation: Installation, offset: int) -> None:
-    """Set the group's offset of partition 0, as kafka-consumer-groups --reset-offsets does."""
-    asyncio.run(_set_offset(installation, offset))
-
-
-async def _set_offset(installation: Installation, offset: int) -> None:
-    place = TopicPartition(installation.names.events, 0)
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=installation.broker.bootstrap_servers, group_id=installation.name, enable_auto_commit=False
-    )
-    await consumer.start()
-    try:
-        consumer.assign([place])
-        await consumer.commit({place: offset})
-    finally:
-        await consumer.stop()
 
 
 def decided(installation: Installation, count: int) -> None:
@@ -50,7 +32,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
     """The worker stops; `recover` names what it would pass over and refuses; set back, every input is answered."""
     decided(installation, 100)
     total = 100 + installation.send(readings(50, start=100))
-    set_offset(installation, 130)
+    installation.set_offset(130)
     with installation.worker() as worker:
         assert worker.await_end() == 1
         assert "stopped (row-behind)" in worker.log.read_text()
@@ -59,7 +41,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
     assert installation.command("recover") == 2
     assert "partition 0 stopped (input-skipped)" in (said := capsys.readouterr().err)
     assert "none of 30 records, offsets 100 to 129; outputs end with the input below offset 100" in said
-    set_offset(installation, 100)
+    installation.set_offset(100)
     installation.delete(installation.names.changelog)
     assert installation.command("recover") == 0
     with installation.worker() as worker:
@@ -73,7 +55,7 @@ def test_passed_over_by_an_explicit_word(installation: Installation) -> None:
     """What is given up is told in the rejects, once; what follows is decided, and the chain goes on."""
     decided(installation, 100)
     total = 100 + installation.send(readings(50, start=100))
-    set_offset(installation, 130)
+    installation.set_offset(130)
     assert installation.command("recover", "--accept-skipped-input") == 0
     assert installation.command("recover") == 0, "told by the rejects, it need not be accepted twice"
     with installation.worker() as worker:
@@ -97,7 +79,7 @@ def test_markers_of_transactions_are_no_records(installation: Installation) -> N
         worker.await_committed(20)
         assert worker.stop() == 0
     installation.delete(installation.names.changelog)
-    set_offset(installation, 21)
+    installation.set_offset(21)
     assert installation.command("recover") == 0
     installation.send(readings(20, start=20))
     with installation.worker() as worker:
@@ -131,7 +113,7 @@ def test_contributions_that_nobody_can_be_sure_of_are_counted(
     assert installation.command("recover") == 0, "as the worker left it"
     more = [*readings(3, start=10), *wards.half(5)]
     installation.send(more)
-    set_offset(installation, end + len(more))
+    installation.set_offset(end + len(more))
     capsys.readouterr()
     assert installation.command("recover") == 2
     found = re.search(r"none of (\d+) records, offsets \d+ to (\d+), of which (\d+) are contr", capsys.readouterr().err)
