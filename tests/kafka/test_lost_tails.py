@@ -1,5 +1,6 @@
 """Logs that lost their tail, as a broker's that lost power: what is gone is noticed, and nothing is written twice."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
