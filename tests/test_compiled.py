@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_app import keyfile, wire
+from tests.programs import program
 
 ROOT = Path(__file__).parent.parent
 EVENTS = 400
@@ -32,9 +33,9 @@ WINDOW_SCHEMES: tuple[dict[str, object], ...] = ({"name": "bd"}, {"name": "ba", 
 
 
 @pytest.mark.timeout(1700)
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler, so nothing is ever compiled")
 def test_compiled_and_interpreted_runs_write_the_same_bytes(tmp_path: Path) -> None:
     """Every kind under every scheme, filter on and off, comes out equal to the byte."""
+    program("cc")
     events = tmp_path / "events.jsonl"
     events.write_bytes(b"".join(_events()))
     keyfile.create(tmp_path / "key")

@@ -1,7 +1,5 @@
 """``completion``: its scripts, run by the shells themselves."""
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +8,7 @@ import pytest
 
 from stream_app.cli import COMMANDS, main
 from stream_app.cli.completion import SHELLS
+from tests import programs
 
 Ask = Callable[..., list[str]]
 """Takes the words of a line, of which the last is completed; returns what the shell offers."""
@@ -28,16 +27,6 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shell_of(name: str) -> str:
-    """Return the path of a shell; in CI it must be there."""
-    path = shutil.which(name)
-    if path is None:
-        if os.environ.get("CI"):  # noqa: TID251 (CI says by it that nothing may be left out)
-            pytest.fail(f"{name} is missing")
-        pytest.skip(f"{name} is missing")
-    return path
-
-
 def run(folder: Path, *command: str) -> list[str]:
     """Return the lines that a command prints; it must not complain."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
@@ -48,7 +37,7 @@ def run(folder: Path, *command: str) -> list[str]:
 @pytest.fixture(params=["bash", "fish"])
 def ask(request: pytest.FixtureRequest, scripts: Path) -> Ask:
     """Return what completes a line by one of the shells."""
-    shell = shell_of(request.param)
+    shell = programs.program(request.param)
 
     def bash(*words: str) -> list[str]:
         program = (
@@ -89,7 +78,7 @@ def test_files_and_folders(ask: Ask) -> None:
 @pytest.mark.parametrize("name", SHELLS)
 def test_scripts_are_sound(name: str, scripts: Path) -> None:
     """Each shell parses its script; zsh, which completes at a prompt only, does no more here."""
-    assert run(scripts, shell_of(name), "-n", str(scripts / name)) == []
+    assert run(scripts, programs.program(name), "-n", str(scripts / name)) == []
 
 
 def test_an_unknown_shell(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,11 +3,11 @@
 import subprocess
 from pathlib import Path
 
-from tests.deploy.programs import program
+from tests.programs import program
 
 
 def promtool_failures(*words: str, folder: Path, stdin: bytes | None = None) -> str:
     """Run promtool; return what it objects to, and nothing where it objects to nothing."""
-    command = [program("promtool", "prometheus"), *words]
+    command = [program("promtool"), *words]
     run = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, check=False)
     return "" if run.returncode == 0 else (run.stdout + run.stderr).decode()

@@ -19,9 +19,9 @@ from stream_app.kafka.local.ports import free_ports
 from stream_app.kafka.provision import make_and_check
 from stream_app.settings import Settings
 from stream_app.signing import SigningKey
-from tests.deploy.programs import program
 from tests.deploy.queries import PROMETHEUS
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+from tests.programs import program
 
 SCRAPE = "500ms"
 STEP_MS = 60_000
@@ -97,7 +97,7 @@ def prometheus_command(folder: Path, worker_port: int, audit_port: int, own_port
     ]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
     return [
-        program("prometheus", "prometheus"),
+        program("prometheus"),
         f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'tsdb'}",
         f"--web.listen-address=127.0.0.1:{own_port}",

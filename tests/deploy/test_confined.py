@@ -14,9 +14,9 @@ from stream_app.kafka.sending import send_events
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 from tests.deploy import ROOT
-from tests.deploy.programs import program
 from tests.deploy.site import running, wait_for
 from tests.deploy.test_prometheus import round_of_events
+from tests.programs import program
 
 LOOK = """
 import os, pathlib, sys
@@ -35,7 +35,7 @@ for place in sys.argv[1:]:
 
 def confined(folder: Path, *command: str) -> list[str]:
     """Return a command as uid 10001 that may write `folder`/data and /tmp and nothing else; keys are read-only too."""
-    bubblewrap = program("bwrap", "bubblewrap")
+    bubblewrap = program("bwrap")
     places = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
     # What lies below /tmp is hidden by the new one, but for this.
     places += ["--ro-bind", str(folder), str(folder), "--bind", str(folder / "data"), str(folder / "data")]

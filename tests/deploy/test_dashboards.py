@@ -1,7 +1,6 @@
 """Dashboards and rules use what worker and audit export, and nothing that it does not."""
 
 import re
-import shutil
 import subprocess
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +15,7 @@ from deploy.grafana.dashboard import COLUMNS, Dashboard
 from deploy.grafana.panel import SOURCE, Unit
 from tests.deploy import ROOT
 from tests.deploy.queries import ALL, DASHBOARDS, exported, load, names_in, panel_queries, rules
+from tests.programs import program
 
 OUTSIDE = {"instance", "job", "le", "__name__", "alertname", "alertstate"}  # labels that Prometheus itself gives
 
@@ -118,9 +118,7 @@ def test_the_reader_chooses(path: Path) -> None:
 
 def test_linter_finds_nothing() -> None:
     """Grafana's own linter agrees, warnings included, where it is installed."""
-    linter = shutil.which("dashboard-linter")
-    if linter is None:
-        pytest.skip("no dashboard-linter: go install github.com/grafana/dashboard-linter@latest")
+    linter = program("dashboard-linter")
     for path in DASHBOARDS:
         run = subprocess.run([linter, "lint", "--strict", str(path)], capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout + run.stderr

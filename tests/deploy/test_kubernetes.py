@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from stream_app.kafka.acls import ROLES
 from stream_app.settings import PREFIX, Settings
 from tests.deploy import ROOT
 from tests.deploy.queries import PROMETHEUS
+from tests.programs import program
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 VENDOR = Path(__file__).parent / "vendor"
@@ -282,10 +282,9 @@ def test_jobs_have_the_names_that_rules_look_for() -> None:
     assert {renamed.get(name, name) for name in services} == jobs - {"prometheus"}
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kustomize comes with kubectl, which no package of CI has")
 def test_kustomize_puts_them_together() -> None:
     """The result is valid too; settings get a name with their hash, which every pod mounts."""
-    command = ["kubectl", "kustomize", str(KUBERNETES)]
+    command = [program("kubectl"), "kustomize", str(KUBERNETES)]
     built = list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
     for manifest in built:
         validate(manifest)

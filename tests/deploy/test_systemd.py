@@ -8,7 +8,7 @@ import pytest
 
 from stream_app.settings import PREFIX, Settings
 from tests.deploy import ROOT
-from tests.deploy.programs import program
+from tests.programs import program
 
 UNIT = ROOT / "deploy" / "systemd" / "landmark-stream@.service"
 MOST_EXPOSED = 15
@@ -18,7 +18,7 @@ MOST_EXPOSED = 15
 @pytest.fixture
 def analyze() -> str:
     """Return the path of systemd's own checker; in CI it must be there."""
-    return program("systemd-analyze", "systemd")
+    return program("systemd-analyze")
 
 
 @pytest.fixture

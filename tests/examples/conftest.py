@@ -1,8 +1,5 @@
 """What the tests of the examples share: an installation, made once."""
 
-import os
-import shutil
-
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
@@ -22,17 +19,14 @@ from tests.examples.published import (
     transaction,
 )
 from tests.kafka.installation import Installation
+from tests.programs import program
 
 
 @pytest.fixture(scope="session")
 def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Published:
     """Let every producer send, a worker decide, a transaction be aborted, and the producers and the worker go on."""
-    for program, package in (("kcat", "kcat"), ("jq", "jq"), ("javac", "openjdk-17-jdk-headless")):
-        if shutil.which(program) is None:
-            lacking = f"{program} is missing: sudo apt-get install --yes {package}"
-            if os.environ.get("CI"):  # noqa: TID251 (CI says by it that nothing may be left out)
-                pytest.fail(lacking)
-            pytest.skip(lacking)
+    for needed in ("kcat", "jq", "javac"):
+        program(needed)
     folder = tmp_path_factory.mktemp("examples")
     policies = tuple({"epsilon": 1.0, **policy} for policy in POLICIES)
     installation = Installation(broker, folder / "run", "examples", PARTITIONS, more={"policies": policies})

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import program
 from tests.schemas.catalogue import FOLDER
 
 PARSER = Path(__file__).parent / "parser"
@@ -27,11 +27,8 @@ SLIPS = {
 @pytest.fixture(scope="module")
 def parser() -> Path:
     """Return the folder of the parser; install the pinned one into a per-user cache first where it is not there."""
-    if shutil.which("npm") is None:
-        lacking = "npm is missing: sudo apt-get install --yes nodejs npm"
-        if os.environ.get("CI"):  # noqa: TID251 (CI says by it that nothing may be left out)
-            pytest.fail(lacking)
-        pytest.skip(lacking)
+    program("npm")
+    program("node")
     pinned = hashlib.sha256((PARSER / "package-lock.json").read_bytes()).hexdigest()[:16]
     target = Path.home() / ".cache" / "landmark-stream" / f"asyncapi-parser-{pinned}"
     if not target.is_dir():
