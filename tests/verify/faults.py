@@ -179,7 +179,7 @@ def _rewritten(outcome: Outcome, kind: Kind, cells: ReleasedCells) -> Outcome:
     release = json.loads(outcome.release.value)
     release["value"] = kind.publish(kind.clamp(cells))
     message = Message(outcome.release.key, wire.dump(release), outcome.release.timestamp_ms)
-    return Decided(outcome.row, outcome.entries, message, outcome.decision, outcome.spent_nano)
+    return Decided(outcome.row, outcome.entries, message, outcome.decision)
 
 
 def _cheating(
