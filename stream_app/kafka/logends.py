@@ -26,6 +26,7 @@ async def answered_of(reader: LogReader, names: TopicNames, partition: int) -> A
     ]
 
     def settles(record: Any) -> bool:
+        """Tell whether a record is such an entry."""
         if not _answers(record):
             return False
         entry: Any = wire.load(record.value)

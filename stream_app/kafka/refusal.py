@@ -75,6 +75,7 @@ async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
     named = [(host, port) for host, port, _ in collect_hosts(client.pop("bootstrap_servers"))]
 
     async def answers(host: str, port: int) -> bool:
+        """Tell whether a broker answers in time."""
         try:
             connection = await create_conn(host, port, request_timeout_ms=int(seconds * 1000), **client)
         except (errors.KafkaError, OSError):  # of which TimeoutError is one

@@ -67,6 +67,7 @@ async def test_what_was_asked_is_refused_when_the_thread_ends(app: App) -> None:
     thread = cast("Consumer", app.consumer).thread
 
     async def ask() -> None:
+        """Ask for what never comes."""
         await thread.call_thread(asyncio.Event().wait)
 
     asked, cancelled = asyncio.create_task(ask()), asyncio.create_task(ask())

@@ -27,6 +27,7 @@ def test_partitions_wait_for_a_broker_that_does_not_answer(
         settings, name = installation.settings(), installation.names.events
 
         async def ask() -> None:
+            """Confirm the topic for two partitions at once."""
             began_with = (await describe(settings, (name,)))[name].id
             topic = EventsTopic(settings, name, began_with)
             await asyncio.gather(*(topic.confirm(partition, began_with) for partition in (0, 1)))
