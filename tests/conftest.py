@@ -38,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--matrices", type=int, default=500, help="correlations solved by enumeration and programs (5000: minutes)"
     )
+    parser.addoption("--long", action="store_true", help="plant every fault in every scheme and kind (an hour)")
     parser.addoption("--queries", metavar="FILE", help="write what Prometheus was asked by tests/deploy, and answered")
 
 

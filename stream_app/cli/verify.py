@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,7 +98,7 @@ def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, 
         raise UsageError(f"{series}: {error}") from None
     parts = tried.parts(arguments.runs)
     results = here(tried, parts) if arguments.jobs == 1 else beside(parameters, secret, parts, arguments.jobs)
-    with progress("verify") as moved:
+    with closing(results), progress("verify") as moved:
 
         def watch(done: int, total: int) -> bool:
             if moved is not None:

@@ -2,7 +2,7 @@
 
 import multiprocessing
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any, NamedTuple
 
@@ -91,12 +91,12 @@ def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
     return Experiment(Subject(row), control, pairs(row.policy), secret)
 
 
-Run = Callable[[Iterable[Part]], Iterator[tuple[Part, Seen]]]
-"""Runs parts, and stops to take new ones where its results are no more asked for."""
+Results = Generator[tuple[Part, Seen], None, None]
+"""Parts with what was seen in them, in order; closed, it runs no more of them."""
 
 
 def gathered(
-    tried: Experiment, runs: int, results: Iterator[tuple[Part, Seen]], watch: Callable[[int, int], bool]
+    tried: Experiment, runs: int, results: Results, watch: Callable[[int, int], bool]
 ) -> dict[tuple[int, bool, int], Seen]:
     """Return what was seen of each history, by pair, control and side.
 
@@ -112,14 +112,12 @@ def gathered(
     return {place: np.concatenate(parts) for place, parts in found.items()}
 
 
-def here(tried: Experiment, parts: Iterable[Part]) -> Iterator[tuple[Part, Seen]]:
+def here(tried: Experiment, parts: Iterable[Part]) -> Results:
     """Run parts in this process, in order."""
     yield from ((part, tried.seen(part)) for part in parts)
 
 
-def beside(
-    parameters: Mapping[str, Any], secret: bytes, parts: Iterable[Part], jobs: int
-) -> Iterator[tuple[Part, Seen]]:
+def beside(parameters: Mapping[str, Any], secret: bytes, parts: Iterable[Part], jobs: int) -> Results:
     """Run parts of the experiment of ``parameters`` in so many processes; results come in the order of the parts."""
     context = multiprocessing.get_context("spawn")  # alike on all systems, and no thread of ours is copied
     with ProcessPoolExecutor(jobs, context, _hold, (parameters, secret)) as pool:

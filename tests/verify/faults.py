@@ -23,6 +23,7 @@ from stream_app.privacy.raw import RawCells, ReleasedCells
 from stream_app.privacy.state import STATE_FIELDS, State
 from stream_app.privacy.window import Window, WindowLevel
 from stream_app.rows import SeriesRow
+from stream_app.verify.extremes import extremes
 from stream_app.verify.trial import Subject
 
 LONG_NANO = 10**15
@@ -152,20 +153,20 @@ class LateUncharged(Guard):
 
 
 def coin_that_sees(row: SeriesRow) -> Subject:
-    """Plant a coin that falls by the value: of what is far from the first one's beginning, nothing is approximated."""
-    ends = row.policy.kind
+    """Plant a coin that falls by the value: at the one end of the range few steps are published, at others all."""
+    kind = row.policy.kind
+    near, _ = extremes(kind).cells
 
     def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
         found = wire.decode(record.value)
         assert isinstance(found, Observation)
-        cells = ends.quantise(found.value)
-        assert cells is not None
+        rate_nano = NANO // 10 if kind.quantise(found.value) == near else NANO
 
         def seeing(series: str) -> SeriesRow | None:
             row = lookup(series)
             if row is None or row.state.rate_nano == NANO:
                 return row
-            return row.replaced(state=row.state.replaced(rate_nano=NANO if cells[0] else NANO // 10))
+            return row.replaced(state=row.state.replaced(rate_nano=rate_nano))
 
         return decide(context, seeing, collection, record)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from stream_app.verify.trial import Subject
-from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, LOCATION, NUMBER, UNIFORM
+from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM
 from tests.verify import faults
 from tests.verify.tried import Plant, protected, row_of, tried
 
@@ -22,7 +22,8 @@ TENTH, HALF = Fraction(9, 10), Fraction(1, 2)
 COLLECTED = {"kind": "counts", "keys": ["walk", "ride"]}
 LOOKED = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 10**9}
 WIDE = {**COUNTS, "sensitivity": 10}
-PRIVATE = {"name": "ba", "dissimilarity": "private"}
+DISTINCT = (NUMBER, COUNTS, LOCATION)
+PRIVATE: dict[str, object] = {"name": "ba", "dissimilarity": "private"}
 
 
 class Planted(NamedTuple):
@@ -93,7 +94,50 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize("row", PLANTED, ids=[row.name for row in PLANTED])
+LONG = [
+    *(
+        planted("landmark budget spent twice", TWICE, AFTER, 40_000, TWO, scheme, value)
+        for scheme in (UNIFORM, ADAPTIVE, BALANCED)
+        for value in KINDS.values()
+    ),
+    *(planted("landmark budget spent twice", TWICE, "all steps", 40_000, USER, ADAPTIVE, value) for value in DISTINCT),
+    *(planted("late landmark not charged", UNCHARGED, LATE, 40_000, ONE, ADAPTIVE, value) for value in DISTINCT),
+    *(planted("regular spend not counted", UNCOUNTED, AHEAD, 40_000, NONE, ADAPTIVE, value) for value in DISTINCT),
+    planted("scale 10 % too small", faults.scaled(TENTH), FIRST, 400_000, EVENT, UNIFORM, {**LOCATION, "radius": 5000}),
+    *(
+        planted("coin that sees the value", faults.coin_that_sees, TURNS, 8000, WINDOW, {"name": name}, value)
+        for name in ("bd", "ba")
+        for value in KINDS.values()
+    ),
+    *(
+        planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 20_000, EVENT, BALANCED, value)
+        for value in KINDS.values()
+    ),
+    *(
+        planted("approximated step repeats the raw value", faults.approximated_raw, pair, 8000, level, scheme, value)
+        for pair, level, scheme in ((THIRD, EVENT, ADAPTIVE), (TURNS, WINDOW, {"name": "bd"}), (TURNS, WINDOW, PRIVATE))
+        for value in (KINDS.values() if scheme is not PRIVATE else (NUMBER, COUNTS))
+    ),
+    *(
+        planted("private dissimilarity not charged", faults.uncharged, TURNS, 40_000, SINGLE, scheme, value)
+        for scheme in (PRIVATE, {**PRIVATE, "name": "bd"})
+        for value in (NUMBER, COUNTS)
+    ),
+    *(
+        planted("window one step short", faults.windowed(steps=1), "a window", 20_000, WINDOW, UNIFORM, value)
+        for value in DISTINCT
+    ),
+]
+"""With ``--long``: whatever schemes and kinds a fault concerns."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test its rows: short ones, or with ``--long`` all."""
+    rows = PLANTED + (LONG if metafunc.config.getoption("--long") else [])
+    if "row" in metafunc.fixturenames:
+        metafunc.parametrize("row", rows, ids=[row.name for row in rows])
+
+
 def test_a_planted_fault_is_found(row: Planted) -> None:
     """More than declared is shown, at the confidence at which a policy is called broken."""
     finding = tried(row_of(**row.parameters), row.pair, row.plant, row.runs)
@@ -103,7 +147,6 @@ def test_a_planted_fault_is_found(row: Planted) -> None:
     assert finding.broken
 
 
-@pytest.mark.parametrize("row", PLANTED, ids=[row.name for row in PLANTED])
 def test_without_the_fault_the_pair_holds(row: Planted) -> None:
     """The same pair without the fault, at a quarter of the runs, is not called broken."""
     assert not tried(row_of(**row.parameters), row.pair, Subject, row.runs // 4).broken
