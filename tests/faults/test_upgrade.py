@@ -35,3 +35,30 @@ async def test_versions_side_by_side_decide_alike(broker: LocalBroker, tmp_path:
         for name, tree in (("a", None), ("b", None), ("a", older), ("a", None)):
             await _replace(run, name, tree)
     await run.report()
+
+
+@pytest.mark.timeout(3600)
+async def test_a_version_that_decides_otherwise_follows_the_page(
+    broker: LocalBroker, tmp_path: Path, older: Path
+) -> None:
+    """All older workers end, the start is rehearsed, the newer ones go on: no place has two different records.
+
+    What the older version decided no replay of the newer one gives; the audit and everything else hold.
+    """
+    async with under_load(broker.bootstrap_servers, tmp_path / "otherwise", 200, standby=1, replay=False) as run:
+        for name in "ab":
+            await run.fleet.start(name, older).until_ready()
+        await run.until_decided_more(MORE)
+        for name in "ab":
+            await run.stop(name)
+        site = run.fleet.site
+        rehearsal = site.command("worker", "--rehearse", "--config", str(site.config())).stdout.decode().splitlines()
+        assert len(rehearsal) == site.partitions
+        assert all("goes on; 0 ledger entries bind" in line for line in rehearsal), rehearsal
+        await run.start("a", "b")
+        await run.until_decided_more(MORE)
+        run.kill("a")
+        await run.until_decided_more(MORE)
+        await run.start("a")
+        await run.until_decided_more(MORE)
+    await run.report()

@@ -93,8 +93,10 @@ def mixed(seed: int) -> Iterator[Sent]:
 
 
 @asynccontextmanager
-async def under_load(bootstrap: str, folder: Path, per_second: float, standby: int) -> AsyncIterator[Run]:
-    """Yield a run whose events flow; at the end everything is decided and judged."""
+async def under_load(
+    bootstrap: str, folder: Path, per_second: float, standby: int, *, replay: bool = True
+) -> AsyncIterator[Run]:
+    """Yield a run whose events flow; at the end everything is decided and judged, against `replay` where that fits."""
     more = {"lifetime_epsilon": LIFETIME_EPSILON, "standby_replicas": standby}
     site = Site(bootstrap, folder, folder.name, PARTITIONS, DEFAULTS, more, signed=True).prepare()
     topics, steady = Topics(site), None
@@ -107,7 +109,7 @@ async def under_load(bootstrap: str, folder: Path, per_second: float, standby: i
         await topics.send(closing)
         await topics.until_decided(fleet)
         fleet.stop()
-    verdict = await judge(site)
+    verdict = await judge(site, replay=replay)
     assert verdict.inputs == steady.sent + len(closing)
     assert verdict.unsigned == 0
     print(f"\n{folder.name}: {asdict(verdict)}")

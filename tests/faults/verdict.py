@@ -44,9 +44,10 @@ async def judge(site: Site, *, replay: bool = True) -> Verdict:
     names = ("releases", "ledger", "rejects")
     committed = {name: await topics.read(name) for name in names}
     uncommitted = {name: await topics.read(name, "read_uncommitted") for name in names}
-    # Input may be large: its bytes are kept for the replay alone.
+    # Input may be large: without a replay only the bytes of what may have no answer are kept.
     inputs = {
-        (record.partition, record.offset): record.value if replay else None async for record in topics.walk("events")
+        (record.partition, record.offset): record.value if replay or _collected(record.value) else None
+        async for record in topics.walk("events")
     }
     verdict = Verdict(inputs=len(inputs), entries=len(committed["ledger"]), rejected=len(committed["rejects"]))
     _answers(verdict, inputs, committed)
@@ -65,7 +66,7 @@ def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]
     Contributions and watermarks may have no answer, and a watermark many: the replay tells whether they are right.
     """
     places = set(inputs)
-    silent = {place for place, value in inputs.items() if value is not None and _collected(value)}
+    silent = {place for place, value in inputs.items() if _collected(value)}
     rejects = Counter(map(input_of, committed["rejects"]))
     decided = {input_of(record) for record in committed["ledger"]}
     verdict.decided = len(decided)
@@ -82,7 +83,9 @@ def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]
     assert decided | set(rejects) | silent == places, "answers to what was never asked"
 
 
-def _collected(value: bytes) -> bool:
+def _collected(value: bytes | None) -> bool:
+    if value is None:
+        return False
     try:
         record = orjson.loads(value)
     except orjson.JSONDecodeError:

@@ -74,15 +74,28 @@ class _LateGap(LiteralNumber):
             super().approximated(1)
 
 
+class _ShrinksAtOutliers(LiteralNumber):
+    """Grows surer at an outlier too, as the first versions did."""
+
+    def measured(self, z: float, b: float, elapsed: int) -> list[int]:
+        self.approximated(elapsed)
+        sizes = [b * abs(z - m) for m in self.m]
+        outliers = [size > p + 1.25 * b * math.sqrt(p) for size, p in zip(sizes, self.p, strict=True)]
+        found = super().measured(z, b, 0)
+        self.p = [p - p * (p / s) if out else p for p, s, out in zip(self.p, sizes, outliers, strict=True)]
+        return found
+
+
 @pytest.mark.parametrize(
     "subject",
     [
         number(0, 10, "0.001")._replace(literal=_OtherOrder(0, 10, "0.001")),
         number(0, 10, "0.001")._replace(literal=_LateGap(0, 10, "0.001")),
+        number(0, 10, "0.001")._replace(literal=_ShrinksAtOutliers(0, 10, "0.001")),
         category(7)._replace(literal=_CompensatedSum(7)),
         number(0, 10, "0.001")._replace(literal=LiteralNumber(0, 10.001, "0.001")),
     ],
-    ids=["other order", "late gap", "compensated sum", "other range"],
+    ids=["other order", "late gap", "outliers", "compensated sum", "other range"],
 )
 def test_the_slightest_difference_would_be_caught(subject: Subject) -> None:
     """Filters that differ in an order of operations, in one step of a gap or in how a sum rounds do not agree."""
