@@ -68,6 +68,7 @@ def limits_of(settings: Settings) -> Limits:
         lifetime_nano=None if settings.lifetime_epsilon is None else nano(settings.lifetime_epsilon),
         max_epsilon_nano=None if settings.max_epsilon is None else nano(settings.max_epsilon),
         accept_policies=settings.accept_policies,
+        accept_weaker_policies=settings.accept_weaker_policies,
         max_future_ms=settings.max_future_ms,
     )
 

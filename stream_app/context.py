@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 from hashlib import blake2b
 
 from stream_app import wire
-from stream_app.privacy.fold import elapsed_steps
 from stream_app.privacy.key import KeyRing
 from stream_app.privacy.loss.envelope import Envelope
 from stream_app.privacy.loss.fading import faded
@@ -38,6 +37,7 @@ class Limits:
     lifetime_nano: int | None = None  # None: the epsilon of a series' first policy
     max_epsilon_nano: int | None = None
     accept_policies: bool = True
+    accept_weaker_policies: bool = False
     max_future_ms: int | None = None  # against the broker's append time
 
 
@@ -55,11 +55,15 @@ class Context:
     def __post_init__(self) -> None:
         """Derive the fingerprint of the configuration: equal ones decide alike (under equal keys)."""
         limits = self.limits
-        document = [
-            self.keys.epoch_ms,
-            [[default.glob, default.digest] for default in self.defaults],
-            [limits.lifetime_nano, limits.max_epsilon_nano, limits.accept_policies, limits.max_future_ms],
+        caps: list[object] = [
+            limits.lifetime_nano,
+            limits.max_epsilon_nano,
+            limits.accept_policies,
+            limits.max_future_ms,
         ]
+        # Settings of later releases stand here only where they are not the default: an upgrade changes no fingerprint.
+        caps += ["accept_weaker_policies"] if limits.accept_weaker_policies else []
+        document = [self.keys.epoch_ms, [[default.glob, default.digest] for default in self.defaults], caps]
         digest = blake2b(wire.dump(document), digest_size=FINGERPRINT_BYTES).hexdigest()
         object.__setattr__(self, "fingerprint", digest)
 
@@ -79,5 +83,5 @@ class Context:
             return None
         before, envelope = row.backward_loss or 0.0, self.correlations.get(name)
         if envelope is not None:
-            before = faded(envelope, before, elapsed_steps(row.state, timestamp_ms // row.policy.step_ms))
+            before = faded(envelope, before, row.state.elapsed_steps(timestamp_ms // row.policy.step_ms))
         return before + (spend_nano + charge_nano(row.policy, row.state, timestamp_ms)) / NANO

@@ -25,8 +25,10 @@ from stream_app.outcome import (
 from stream_app.privacy import fold
 from stream_app.privacy.contribution import Contribution, Intrusion, Watermark
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
+from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.weaker import carried
 from stream_app.rows import SeriesRow
 from stream_app.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
 
@@ -145,7 +147,8 @@ def _adopt_own(
         policy = policy_of(found.parameters, found.version)
     except PolicyError:
         return Refused("invalid-policy")
-    adopted = _adopt(context, row, found.series, policy, None, record)
+    may_weaken = found.weaker and context.limits.accept_weaker_policies
+    adopted = _adopt(context, row, found.series, policy, None, record, may_weaken=may_weaken)
     if not isinstance(adopted, Refused):
         collection.drop(found.series)  # unread: what is open belongs to the version before
     return adopted
@@ -165,25 +168,27 @@ def _adopt(
     policy: Policy,
     shared: DefaultPolicy | None,
     record: InputRecord,
+    *,
+    may_weaken: bool = False,
 ) -> Decided | Refused:
+    before, state = (row.policy, row.state) if row else (None, None)
+    adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano, may_weaken=may_weaken)
+    if isinstance(adopted, Refused):
+        return adopted
     most = context.limits.max_epsilon_nano
     if most is not None and policy.epsilon_nano > most:
         return Refused("budget-cap")
-    before, state = (row.policy, row.state) if row else (None, None)
-    adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano)
-    if isinstance(adopted, Refused):
-        return adopted
     ruling = policy
     if policy.dummies is not None:
         # Only now, since a draw may take seconds: what is refused anyway draws nothing.
         name = named_by_series(series) if shared is None else named_by_glob(shared.glob)
-        drawn = drawn_policy(context.keys, name, policy, state)
+        kept = carried(policy, before, state) if before and state else NO_LANDMARKS
+        drawn = drawn_policy(context.keys, name, policy, kept)
         if isinstance(drawn, Refused):
             return drawn
         ruling = drawn
-        adopted = fold.adopt(ruling, before, state, context.limits.lifetime_nano)
-        if isinstance(adopted, Refused):
-            return adopted
+        entry = adopted.entry._replace(parameters=ruling.parameters)
+        adopted = fold.Adopted(adopted.state.replaced(landmarks=ruling.landmarks), entry)
     sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
     loss = row.backward_loss if row else None
     # What was drawn stands in no default policy.

@@ -10,7 +10,7 @@ from stream_app import encoding, wire
 from stream_app.context import Context
 from stream_app.privacy import fold
 from stream_app.privacy.place import place, spent, unspent
-from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.privacy.policy import PolicyError, stored_policy_of
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
 from stream_app.rows import SeriesRow, policy_digest
@@ -63,11 +63,11 @@ def rebuild(context: Context, entries: Iterable[bytes], releases: Iterable[bytes
 def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) -> SeriesRow:
     series, sequence = found["series"], found["sequence"]
     try:
-        policy = policy_of(found["parameters"], found["policy"])
+        policy = stored_policy_of(found["parameters"], found["policy"])
     except PolicyError as error:
         raise RebuildError(series, sequence, f"holds a policy that is refused today ({error})") from None
     before, state = (row.policy, row.state) if row else (None, None)
-    adopted = fold.adopt(policy, before, state, NO_LIFETIME)
+    adopted = fold.adopt(policy, before, state, NO_LIFETIME, may_weaken=True)
     if isinstance(adopted, Refused):
         raise RebuildError(series, sequence, f"holds a policy version that was refused ({adopted.reason})")
     digest = policy_digest(policy)

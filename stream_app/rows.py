@@ -14,7 +14,7 @@ from stream_app import wire
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.open_steps import OpenSteps
-from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.raw import ReleasedCells
 from stream_app.privacy.state import NO_WINDOW, State
 from stream_app.privacy.window import Window
@@ -167,14 +167,14 @@ def _default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults:
     if stored is None:
         raise LookupError(f"state table: the default policy {digest} of a stored series is missing; run `recover`")
     document: Any = wire.load(stored)
-    policy = defaults[digest] = policy_of(document["parameters"], document["version"])
+    policy = defaults[digest] = stored_policy_of(document["parameters"], document["version"])
     return policy
 
 
 @lru_cache(maxsize=4096)
 def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
     document: Any = wire.load(stored)
-    policy = policy_of(document["policy"]["parameters"], document["policy"]["version"])
+    policy = stored_policy_of(document["policy"]["parameters"], document["policy"]["version"])
     if document.get("fixed"):
         policy = policy.with_fixed_landmarks()
     return policy, LandmarkSet(tuple((first, end) for first, end in document["landmarks"]))

@@ -98,6 +98,9 @@ class Settings(BaseSettings):
     accept_policies: bool = Field(
         default=True, description="whether policies in the events topic count; else the default policies alone rule"
     )
+    accept_weaker_policies: bool = Field(
+        default=False, description='whether a policy version with "weaker":true may protect less than the one before'
+    )
     max_future_ms: int | None = Field(
         None, ge=0, description="how far ahead of its append time an event may lie; unset: any"
     )

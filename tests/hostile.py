@@ -58,7 +58,8 @@ def _observation(of: np.random.Generator, nth: int) -> dict[str, Any]:
 def _policy(of: np.random.Generator, nth: int) -> dict[str, Any]:
     protection = _pick(of, [{"level": "landmark"}, {"level": "event"}, {"level": "user", "length": 10**6}])
     value, scheme = KINDS[_pick(of, list(KINDS))], SCHEMES[_pick(of, ["uniform", "adaptive"])]
-    return policy(_pick(of, SERIES), nth + 1, epsilon=0.001, protection=protection, value=value, scheme=scheme)
+    members = {"protection": protection, "value": value, "scheme": scheme, "weaker": nth % 8 > 0}
+    return policy(_pick(of, SERIES), nth + 1, epsilon=0.001, **members)
 
 
 def _right(of: np.random.Generator, nth: int) -> Hostile:

@@ -1,6 +1,7 @@
 """From settings to what decisions depend on: default policies in order, caps in nano-epsilon, every fault at once."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,14 @@ scheme = { name = "uniform" }
 value = { kind = "number", lower = 0, upper = 10, resolution = 0.001 }
 correlation = "NAME"
 """
+
+
+def test_the_fingerprint_survives_an_upgrade() -> None:
+    """As releases computed it that did not know later settings: these stand in it where they are no default alone."""
+    assert Context(KEYS).fingerprint == "020a624f93a9ab11"
+    limits = Limits(lifetime_nano=5, max_epsilon_nano=7, accept_policies=False, max_future_ms=3)
+    assert _fingerprint(limits) == "9a4735d3a99de558"
+    assert _fingerprint(replace(limits, accept_weaker_policies=True)) != _fingerprint(limits)
 
 
 def test_correlations_are_read_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

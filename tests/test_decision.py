@@ -111,6 +111,10 @@ REASONS: dict[str, tuple[Context, list[dict[str, object] | bytes | None]]] = {
         Context(KEYS),
         [policy("a"), observation("a", 1, 1), {"type": "landmarks", "series": "a", "add": [1]}],
     ),
+    "weaker-policy": (
+        limited(accept_weaker_policies=True),
+        [policy("a", protection={"level": "landmark", "landmarks": [9]}), observation("a", 1, 1), policy("a", 2)],
+    ),
     "budget-cap": (limited(max_epsilon_nano=10**9 - 1), [policy("a")]),
     "key-erased": (Context(KeyRing("00", 1, bytes(32), 86_400_000)), [policy("a"), observation("a", 86_399_999, 1)]),
     "too-large": (Context(KEYS), [b'{"series":"a","timestamp":1,"value":"%b"}' % (b"x" * 2**18)]),
@@ -138,6 +142,62 @@ def test_no_reason_is_forgotten() -> None:
     assert set(REASONS) == set(get_args(Reason)) - {"early", "input-lost"}
 
 
+EXPECTING = policy("a", protection={"level": "landmark", "landmarks": [9]})
+WEAKER = [EXPECTING, observation("a", 1, 1), policy("a", 2, weaker=True)]
+
+
+@pytest.mark.parametrize(("said", "allowed"), [(False, False), (False, True), (True, False), (True, True)])
+def test_a_weaker_version_needs_word_and_leave(said: bool, allowed: bool) -> None:  # noqa: FBT001
+    """Only the record's word and the setting together let it rule; the entry then says so after the charge."""
+    run = Run(limited(accept_weaker_policies=allowed, lifetime_nano=2 * 10**9)).feed_all(WEAKER[:2])
+    outcome = run.feed(policy("a", 2, weaker=said))
+    if not (said and allowed):
+        assert isinstance(outcome, Rejected)
+        assert outcome.reason == "weaker-policy"
+        assert run.rows["a"].policy.version == 1
+        return
+    assert isinstance(outcome, Decided)
+    entry = _record(run.ledger[-1])
+    assert list(entry)[5:8] == ["charged_nano", "weaker", "parameters"]
+    assert entry["weaker"] is True
+    assert "weaker" not in entry["parameters"]
+
+
+def test_the_word_alone_changes_nothing() -> None:
+    """In a first version, and in one that is not weaker, the member is ignored: the ledger is the same without it."""
+    context = limited(accept_weaker_policies=True, lifetime_nano=2 * 10**9)
+    later = policy("a", 2, protection={"level": "landmark", "landmarks": [9, 11]})
+    plain = [EXPECTING, observation("a", 1, 1), later, observation("a", 2, 1)]
+    said = [dict(record) | ({"weaker": True} if record["type"] == "policy" else {}) for record in plain]
+    assert Run(context).feed_all(said).outputs == Run(context).feed_all(plain).outputs
+    assert Run(context).feed_all(plain).rejects == []
+
+
+def test_ten_landmarks_to_come_cannot_be_dropped() -> None:
+    """Ten landmarks that were promised one epsilon together would get one each at level event."""
+    run = Run(limited(lifetime_nano=10**12))
+    run.feed(policy("a", protection={"level": "landmark", "landmarks": [[10, 20]]}))
+    assert isinstance(run.feed(policy("a", 2, protection={"level": "event"})), Rejected)
+    run.feed_all(observation("a", at, 1) for at in range(10, 20))
+    spent = sum(_record(entry).get("epsilon_nano", 0) for entry in run.ledger)
+    assert 0 < spent <= 10**9
+
+
+def test_dummies_are_united_with_what_is_to_come() -> None:
+    """A version with dummies keeps the landmarks to come of the one before, which its own draw knows nothing of."""
+    dummies = {"method": "padding", "probability": 0.5, "start": 40, "end": 48}
+    hiding = policy("a", 2, protection={"level": "landmark", "landmarks": [41], "step": 4}, dummies=dummies)
+    context = limited(lifetime_nano=2 * 10**9)
+    before = policy("a", protection={"level": "landmark", "landmarks": [[1, 7], 90], "step": 1})
+    run = Run(context).feed_all([before, observation("a", 2, 1), hiding])
+    assert [_record(entry)["entry"] for entry in run.ledger] == ["policy", "release", "policy", "dummies"]
+    alone = Run(context).feed_all([{**hiding, "version": 1}])
+    ruling, drawn = ({*run.rows["a"].policy.landmarks.intervals}, {*alone.rows["a"].policy.landmarks.intervals})
+    # Steps 1 and 22 of 4 ms hold what of [1, 7) and 90 lies after the decided step, from 4 on.
+    assert ruling == drawn | {(1, 2), (22, 23)}
+    assert "weaker" not in _record(run.ledger[2])
+
+
 @pytest.mark.parametrize(
     ("context", "records", "reason"),
     [
@@ -159,6 +219,10 @@ def test_no_reason_is_forgotten() -> None:
         (limited(accept_policies=False), [policy("a")], "invalid-policy"),
         # Lifetime: the first policy's epsilon when none is set.
         (Context(KEYS), [policy("a"), observation("a", 9, 1), policy("a", 2, epsilon=1e-9)], "budget-cap"),
+        # A version that is none comes before a weaker one, and that before what it would cost.
+        (limited(max_epsilon_nano=10**9), [*WEAKER[:2], policy("a", 1, epsilon=2)], "invalid-policy"),
+        (limited(max_epsilon_nano=10**9), [*WEAKER[:2], policy("a", 2, epsilon=2)], "weaker-policy"),
+        (Context(KEYS), [*WEAKER[:2], policy("a", 2)], "weaker-policy"),
         (limited(lifetime_nano=10**9), [policy("a", epsilon=1.1)], "budget-cap"),
         # Landmarks: levels other than `landmark`, steps of an earlier period, all or none.
         (
@@ -210,7 +274,9 @@ def test_a_rejected_record_changes_nothing() -> None:
 
 def test_a_default_policy_rules_until_the_first_own_one() -> None:
     """The first matching default is copied into the ledger with a series' first decided record, never before."""
-    context = Context(KEYS, (default("home-*"), default("*", value=COUNTS)), Limits(lifetime_nano=3 * 10**9))
+    context = Context(
+        KEYS, (default("home-*"), default("*", value=COUNTS)), Limits(3 * 10**9, accept_weaker_policies=True)
+    )
     run = Run(context)
     assert isinstance(run.feed(observation("home-1", 5, "x")), Rejected)
     assert run.ledger == []
@@ -218,7 +284,7 @@ def test_a_default_policy_rules_until_the_first_own_one() -> None:
     assert [_record(entry)["entry"] for entry in run.ledger] == ["policy", "release"] * 2
     assert [_record(run.ledger[n])["parameters"]["value"]["kind"] for n in (0, 2)] == ["number", "counts"]
     assert isinstance(run.feed(policy("home-1", 1)), Rejected), "the default had version 1"
-    assert isinstance(run.feed(policy("home-1", 2, value=CATEGORY)), Decided)
+    assert isinstance(run.feed(policy("home-1", 2, value=CATEGORY, weaker=True)), Decided)
     assert isinstance(run.feed(observation("home-1", 6, "ill")), Decided)
 
 
@@ -313,7 +379,7 @@ def test_a_hundred_thousand_hostile_records() -> None:
     context = Context(
         KEYS,
         (default("home-*"), default("bus-*", value=LOCATION), default("cell-*", value=COUNTS, scheme=ADAPTIVE)),
-        Limits(lifetime_nano=10**18),
+        Limits(lifetime_nano=10**18, accept_weaker_policies=True),
     )
     run = Run(context)
     seen: Counter[str] = Counter()

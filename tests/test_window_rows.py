@@ -14,7 +14,7 @@ from stream_app.rebuild import rebuild
 from tests.run import COUNTS, KEYS, NUMBER, Record, Run, observation, policy
 from tests.test_rows import TableRun
 
-CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**11))
+CONTEXT = Context(KEYS, limits=Limits(10**11, accept_weaker_policies=True))
 WINDOW: dict[str, object] = {"level": "w-event", "window": 4, "step": 10}
 SCHEMES: dict[str, dict[str, object]] = {
     "uniform": {"name": "uniform"},
@@ -40,10 +40,10 @@ def log(scheme: str, value: dict[str, object]) -> list[Record]:
     events: list[Record] = [policy("a", protection=WINDOW, epsilon=4.0, **parts)]
     times = [5, 12, 13, 27, 30, 80, 81, 95, 104, 110, 121, 230]
     events += [observation("a", ms, 1 + ms % 9 if number else {"walk": ms}) for ms in times]
-    events.append(policy("a", 2, protection={"level": "event", "step": 10}, epsilon=1.0, value=value))
+    events.append(policy("a", 2, protection={"level": "event", "step": 10}, epsilon=1.0, value=value, weaker=True))
     events += [observation("a", ms, 4 if number else {"walk": 4}) for ms in (240, 251)]
     narrower = WINDOW | {"window": 2, "step": 7}
-    events.append(policy("a", 3, protection=narrower, epsilon=3.0, filter="level", **parts))
+    events.append(policy("a", 3, weaker=True, protection=narrower, epsilon=3.0, filter="level", **parts))
     events += [observation("a", ms, 4 if number else {"walk": 4}) for ms in range(252, 360, 5)]
     return [*events, {"type": "close", "series": "a"}]
 
@@ -97,7 +97,7 @@ def test_what_another_level_leaves_to_windows() -> None:
     run.feed_all(observation("a", ms, 2) for ms in (60, 70, 80, 90))
     decisions = [json.loads(release)["decision"] for release in run.releases]
     assert decisions == ["perturbed", "withheld", "withheld", "withheld", "perturbed"]
-    run.feed(policy("a", 3, protection={"level": "event", "step": 10}))
+    run.feed(policy("a", 3, protection={"level": "event", "step": 10}, weaker=True))
     assert run.rows["a"].state.window == Window(opens_ms=0, spent_end_ms=100, reach_ms=90 + 40)
 
 

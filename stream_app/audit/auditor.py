@@ -1,5 +1,6 @@
 """The audit of many series at once: records in, series mixed, findings out; one pass, a fixed state a series."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
@@ -11,6 +12,7 @@ from stream_app.audit.heads import Heads
 from stream_app.audit.publickey import PublicKeys
 from stream_app.audit.reader import read_entry, read_release, spelt
 from stream_app.audit.releases import Covered, Pairing
+from stream_app.audit.remark import KeyChange, KeysUsed, Remark, Remarks
 from stream_app.audit.report import Report, Tally
 from stream_app.audit.series import Rules, Series
 from stream_app.audit.standing import Standing
@@ -30,6 +32,7 @@ class Auditor:
     `lifetime_nano` is the bound on the total over policy versions, in nano-epsilon; None is each series' first epsilon.
     `heads` takes in the signed heads, all of them before the first entry; None when no key was given to trust.
     `live` is told of each finding as soon as it is certain; heads may then also come after the entries that they name.
+    `aside` is told of each remark and each change of a series' key, which are no faults.
     """
 
     def __init__(
@@ -41,12 +44,14 @@ class Auditor:
         keys: PublicKeys | None = None,
         topic: str | None = None,
         live: Callable[[Finding], None] | None = None,
+        aside: Callable[[Remark | KeyChange], None] | None = None,
     ) -> None:
         """Begin with no series; `compare` promises that the releases will be fed, too; `topic` names the ledger."""
         self._series: dict[str, Series] = {}  # by the series' spelling in JSON
         self._tally = Tally(live)
         self._pairing = Pairing() if compare else None
-        self._rules = Rules(lifetime_nano)
+        self._remarks = Remarks(aside)
+        self._rules = Rules(lifetime_nano, self._remarks.add)
         self._watch = watch
         self._told = compare or watch is not None
         self.heads = None if keys is None else Heads(keys, self._tally.add, topic, late=live is not None)
@@ -106,10 +111,13 @@ class Auditor:
         """Return the report; of releases and entries without partner only those in `judged`, if it is given."""
         tally, pairing = self._tally, self._pairing
         largest, name = 0, ""
+        keys: Counter[str] = Counter()
+        rekeyed = 0
         for series in self._series.values():
             for finding in unproven(series.chain, series.name):
                 tally.add(finding)
-            tally.keys[series.chain.key] += 1
+            keys.update((series.chain.key, *(series.chain.former or ())))
+            rekeyed += series.chain.former is not None
             if series.guarantee.total_nano >= largest:
                 largest, name = series.guarantee.total_nano, series.name
             if series.exposure is not None:
@@ -127,7 +135,9 @@ class Auditor:
             repeated=tally.repeated + (pairing.repeated if pairing is not None else 0),
             decisions=tally.decisions,
             spent_nano=tally.spent_nano,
-            keys=dict(tally.keys),
+            keys=KeysUsed.of(keys, self._remarks, rekeyed),
+            remarks=tuple(self._remarks.kept),
+            remarked=self._remarks.made,
             largest_nano=largest,
             largest_series=name,
             lifetime_nano=self._rules.lifetime_nano,
@@ -152,6 +162,7 @@ class Auditor:
         series.settle()
 
     def _long(self, series: Series, entry: Entry, digest: bytes) -> None:
+        former = series.chain.key
         place, findings = follow(series.chain, entry, digest)
         for finding in findings:
             self._tally.add(finding)
@@ -159,6 +170,8 @@ class Auditor:
             self._tally.repeated += 1
         if place is Place.REPEAT or place is Place.STRAY:
             return
+        if former not in ("", series.chain.key):
+            self._remarks.rekey(KeyChange(series.name, entry.sequence, former, series.chain.key))
         if place is Place.JUMP:
             series.doubt()
         source_ms = series.books.source_ms if series.books is not None else None

@@ -17,7 +17,16 @@ from stream_app.audit.entry import (
     ReleaseEntry,
 )
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.landmarks import FOREVER, MOST_INTERVALS, NOWHERE, ORDINARY, Interval, LandmarkSet, Stretch
+from stream_app.audit.landmarks import (
+    FOREVER,
+    MOST_INTERVALS,
+    NO_LANDMARKS,
+    NOWHERE,
+    ORDINARY,
+    Interval,
+    LandmarkSet,
+    Stretch,
+)
 from stream_app.audit.terms import Terms
 from stream_app.audit.window import Window
 
@@ -44,6 +53,7 @@ class Books:
     source_ms: int | None = None  # the step perturbed last
     tosses: bool = False  # whether the scheme may approximate though it has a share: never before its second release
     sure: bool = True  # False after missing or unknown entries, until the figures fit again
+    carried: LandmarkSet = NO_LANDMARKS  # to come of the version before, in steps of this one
     fixed: bool = False  # dummies are among the landmarks: none may be added, it would be known as a true one
     stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
     window: Window | None = None  # w-event level only
@@ -180,8 +190,10 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
         _add(findings, "dummies", entry, "hides landmarks at another level, or beside spare ones")
     if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
         _add(findings, "dummies", entry, "does not come right after its policy")
-    if not 1 <= books.landmarks.total <= MOST_STEPS[entry.method]:
-        _add(findings, "dummies", entry, f"no range of {entry.method} draws {books.landmarks.total} landmarks")
+    # What is to come of the version before joins what is drawn.
+    drawn = books.landmarks.total - books.landmarks.count_common(books.carried)
+    if not books.landmarks.total or drawn > MOST_STEPS[entry.method]:
+        _add(findings, "dummies", entry, f"no range of {entry.method} draws {drawn} landmarks")
     if entry.method == PADDING and entry.charged_nano:
         _add(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
     if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:

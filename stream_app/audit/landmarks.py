@@ -67,6 +67,11 @@ class LandmarkSet(NamedTuple):
         """How many landmarks lie before `step`."""
         return self.before[-1] - self.at(step)[1]
 
+    def count_common(self, other: "LandmarkSet") -> int:
+        """How many landmarks stand in another set, too."""
+        pairs = zip(other.starts, other.ends, strict=True)
+        return sum(self.count_before(end) - self.count_before(start) for start, end in pairs)
+
     def count_joined(self, intervals: Iterable[Interval]) -> int:
         """How many intervals the set joined with others, ascending and apart, would have; without the joining."""
         count, taken = len(self.starts), 0
@@ -91,3 +96,6 @@ class LandmarkSet(NamedTuple):
         later = (end - start for start, end in zip(starts[changed:], ends[changed:], strict=True))
         before = (*self.before[:changed], *accumulate(later, initial=self.before[changed]))
         return LandmarkSet(tuple(starts), tuple(ends), before)
+
+
+NO_LANDMARKS: Final = LandmarkSet()

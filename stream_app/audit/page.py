@@ -5,6 +5,7 @@ from html import escape
 from typing import Final, NamedTuple
 
 from stream_app.audit.finding import CODES, Finding
+from stream_app.audit.remark import REMARKS
 from stream_app.audit.report import Report
 
 SHOWN: Final = 200
@@ -57,6 +58,8 @@ def page(report: Report, sections: Iterable[Section], origin: str) -> str:
     ]
     if not report.holds:
         parts += ["<h2>Findings</h2>", f'<div class="wide">{_findings(report.findings, report.found)}</div>']
+    if report.remarks:
+        parts += ["<h2>Remarks</h2>", f'<div class="wide">{_remarks(report)}</div>']
     for title, note, content in sections:
         parts += [f"<h2>{escape(title)}</h2>", f'<p class="note">{escape(note)}</p>' if note else ""]
         parts.append(f'<div class="wide">{content}</div>')
@@ -74,6 +77,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) 
         figures = [f'<td class="number">{escape(cell)}</td>' for cell in row[len(row) - numbers :]]
         lines.append(f"<tr>{''.join(texts + figures)}</tr>")
     return "\n".join([*lines, "</tbody></table>"])
+
+
+def _remarks(report: Report) -> str:
+    rows = [
+        (remark.code, remark.series, str(remark.sequence), f"{remark.message}. ({REMARKS[remark.code]}.)")
+        for remark in report.remarks[:SHOWN]
+    ]
+    unshown = report.remarked - len(rows)
+    more = f"<p>{unshown} further remarks: see the text report.</p>" if unshown else ""
+    return table(("code", "series", "entry", "what an auditor should know"), rows) + more
 
 
 def _findings(findings: Sequence[Finding], found: int) -> str:

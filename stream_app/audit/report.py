@@ -1,6 +1,5 @@
 """The result of an audit: verdict, findings, and what was read."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,9 +9,12 @@ from stream_app.audit.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.exposure import Intruded
 from stream_app.audit.finding import CODES, Finding
 from stream_app.audit.heads import HeadsRead
+from stream_app.audit.remark import KeysUsed, Remark
 
 LISTED: Final = 10_000
 """Findings kept in a report; further ones are counted, so that no ledger can exhaust the auditor's memory."""
+SHOWN: Final = 20
+"""Changes of a key in the text."""
 NANO: Final = 10**9
 _NO_PROMISE: Final = "not what is promised: landmarks and one other step count together"
 
@@ -27,7 +29,9 @@ class Report(NamedTuple):
     repeated: int  # byte-identical copies, of entries and of releases
     decisions: dict[str, int]  # release entries by decision
     spent_nano: int  # of all that was measured: releases, private dissimilarities, draws of dummies
-    keys: dict[str, int]  # chains that end under each key fingerprint
+    keys: KeysUsed
+    remarks: tuple[Remark, ...]  # the first of them
+    remarked: int  # remarks in all
     largest_nano: int  # the largest loss of one series over all its policy versions
     largest_series: str
     lifetime_nano: int | None  # the bound on a series' total over its policy versions; None: its first epsilon
@@ -50,6 +54,8 @@ class Report(NamedTuple):
             "series": self.series,
             "entries": self.entries,
             "findings": [finding._asdict() for finding in self.findings],
+            "remarks": [remark._asdict() for remark in self.remarks],
+            "keys": self.keys.document(),
         }
         if self.heads is not None:
             document["heads"] = self.heads.document(self.entries)
@@ -65,8 +71,11 @@ class Report(NamedTuple):
         return f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
 
     def text(self) -> str:
-        """Return the report for a reader: the verdict first, then the findings, then what was read."""
-        return "\n".join([self.verdict, *map(line_of, self.findings), *self.summary()])
+        """Return the report for a reader: the verdict first, then findings and remarks, then what was read."""
+        remarks = [f"remark: {line_of(remark)}" for remark in self.remarks]
+        if self.remarked > len(self.remarks):
+            remarks.append(f"{self.remarked - len(self.remarks)} further remarks")
+        return "\n".join([self.verdict, *map(line_of, self.findings), *remarks, *self.summary()])
 
     def summary(self) -> list[str]:
         """Return what was read, as sentences, one a line."""
@@ -85,9 +94,7 @@ class Report(NamedTuple):
             lines.append("releases not compared")
         else:
             lines.append(f"releases compared {self.releases}")
-        if len(self.keys) > 1:
-            keys = ", ".join(f"{key} ({count} series)" for key, count in sorted(self.keys.items()))
-            lines.append(f"note: more than one noise key: {keys}")
+        lines += _keys(self.keys, self.series)
         lines += _heads(self.heads, self.entries)
         return lines
 
@@ -111,7 +118,6 @@ class Tally:
     repeated: int = 0
     decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
     spent_nano: int = 0
-    keys: Counter[str] = field(default_factory=Counter)
     intruded: Intruded | None = None
 
     def add(self, finding: Finding) -> None:
@@ -139,11 +145,30 @@ class Tally:
         return (*self.findings, Finding("unlisted", "", 0, f"{unlisted} further findings"))
 
 
-def line_of(finding: Finding) -> str:
-    """Return a finding as one line: nothing that a forger wrote into the ledger can break it."""
+def line_of(finding: Finding | Remark) -> str:
+    """Return a finding or a remark as one line: nothing that a forger wrote into the ledger can break it."""
     place = f"{quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
     message = finding.message if finding.message.isprintable() else ascii(finding.message)
     return f"{finding.code}  {place}  {message}"
+
+
+def _keys(keys: KeysUsed, series: int) -> list[str]:
+    """Return what to know of several noise keys among so many series."""
+    if len(keys.series) < 2:
+        return []
+    named = ", ".join(f"{key} (in {count} series)" for key, count in keys.series.items())
+    note = "as it should be where a new key was meant; else a worker had a foreign one"
+    lines = [f"keys used: {len(keys.series)}: {named}; {note}"]
+    if keys.changed:
+        times = f"{keys.changed} time{'s' if keys.changed > 1 else ''}"
+        lines.append(f"the key changed {times}, in {keys.changed_series} of {series} series:")
+    lines += [
+        f"  {quoted(change.series)} #{change.sequence}  from {change.before} to {change.key}"
+        for change in keys.changes[:SHOWN]
+    ]
+    if keys.changed > SHOWN:
+        lines.append(f"  and {keys.changed - SHOWN} more; --json has {len(keys.changes)} of them")
+    return lines
 
 
 def _heads(heads: HeadsRead | None, entries: int) -> list[str]:

@@ -1,5 +1,6 @@
 """One series under audit: its chain, the books of its present period, and its guarantee over all of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +21,8 @@ from stream_app.audit.exposure import Exposure, intrusion_faults
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.guarantee import Guarantee
 from stream_app.audit.reader import spelt
+from stream_app.audit.remark import Remark
+from stream_app.audit.succession import carried_into, losses
 from stream_app.audit.terms import Terms, TermsError, read_terms
 from stream_app.audit.window import Left, Window
 
@@ -36,12 +39,13 @@ class Rules:
     further policy version, without which its lifetime is its epsilon.
     """
 
-    def __init__(self, lifetime_nano: int | None) -> None:
-        """Begin without known terms; a lifetime of None is each series' first epsilon."""
+    def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
+        """Begin without known terms; a lifetime of None is each series' first epsilon; `remark` gets the remarks."""
         self.lifetime_nano = lifetime_nano
         self.needed_nano = 0
         self.needy = ""
         self.replaced = False
+        self.remark = remark or (lambda _: None)
         self._known: dict[str, Terms] = {}
 
     def need(self, promised_nano: int, series: str) -> None:
@@ -168,9 +172,20 @@ class Series:
             _add(findings, "lifetime", entry, sentence)
         self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)
         if before is not None:
+            self._succeed(before, entry, rules)
             self.left = _left(self.left, before, terms)
         if terms.frame is not None:
             self.books.window = Window(terms.frame, terms.frame.opens_ms(self.left))
+
+    def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
+        """Remark a version that protects less together than the one whose books are `before`, or says so."""
+        assert self.books is not None, "a version whose terms are known has books"
+        terms = self.books.terms
+        self.books.carried = carried_into(before, terms, self.end_ms)
+        lost = losses(before, terms, self.end_ms) if before.sure else []
+        if lost or entry.weaker:
+            message = "; ".join(lost) or "it says so, and what the ledger tells does not show it"
+            rules.remark(Remark("weaker-marked" if entry.weaker else "weaker-unmarked", *entry[:2], message))
 
     def _ended(self) -> Books | None:
         """End the period of the version before; return its books."""

@@ -45,6 +45,7 @@ class Terms:
     value: Mapping[str, Any]  # the `value` parameters, for the releases
     filtered: bool  # whether estimates are more than clamped measurements
     open_steps: int  # that take contributions at a time; 0: nothing is collected
+    neighbours: str  # of what is collected; "" where nothing is
     intrusion_nano: int  # what a look at the counters may tell; 0: they are bare
     correlation: str | None  # the name of what is assumed to be known of its steps' correlation
 
@@ -79,6 +80,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         value=value,
         filtered=(parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none",
         open_steps=collect.get("open_steps", 0),
+        neighbours=collect.get("neighbours", ""),
         intrusion_nano=collect.get("intrusion_nano") or 0,
         correlation=parameters.get("correlation"),
     )

@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         keys=trusted_keys(arguments),
         topic=source.topic,
         live=None if following is None else following.tell,
+        aside=None if following is None else following.remark,
     )
     question = asked(arguments)
     report = auditor.finish(source.read(auditor) if following is None else following.run(auditor))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_app import keyfile
-from stream_app.cli.policyfile import documents_in, hindrances_of, problems_of
+from stream_app.cli.policyfile import documents_in, hindrances_of, problems_of, weaker_of
 from stream_app.configuration import context_of
 from stream_app.keyfile import KeyFileError
 from stream_app.privacy.key import KeyRing
@@ -29,18 +29,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Check; 0 when all is well, 2 with every error otherwise."""
     file: Path | None = arguments.file
     shown: dict[str, Any] = {}
+    notes: list[str] = []
     if file is not None and file.suffix != ".toml":
-        problems, shown = _policies(file)
+        problems, shown, notes = _policies(file)
     else:
         problems, shown = _settings(file or arguments.config)
     if arguments.json:
         listed = [problem._asdict() for problem in problems]
-        print(json.dumps({"holds": not problems, "problems": listed, "in_force": shown}))
+        print(json.dumps({"holds": not problems, "problems": listed, "notes": notes, "in_force": shown}))
     else:
         for name, value in shown.items():
             print(f"{name} = {json.dumps(value)}")
         if "defaults_only" in shown:
             print("these are for `policies_file`: `policy` sends none with a glob, or without type or version")
+        for note in notes:
+            print(f"note: {note}")
         for problem in problems:
             print(f"error: {problem.field}: {problem.message}")
     return 2 if problems else 0
@@ -73,11 +76,19 @@ def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
     return problems, {**shown, "configuration_fingerprint": fingerprint}
 
 
-def _policies(file: Path) -> tuple[list[Problem], dict[str, Any]]:
+def _policies(file: Path) -> tuple[list[Problem], dict[str, Any], list[str]]:
     try:
         documents = documents_in(file)
     except OSError as error:
-        return [Problem(str(file), f"cannot be read ({error.strerror})")], {}
+        return [Problem(str(file), f"cannot be read ({error.strerror})")], {}, []
     problems = [problem for place, document in documents for problem in problems_of(place, document)]
+    notes = []
+    for weaker in weaker_of(documents):
+        if weaker.certain and not weaker.marked:
+            problems.append(Problem(f"{weaker.place}.version", weaker.sentence))
+        else:
+            when = "" if weaker.certain else ", unless that has passed when it comes"
+            notes.append(f"{weaker.place}: version {weaker.version} {weaker.sentence}{when}")
     defaults = sum(any(hindrances_of(document)) for _, document in documents)
-    return problems, {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
+    shown = {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
+    return problems, shown, notes

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from stream_app.audit import Auditor, Finding
 from stream_app.audit.finding import CODES
-from stream_app.audit.report import LISTED, line_of
+from stream_app.audit.remark import KeyChange, Remark
+from stream_app.audit.report import LISTED, line_of, quoted
 from stream_app.cli import UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Following:
         self._began_seconds = time.monotonic()
         self._host, self._port = settings.http_host, port
         self._metrics = Metrics(AUDIT_TABLE)
-        self._logged = 0
+        self._logged = self._remarked = 0
         self._lag: int | None = None  # records; None before the first turn
         self._ready = False
 
@@ -73,6 +74,17 @@ class Following:
             logger.error("finding: %s", line_of(finding))
         elif self._logged == LISTED + 1:
             logger.error("further findings are only counted (landmark_audit_findings)")
+
+    def remark(self, made: Remark | KeyChange) -> None:
+        """Log what is no fault and should be known, unless there were too many."""
+        self._remarked += 1
+        if self._remarked > LISTED:
+            return
+        if isinstance(made, Remark):
+            logger.warning("remark: %s", line_of(made))
+        else:
+            place = f"{quoted(made.series)} #{made.sequence}"
+            logger.warning("another noise key: %s  %s after %s", place, made.key, made.before)
 
     def run(self, auditor: Auditor) -> "Waiting":
         """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config
-from stream_app.cli.policyfile import document_in, hindrances_of
+from stream_app.cli.policyfile import document_in, hindrances_of, weaker_of
 from stream_app.cli.send import send_and_tell
 from stream_app.kafka.sending import Event
 from stream_app.privacy.policy import PolicyError, policy_of
@@ -30,10 +30,12 @@ def run(arguments: argparse.Namespace) -> int:
     lines = content.splitlines() if document_in(content) is None else [content]
     found: list[Event] = []
     faults: list[str] = []
+    documents: list[tuple[str, object]] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         place = f"{arguments.file}:{number}"
+        documents.append((place, document_in(line)))
         if hindrances := list(hindrances_of(document_in(line))):
             faults += [f"{place}: {hindrance}" for hindrance in hindrances]
             continue
@@ -47,6 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         except PolicyError as error:
             faults += [f"{place}: {fault.member}: {fault.message}" for fault in error.faults]
         found.append(Event(record.series.encode(), line))
+    for weaker in weaker_of(documents):
+        if weaker.certain and not weaker.marked:
+            faults.append(f"{weaker.place}: {weaker.sentence}")
     if faults:
         raise UsageError("nothing sent\n" + "\n".join(faults))
     return send_and_tell(arguments, found)

@@ -1,12 +1,15 @@
 """Files of policy records, one JSON document or one a line, as `check`, `plan` and `verify` read them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stream_app import wire
 from stream_app.cli import UsageError
-from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.privacy.fold import adopt
+from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.reason import Refused
+from stream_app.privacy.weaker import SENTENCES, Less, less_protected
 from stream_app.settings import Problem
 
 ENVELOPE = ("type", "series", "version")
@@ -81,6 +84,45 @@ def hindrances_of(document: object) -> Iterator[str]:
     series = document.get("series")
     if isinstance(series, str) and GLOB & set(series):
         yield f"{series}: a glob is a default policy; name the file in `policies_file`"
+
+
+class Weaker(NamedTuple):
+    """A later version in a file, in what it is weaker than the one before it if nothing is decided between them."""
+
+    place: str
+    version: int
+    than: int
+    less: tuple[Less, ...]
+    marked: bool  # with the record's own word
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is weaker whatever is decided between them: no landmark and no user level that passes mends it."""
+        return bool(set(self.less) & {"window", "neighbours"})
+
+    @property
+    def sentence(self) -> str:
+        """Say what is lost, and how to do it all the same."""
+        lost = "; ".join(SENTENCES[each] for each in self.less)
+        ways = "keep that" if self.marked else 'keep that, or say "weaker":true'
+        return f"protects less than version {self.than}: {lost}; {ways} and set accept_weaker_policies"
+
+
+def weaker_of(documents: Iterable[tuple[str, object]]) -> Iterator[Weaker]:
+    """Yield what is weaker among the versions that a file has of one series; what is no policy is passed over."""
+    ruling: dict[object, Policy] = {}
+    for place, document in documents:
+        if not isinstance(document, dict) or any(problems_of(place, document)):
+            continue
+        policy = policy_of(parameters_of(document), document.get("version", 1))
+        before = ruling.get(document["series"])
+        ruling[document["series"]] = policy
+        if before is None or policy.version <= before.version:
+            continue
+        begun = adopt(before, None, None, None)
+        assert not isinstance(begun, Refused), "alone a version stays within its own lifetime"
+        if less := less_protected(policy, before, begun.state):
+            yield Weaker(place, policy.version, before.version, less, document.get("weaker", False))
 
 
 def parameters_of(document: dict[str, Any]) -> dict[str, Any]:

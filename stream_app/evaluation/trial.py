@@ -125,7 +125,7 @@ def key_of(seed: int) -> KeyRing:
 
 def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
     """Return the policy that rules a new series, whose dummies are drawn, and the state at its start."""
-    ruling = drawn_policy(keys, named_by_series(name), policy, None)
+    ruling = drawn_policy(keys, named_by_series(name), policy)
     if isinstance(ruling, Refused):
         raise TypeError(f"the dummies were refused: {ruling.reason}")
     adopted = fold.adopt(ruling, None, None, None)

@@ -1,10 +1,10 @@
 """What a worker measures, and an audit that follows it: a registry and a table of names each, no series labels.
 
 # PRIVACY: every figure is a function of released values, decisions and public facts; nothing counts raw values. Labels
-# name no series, no value and no text of a policy: decisions, schemes, reasons, partitions, and default policies by
-# their place. That hides nobody where there are few series: with one of them, when it sends, where its landmarks are
-# and what it spent show as plainly as in the ledger, which the guarantee lets anyone read. Who may not read the ledger
-# may not see the metrics either.
+# name no series, no value and no text of a policy: decisions, schemes, reasons, partitions, default policies by their
+# place, the noise key by its random id. That hides nobody where there are few series: with one of them, when it sends,
+# where its landmarks are and what it spent show as plainly as in the ledger, which the guarantee lets anyone read. Who
+# may not read the ledger may not see the metrics either.
 """
 
 from collections import defaultdict
@@ -135,6 +135,9 @@ TABLE: dict[str, Meaning] = {
     "landmark_partitions_stopped": Meaning("gauge", ("reason",), "Partitions that stopped and need an operator."),
     "landmark_first_key_epoch": Meaning(
         "gauge", (), "First key epoch whose noise this worker can draw; those before it were erased when it started."
+    ),
+    "landmark_key_info": Meaning(
+        "gauge", ("fingerprint",), "1, under the fingerprint of the noise key that this worker decides with."
     ),
     "landmark_heads": Meaning("counter", ("partition",), "Signed heads of the ledger that were written."),
     "landmark_reopened": Meaning("counter", ("partition",), "Times that a partition's producer was opened again."),

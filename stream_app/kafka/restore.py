@@ -25,6 +25,7 @@ from stream_app.keyfile import fresh_secret
 from stream_app.privacy.policy import Policy
 
 logger = logging.getLogger(__name__)
+NOISE_KEY = "noise key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +260,7 @@ class Restorer:
 
     def _changes(self, row: PartitionRow) -> list[str]:
         pairs = (
-            ("noise key", row.key, self._context.keys.fingerprint),
+            (NOISE_KEY, row.key, self._context.keys.fingerprint),
             ("configuration", row.configuration, self._context.fingerprint),
         )
         return [
@@ -271,6 +272,12 @@ class Restorer:
             if tail:
                 text = "partition %d: %s, and %d ledger entries bind: each must come out the same"
                 logger.warning(text, self._partition, change, len(tail))
+            elif NOISE_KEY in change:
+                # A configuration changes day by day; a key that nobody meant to change is somebody else's.
+                text = (
+                    "partition %d: adopted: %s; was a new key meant? If not, stop this worker: its key file is foreign"
+                )
+                logger.warning(text, self._partition, change)
             else:
                 logger.info("partition %d: adopted: %s", self._partition, change)
 

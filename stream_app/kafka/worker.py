@@ -62,6 +62,7 @@ class Worker:
         self._signing_key = signing_key
         self._metrics = Metrics()
         self._metrics.set("landmark_first_key_epoch", context.keys.first_epoch)
+        self._metrics.set("landmark_key_info", 1, context.keys.fingerprint)
         self._metrics.set("landmark_build", 1, __version__)
         self._labels = labels_of(context.defaults)
         for default in context.defaults[:NAMED]:

@@ -24,6 +24,7 @@ from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.release import Approximated, Decision, Perturbed, Release, Withheld
 from stream_app.privacy.state import NEVER, NO_WINDOW, State, new_period
+from stream_app.privacy.weaker import less_protected
 
 
 @final
@@ -174,7 +175,7 @@ def advance(
         rate_nano, source_ms = state.rate_nano, state.source_ms
         measurement, estimate = state.measurement, state.estimate
         if filtered:
-            level = drifted(kind, level, elapsed_steps(state, index))
+            level = drifted(kind, level, state.elapsed_steps(index))
         if source_ms != NEVER:
             release, decision = Approximated(start_ms, estimate, source_ms), "approximated"
         else:
@@ -183,7 +184,7 @@ def advance(
         rate_nano, source_ms, measurement = next_rate(policy, state, fresh, spend_nano), start_ms, fresh
         estimate = fresh
         if filtered:
-            level, estimate = measured(kind, level, fresh, spend_nano, elapsed_steps(state, index))
+            level, estimate = measured(kind, level, fresh, spend_nano, state.elapsed_steps(index))
         estimate = kind.clamp(estimate)
         if policy.windows is not None:
             window = window.after(policy.windows, index, spend_nano)
@@ -215,11 +216,6 @@ def advance(
     return Stepped(moved, release, entry)
 
 
-def elapsed_steps(state: State, index: int) -> int:
-    """Return the steps since the last decided one of the period; 0 for its first."""
-    return index - state.last_step if state.last_step != NEVER else 0
-
-
 def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
     """Return the sampling rate after a publication, from this measurement and the one before it."""
     sampling = policy.sampling
@@ -228,17 +224,23 @@ def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: in
     return sampling.next_rate(state.rate_nano, still=policy.kind.still(state.measurement, fresh, spend_nano))
 
 
-def adopt(policy: Policy, before: Policy | None, state: State | None, lifetime_nano: int | None) -> Adopted | Refused:
+def adopt(
+    policy: Policy, before: Policy | None, state: State | None, lifetime_nano: int | None, *, may_weaken: bool = False
+) -> Adopted | Refused:
     """Begin the period of ``policy`` over a series that ``before`` ruled (None: a new series).
 
-    Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime.
+    Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime, and
+    unless it ``may_weaken`` the new one protects together what is to come of what ``before`` protects together.
     """
     if state is not None and state.closed:
         return Refused("closed")
     if before is not None and policy.version <= before.version:
         return Refused("invalid-policy")
-    if state is not None and policy.landmarks.count_before(-(-state.decided_end_ms // policy.step_ms)):
+    if state is not None and policy.reaches_before(state.decided_end_ms):
         return Refused("invalid-policy")
+    weaker = before is not None and state is not None and bool(less_protected(policy, before, state))
+    if weaker and not may_weaken:
+        return Refused("weaker-policy")
     first_nano = state.first_budget_nano if state else policy.epsilon_nano
     window = window_after(policy, before, state) if before and state else NO_WINDOW
     fresh = new_period(
@@ -246,7 +248,7 @@ def adopt(policy: Policy, before: Policy | None, state: State | None, lifetime_n
     )
     if fresh.prior_nano + policy.epsilon_nano > (first_nano if lifetime_nano is None else lifetime_nano):
         return Refused("budget-cap")
-    return Adopted(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters))
+    return Adopted(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker))
 
 
 def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Disguised | Refused:

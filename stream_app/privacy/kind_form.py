@@ -50,6 +50,33 @@ def kind_of(form: NumberForm | CountsForm | LocationForm | CategoryForm) -> Kind
     return replace(kind, substitute=substitute)
 
 
+def takes_substitute(kind: Kind) -> bool:
+    """Return whether a substitute can hide that a value was invalid: only where any two values are neighbours.
+
+    Else the valid value and the substitute may be none, and releases tell them apart without error.
+    """
+    match kind:
+        case Number():
+            return kind.sensitivity >= kind.axis.high - kind.axis.low
+        case Counts() | Location():
+            return False
+        case Category():
+            return True
+        case _:
+            assert_never(kind)
+
+
+def substitute_fault(kind: Kind) -> KindFault | None:
+    """Return why no policy may be adopted with the kind's substitute; those adopted before this was asked have one."""
+    if kind.substitute is None or takes_substitute(kind):
+        return None
+    message = (
+        "a substitute hides no validity where two values may be no neighbours (counts, location, number with a "
+        'sensitivity below its range): releases would tell it from valid ones; use "reject", which shows validity'
+    )
+    return KindFault("invalid", message)
+
+
 def _number(form: NumberForm) -> Number | KindFault:
     resolution = exact(form.resolution)
     axis = number_axis(exact(form.lower), exact(form.upper), resolution)

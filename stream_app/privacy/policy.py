@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from stream_app.privacy.collect import SENSITIVITY, Collect, collect_faults, collect_of
 from stream_app.privacy.dummies.request import Dummies, dummies_of
 from stream_app.privacy.dummies.written import drawn, undrawn
-from stream_app.privacy.kind_form import KindFault, kind_of
+from stream_app.privacy.kind_form import KindFault, kind_of, substitute_fault
 from stream_app.privacy.kinds import Counts, Kind
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.parameters import (
@@ -136,6 +136,12 @@ class Policy:
         """Return whether no landmark may be added because there are dummies among them."""
         return isinstance(self.protection, LandmarkLevel) and self.protection.fixed
 
+    def reaches_before(self, end_ms: int) -> bool:
+        """Return whether landmarks, or the range that dummies are drawn in, begin before the step that holds a time."""
+        if self.dummies is not None:
+            return self.dummies.first * self.step_ms < end_ms
+        return self.landmarks.count_before(-(-end_ms // self.step_ms)) > 0
+
     def ruling(self, landmarks: LandmarkSet) -> "Policy":
         """Return the policy with the landmarks that were drawn for it, as rows and ledger hold it."""
         parameters = drawn(self.parameters, landmarks, self.step_ms)
@@ -150,7 +156,16 @@ class Policy:
 
 
 def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
-    """Return the policy of a record's parameters; raises `PolicyError` with every fault."""
+    """Return the policy of parameters that are to rule from now on; raises `PolicyError` with every fault."""
+    return _compiled(parameters, version, stored=False)
+
+
+def stored_policy_of(parameters: Mapping[str, object], version: int) -> Policy:
+    """Return the policy of a row or the ledger: what was adopted once holds, though it would be refused today."""
+    return _compiled(parameters, version, stored=True)
+
+
+def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -> Policy:
     try:
         form = ParametersForm.model_validate(parameters)
     except ValidationError as error:
@@ -162,6 +177,8 @@ def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
         kind = replace(kind, sensitivity=SENSITIVITY[form.collect.neighbours])
     if isinstance(kind, KindFault):
         faults.append(Fault(f"value.{kind.member}", kind.message))
+    elif not stored and (hidden := substitute_fault(kind)) and form.collect is None:
+        faults.append(Fault(f"value.{hidden.member}", hidden.message))
     epsilon_nano = nano(form.epsilon)
     if epsilon_nano < 1:
         faults.append(Fault("epsilon", f"found {form.epsilon}, less than one nano-epsilon; use at least 1e-9"))

@@ -120,6 +120,10 @@ class State:
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in STATE_FIELDS))
 
+    def elapsed_steps(self, index: int) -> int:
+        """Return the steps from the last decided one of the period to ``index``; 0 for its first."""
+        return index - self.last_step if self.last_step != NEVER else 0
+
     @property
     def released(self) -> bool:
         """Return whether the period has a perturbed release."""

@@ -120,7 +120,9 @@ def histories(draw: st.DrawFn) -> History:
     """Return a log of up to three series, with registrations, versions and ends, as the fold decided it."""
     lifetime = draw(st.sampled_from((None, None, 10**9, 10**10)))
     epoch_ms = draw(st.sampled_from((None, DAY_MS)))
-    context = Context(KeyRing("0123456789abcdef", 0, b"k" * 32, epoch_ms), (), Limits(lifetime_nano=lifetime))
+    context = Context(
+        KeyRing("0123456789abcdef", 0, b"k" * 32, epoch_ms), (), Limits(lifetime, accept_weaker_policies=True)
+    )
     history = History([], [], [], lifetime, [])
     rows: dict[str, SeriesRow] = {}
     collection = Collection(bytes(32))
@@ -133,6 +135,7 @@ def histories(draw: st.DrawFn) -> History:
         policy = in_force.get(series)
         if policy is None or chance in NEW_POLICY:
             record = draw(policies(series, draw(st.integers(1, 3)) if policy is None else policy["version"] + 1))
+            record["weaker"] = bool(byte % 4)
         elif chance in REGISTRATION:
             record = {"type": "landmarks", "series": series, "add": draw(spans(policy["protection"]["step"]))}
         elif chance in END:

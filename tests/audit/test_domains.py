@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stream_app.audit.terms import TermsError, read_terms
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.privacy.policy import PolicyError, policy_of, stored_policy_of
 
 BOX = {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}
 VALUES: list[dict[str, Any]] = [
@@ -102,7 +102,7 @@ def agreed(parameters: dict[str, Any]) -> bool:
     """Return whether the worker takes a policy; the audit must do so where it does, with the same budget."""
     read = orjson.loads(orjson.dumps(parameters))
     try:
-        nano = policy_of(read, 1).epsilon_nano
+        nano = stored_policy_of(read, 1).epsilon_nano
     except PolicyError:
         nano = 0
     try:

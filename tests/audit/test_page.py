@@ -88,7 +88,7 @@ def test_there_is_a_plot_under_each_title(ledger: Path) -> None:
     """Five titles, each followed by a drawing; the same bytes whenever it is drawn."""
     shown = page(ledger)
     titles = [name for name in shown.after("h1") if name in {"h2", "svg"}]
-    assert titles == ["h2", "svg"] * 5
+    assert titles == ["h2"] + ["h2", "svg"] * 5, "remarks come first"
     first = ledger.with_name("page.html").read_bytes()
     page(ledger)
     assert ledger.with_name("page.html").read_bytes() == first

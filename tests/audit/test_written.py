@@ -3,6 +3,7 @@
 import pytest
 
 from stream_app.audit import check
+from stream_app.audit.page import page
 from tests.audit.ways import audit
 from tests.audit.written import LEDGERS, NANO, Written, cover, renumber, seal, write
 
@@ -45,14 +46,22 @@ def test_the_example_of_the_design() -> None:
 
 
 def test_another_key_is_told_and_is_no_finding() -> None:
-    """A key may be replaced: the report says so; each chain counts under the key of its last entry."""
+    """A key may be replaced: the report says which, where and in how many series; a chain counts under all of its."""
     written = write(LEDGERS["event"])
     written.entries[-1]["key"] = "f" * 16
     other = write(LEDGERS["user"], "other")
     report = audit([*seal(written).lines(), *other.lines()])
     assert report.holds
-    assert report.keys == {"f" * 16: 1, "0123456789abcdef": 1}
-    assert "more than one noise key" in report.text()
+    last = written.entries[-1]
+    changed = {"series": "home-7", "sequence": last["sequence"], "before": "0123456789abcdef", "key": "f" * 16}
+    used = {"0123456789abcdef": 2, "f" * 16: 1}
+    assert report.document()["keys"] == {"used": used, "changed_series": 1, "changes": [changed]}
+    assert "keys used: 2: 0123456789abcdef (in 2 series), ffffffffffffffff (in 1 series); " in report.text()
+    said = f"1 time, in 1 of 2 series:\n  home-7 #{last['sequence']}  from 0123456789abcdef to {'f' * 16}\n"
+    assert f"the key changed {said}" in report.text()
+    assert "keys used" in page(report, (), "")
+    assert check(other.lines()).document()["keys"]["used"] == {"0123456789abcdef": 1}
+    assert "keys used" not in check(other.lines()).text()
 
 
 def test_the_lifetime_can_be_declared() -> None:

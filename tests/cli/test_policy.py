@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from tests.run import policy
+from tests.run import NUMBER, policy
 
 
 def written(folder: Path, *documents: dict[str, Any], indent: int | None = None) -> str:
@@ -65,3 +65,38 @@ def test_check_says_what_policy_cannot_send(
     assert said.startswith("policies = 2\n")
     assert ("defaults_only = 1\n" in said) == bool(defaults)
     assert ("`policies_file`" in said) == bool(defaults)
+
+
+LANDMARKS = {"level": "landmark", "landmarks": [5, 9]}
+
+
+def test_versions_of_a_file_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What no event between them can mend is an error; landmarks that may have passed by then are a note."""
+    weaker = policy("home-1", 2, protection={"level": "w-event", "window": 2})
+    file = written(tmp_path, weaker, policy("home-1", 3, protection={"level": "event"}), policy("home-2", 1))
+    lost = "fewer steps in a row, or shorter ones, are protected together"
+    told = f'protects less than version 2: {lost}; keep that, or say "weaker":true and set accept_weaker_policies'
+    assert main(["check", file]) == 2
+    assert f"error: {file}:2.version: {told}\n" in capsys.readouterr().out
+    assert main(["policy", file]) == 2
+    assert f"nothing sent\n{file}:2: {told}\n" in capsys.readouterr().err
+
+
+def test_what_may_have_passed_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So is what the record itself says; neither keeps a file from being right."""
+    first = policy("home-1", protection=LANDMARKS)
+    file = written(tmp_path, first, policy("home-1", 2, protection={"level": "event"}), policy("home-2", 1))
+    assert main(["check", file]) == 0
+    told = "version 2 protects less than version 1: landmarks to come of the version before are none of its own; "
+    assert f"note: {file}:2: {told}" in capsys.readouterr().out
+    file = written(
+        tmp_path, first, policy("home-1", 2, value={**NUMBER, "sensitivity": 1}, weaker=True, protection=LANDMARKS)
+    )
+    assert main(["check", file, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["problems"] == []
+    assert "fewer values of one step are neighbours" in told["notes"][0]
+    assert main(["check", written(tmp_path, first, policy("home-1", 2, protection=LANDMARKS))]) == 0
+    assert "note" not in capsys.readouterr().out
+    assert main(["check", written(tmp_path, policy("home-1", weaker="yes"))]) == 2
+    assert ".weaker: is neither true nor false" in capsys.readouterr().out

@@ -3,18 +3,21 @@
 import asyncio
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
+from stream_app import keyfile
 from stream_app.cli import main
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.routing import router
 from tests.kafka.aborted import abort_entries
-from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, WorkerProcess, readings
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -73,6 +76,42 @@ def test_aborted_entries_bind(installation: Installation) -> None:
         worker.await_committed(total)
         worker.stop()
     assert "adopted: the configuration has fingerprint" in worker.log.read_text()
+
+
+def key_info(worker: WorkerProcess) -> str:
+    """Return the line of a worker's metrics that names its noise key."""
+    *_, port = re.findall(r"http://127\.0\.0\.1:(\d+)", worker.log.read_text())
+    with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        (line,) = re.findall(r"^landmark_key_info\{.*$", answer.read().decode(), re.MULTILINE)
+    return str(line)
+
+
+def test_a_foreign_key_is_warned_of(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """A worker with another key goes on, and says so: a warning, its metric, and where the audit sees series change."""
+    total = installation.send(readings(60))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        own = key_info(worker)
+        worker.stop()
+    foreign = keyfile.create(installation.folder / "foreign").fingerprint
+    total += installation.send(
+        later_readings(0, 2) + [{**event, "timestamp": event["timestamp"] + 10**9} for event in readings(60)]
+    )
+    installation.more["key_file"] = installation.folder / "foreign"
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert key_info(worker) == f'landmark_key_info{{fingerprint="{foreign}"}} 1.0'
+        assert own != key_info(worker)
+        worker.stop()
+    (warning, *_) = [line for line in worker.log.read_text().splitlines() if "adopted: the noise key" in line]
+    assert "WARNING" in warning.upper()
+    assert f"has fingerprint {foreign}" in warning
+    capsys.readouterr()
+    assert installation.command("audit", "--json") == 0
+    keys = json.loads(capsys.readouterr().out)["keys"]
+    assert len(keys["used"]) == 2
+    assert keys["changed_series"] == len(keys["changes"]) > 0
+    assert {change["key"] for change in keys["changes"]} == {foreign}
 
 
 HOURS = 2

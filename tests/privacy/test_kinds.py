@@ -14,7 +14,7 @@ import pytest
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.laplace import discrete_laplace
 from stream_app.privacy.planar import planar_laplace
-from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.policy import Policy, PolicyError, stored_policy_of
 from stream_app.privacy.randomness import BitStream
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from stream_app.privacy.response import randomized_response
@@ -32,7 +32,7 @@ def kind_of(value: Mapping[str, object]) -> Kind:
 
 def _policy(value: Mapping[str, object]) -> Policy:
     parameters = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "value": value}
-    return policy_of(parameters, 1)
+    return stored_policy_of(parameters, 1)
 
 
 def number(**members: object) -> Number:

@@ -82,7 +82,7 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
         assert isinstance(stepped, fold.Stepped)
         state = stepped.state
     assert state.window.spends == ((0, 3), (1, 3))
-    adopted = fold.adopt(second, first, state, LIFETIME_NANO)
+    adopted = fold.adopt(second, first, state, LIFETIME_NANO, may_weaken=True)
     assert isinstance(adopted, fold.Adopted)
     state = adopted.state
     for step, decision in ((2, "withheld"), (3, "withheld"), (4, "perturbed")):

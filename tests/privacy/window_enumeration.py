@@ -92,7 +92,7 @@ class Search:
         yield node
         while node.nth + 1 < len(self.versions):
             before, policy = self.versions[node.nth], self.versions[node.nth + 1]
-            adopted = fold.adopt(policy, before, node.state, LIFETIME_NANO)
+            adopted = fold.adopt(policy, before, node.state, LIFETIME_NANO, may_weaken=True)
             assert not isinstance(adopted, Refused)
             state = windowed(adopted.state, self.rules.begun(policy, adopted.state.window))
             node = Node(state, node.nth + 1, node.costs)

@@ -1,6 +1,7 @@
 """The page of audit findings."""
 
 from stream_app.audit import CODES
+from stream_app.audit.remark import REMARKS
 from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
@@ -9,9 +10,17 @@ entry where it shows. One finding is enough for exit code 1. The metric `landmar
 `audit --follow` counts them by code. [Auditing](../audit.md) says what to make of them.
 
 """
+REMARKED = """
+## Remarks
+
+What is no fault: a remark has the same members as a finding, and changes no exit code.
+
+"""
 
 
 def page() -> str:
-    """Return the page: a row for each code."""
+    """Return the page: a row for each code of a finding, then one for each of a remark."""
     rows = [(code(name), sentence(meaning)) for name, meaning in CODES.items()]
-    return pages_top("Audit findings", "stream_app/audit/finding.py") + TOP + table(("code", "what it means"), rows)
+    remarks = [(code(name), sentence(meaning)) for name, meaning in REMARKS.items()]
+    found = TOP + table(("code", "what it means"), rows) + REMARKED + table(("code", "what it means"), remarks)
+    return pages_top("Audit findings", "stream_app/audit/finding.py and remark.py") + found

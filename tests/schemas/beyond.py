@@ -5,6 +5,7 @@ Each rule is written a second time here, as plainly as it can be, and has an exa
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -207,12 +208,21 @@ def _thin_shares(given: Sent) -> bool:
 
 
 def _strange_substitute(given: Sent) -> bool:
-    counts, category = _value(given, "counts"), _value(given, "category")
-    if counts and isinstance(counts.get("invalid"), dict):
-        return not counts["invalid"].keys() <= set(counts["keys"])
+    category = _value(given, "category")
     if category and category.get("invalid", "reject") != "reject":
         return category["invalid"] not in category["categories"]
     return False
+
+
+def _telling_substitute(given: Sent) -> bool:
+    number = _value(given, "number")
+    if not number or number.get("sensitivity") is None or number.get("invalid", "reject") == "reject":
+        return False
+    if number["sensitivity"] > sys.float_info.max:
+        return False
+    step = _exact(number["resolution"])
+    points = math.floor(_exact(number["upper"]) / step) - math.ceil(_exact(number["lower"]) / step)
+    return points > 0 and math.ceil(_exact(number["sensitivity"]) / step) < points
 
 
 def _many_counters(given: Sent) -> bool:
@@ -352,7 +362,13 @@ RULES = (
         "a substitute is a value of its kind",
         "schemas do not look members up in other members",
         _strange_substitute,
-        _policy({"kind": "counts", "keys": ["walk"], "invalid": {"ride": 1}}),
+        _policy({"kind": "category", "categories": ["walk", "ride"], "invalid": "rest"}),
+    ),
+    Rule(
+        "a number with a sensitivity below its range has no substitute",
+        "schemas do not compute",
+        _telling_substitute,
+        _policy(_NUMBER | {"sensitivity": 9.99, "invalid": 5}),
     ),
     Rule(
         "collected series have at most 65,536 open counters",

@@ -12,7 +12,7 @@ from stream_app.context import Context
 from stream_app.decision import Lookup, decide
 from stream_app.outcome import Decided, InputRecord, Message, Outcome
 from stream_app.privacy.axis import LARGEST_CELL, Axis
-from stream_app.privacy.fold import Observation, elapsed_steps
+from stream_app.privacy.fold import Observation
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.level import measured
@@ -210,7 +210,7 @@ def _cheating(
 
 
 def _filtered(before: SeriesRow, raw: RawCells, index: int, entry: dict[str, Any]) -> ReleasedCells:
-    elapsed = elapsed_steps(before.state, index)
+    elapsed = before.state.elapsed_steps(index)
     _, estimate = measured(
         before.policy.kind, before.state.level, ReleasedCells(tuple(raw)), entry["epsilon_nano"], elapsed
     )

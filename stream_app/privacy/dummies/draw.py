@@ -19,11 +19,10 @@ from stream_app.privacy.dummies.options import Histograms, Options, Sets, option
 from stream_app.privacy.dummies.partitioned import sampled
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
 from stream_app.privacy.key import KeyRing
-from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.landmarks import MOST_INTERVALS, NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.randomness import BitStream, happens_rational
 from stream_app.privacy.reason import Refused
-from stream_app.privacy.state import State
 
 OPTION = b"landmark-dummy-1"
 PADDING = b"landmark-pad-001"
@@ -42,18 +41,19 @@ def named_by_glob(glob: str) -> bytes:
     return b"glob " + glob.encode()
 
 
-def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, state: State | None) -> Policy | Refused:
+def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSet = NO_LANDMARKS) -> Policy | Refused:
     """Return the policy that may rule: with L' for the true landmarks where it asks for dummies, else as it is.
 
-    Refused when the range holds steps that are decided already, which no version may make landmarks, and when the key
-    of its start is erased.
+    L' is united with ``carried``, what is to come of the landmarks of the version before; the draw knows nothing of
+    them. Refused when the key of the range's start is erased, and when L' falls into too many intervals.
     """
     if policy.dummies is None:
         return policy
-    if state is not None and policy.dummies.first * policy.step_ms < state.decided_end_ms:
-        return Refused("invalid-policy")
     landmarks = drawn_landmarks(keys, name, policy.step_ms, policy.dummies)
-    return Refused("key-erased") if landmarks is None else policy.ruling(landmarks)
+    if landmarks is None:
+        return Refused("key-erased")
+    union = landmarks.union(carried)
+    return Refused("refused-landmark") if len(union.intervals) > MOST_INTERVALS else policy.ruling(union)
 
 
 @lru_cache(maxsize=16)  # the series of a default policy share a draw, which may take seconds

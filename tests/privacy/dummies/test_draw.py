@@ -111,12 +111,12 @@ def test_epochs() -> None:
         secret = keys.secret_of(4)
         assert secret is not None
         erased = replace(keys, first_epoch=4, secret=secret)
-        assert drawn_policy(erased, named_by_series("home-7"), policy, None) == Refused("key-erased")
+        assert drawn_policy(erased, named_by_series("home-7"), policy) == Refused("key-erased")
 
 
 def test_a_policy_without_dummies_is_as_it_was() -> None:
     """Nothing is drawn where nothing is asked for; a `dummies` of null asks for nothing, and is not kept."""
     members = {"epsilon": 1.0, "protection": {"level": "landmark"}, "scheme": UNIFORM, "value": NUMBER}
     plain = policy_of(members, 1)
-    assert drawn_policy(KEYS, named_by_series("home-7"), plain, None) is plain
+    assert drawn_policy(KEYS, named_by_series("home-7"), plain) is plain
     assert policy_of(members | {"dummies": None}, 1).parameters == members

@@ -1,0 +1,144 @@
+"""What a new policy version would protect less together than the one that rules, from the step where it begins.
+
+Neighbours of a version are two histories that differ on its landmarks L and on any w of its steps in a row, on each of
+these as its kind says. With s and w the ruling version's step in ms and window (1 where there is none), s' and w' the
+new one's, and d the end of the last decided step, rounded up to a step of the new version (0 before any), it is *not
+weaker* iff every two neighbours of the ruling version that differ from d on are neighbours of the new one. So
+
+* ``landmarks``: ruling landmarks to come, late and drawn ones too, are landmarks of the new version from d on.
+  Else those left out, promised one epsilon in all, would spend one each.
+* ``window``: ``w'*s' >= w*s + s' - gcd(s, s')``. A window of w*s ms begins anywhere that both grids allow, at worst
+  ``s' - gcd(s, s')`` after a new step does; what lies outside w' steps from there would spend once more.
+* ``length``: what is to come of a ruling user level, ``length`` steps from its first (d before it), is landmarks.
+  Else all of its steps but one would spend anew.
+* ``neighbours``: no two values, nor an invalid one and its substitute, nor items, cease to be neighbours.
+  Else the version would tell apart what was promised to be indistinguishable, at any budget.
+
+A new user level counts as landmarks from d on, for its length, with w' = 1. How much is lost over versions is not asked
+here: the lifetime alone bounds it.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import gcd
+from typing import Final, Literal
+
+from stream_app.privacy.kind_form import takes_substitute
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.landmarks import Interval, LandmarkSet
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.protection import UserLevel
+from stream_app.privacy.state import NEVER, State
+
+Less = Literal["landmarks", "window", "length", "neighbours"]
+SENTENCES: Final[dict[Less, str]] = {
+    "landmarks": "landmarks to come of the version before are none of its own",
+    "window": "fewer steps in a row, or shorter ones, are protected together",
+    "length": "steps to come of the level user before are none of its landmarks",
+    "neighbours": "fewer values of one step are neighbours, or items are protected otherwise",
+}
+"""What is protected less together, for people."""
+
+
+def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, ...]:
+    """Return in what ``policy`` would be weaker than ``before``, which rules ``state``; nothing: it is not weaker."""
+    begin_ms = _begin_ms(policy, state)
+    cover = _cover(policy, before, state)
+    rest = _rest_of_user_level(before, state, begin_ms)
+    step_ms, former_ms = policy.step_ms, before.step_ms
+    found: list[Less] = []
+    if not _covered(_to_come(state.landmarks, former_ms, begin_ms), cover):
+        found.append("landmarks")
+    if _window(policy) * step_ms < _window(before) * former_ms + step_ms - gcd(former_ms, step_ms):
+        found.append("window")
+    if not _covered(rest, cover):
+        found.append("length")
+    if not (_keeps_values(policy.kind, before.kind) and _keeps_items(policy, before)):
+        found.append("neighbours")
+    return tuple(found)
+
+
+def carried(policy: Policy, before: Policy, state: State) -> LandmarkSet:
+    """Return what is to come of the ruling landmarks, in steps of ``policy``: what drawn landmarks are united with.
+
+    A version whose landmarks are drawn could not name the ones before it: its own are a secret, and these are known.
+    """
+    step_ms = policy.step_ms
+    spans = _to_come(state.landmarks, before.step_ms, _begin_ms(policy, state))
+    return LandmarkSet.of((start // step_ms, -(-end // step_ms)) for start, end in spans)
+
+
+def _begin_ms(policy: Policy, state: State) -> int:
+    return -(-state.decided_end_ms // policy.step_ms) * policy.step_ms
+
+
+def _window(policy: Policy) -> int:
+    return 1 if policy.windows is None else policy.windows.steps
+
+
+def _cover(policy: Policy, before: Policy, state: State) -> Sequence[Interval]:
+    """Return what the new version protects together besides a window, in ms, disjoint, ascending."""
+    step_ms, begin_ms = policy.step_ms, _begin_ms(policy, state)
+    if isinstance(policy.protection, UserLevel):
+        return ((begin_ms, begin_ms + policy.protection.length * step_ms),)
+    # PRIVACY: landmarks that dummies are to hide count for nothing here: a refusal must not tell where they are.
+    landmarks = policy.landmarks if policy.dummies is None else carried(policy, before, state)
+    return [(first * step_ms, end * step_ms) for first, end in landmarks.intervals]
+
+
+def _rest_of_user_level(before: Policy, state: State, begin_ms: int) -> Iterable[Interval]:
+    if not isinstance(before.protection, UserLevel):
+        return
+    first_ms = begin_ms if state.first_step == NEVER else state.first_step * before.step_ms
+    end_ms = first_ms + before.protection.length * before.step_ms
+    if end_ms > begin_ms:
+        yield begin_ms, end_ms
+
+
+def _to_come(landmarks: LandmarkSet, step_ms: int, begin_ms: int) -> Iterable[Interval]:
+    """Yield what of the landmarks lies from ``begin_ms`` on, in ms, ascending."""
+    for first, end in landmarks.intervals:
+        if end * step_ms > begin_ms:
+            yield max(first * step_ms, begin_ms), end * step_ms
+
+
+def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
+    """Return whether each span lies in one of the intervals; both ascend, and intervals do not touch."""
+    at = 0
+    for start, end in spans:
+        while at < len(cover) and cover[at][1] < end:
+            at += 1
+        if at == len(cover) or start < cover[at][0]:
+            return False
+    return True
+
+
+def _keeps_values(kind: Kind, former: Kind) -> bool:
+    """Return whether any two values that were neighbours still are, valid or not."""
+    if former.substitute is not None and kind.substitute is None and takes_substitute(kind):
+        return False
+    match kind, former:
+        case Number(), Number():
+            if kind.sensitivity >= kind.axis.high - kind.axis.low:
+                return True
+            same = (kind.lower, kind.upper, kind.axis) == (former.lower, former.upper, former.axis)
+            return same and kind.sensitivity >= former.sensitivity
+        case Counts(), Counts():
+            return kind.sensitivity >= former.sensitivity
+        case Location(), Location():
+            edges = zip((kind.east, kind.north), (former.east, former.north), strict=True)
+            wide = all(low <= former_low and high >= former_high for (low, high), (former_low, former_high) in edges)
+            return wide and kind.radius >= former.radius
+        case Category(), Category():
+            return True
+        case _:
+            return False
+
+
+def _keeps_items(policy: Policy, before: Policy) -> bool:
+    """Return whether what is collected is protected as before: items, and counters from who sees the memory."""
+    collect, former = policy.collect, before.collect
+    if collect is None or former is None:
+        return collect is former
+    seen, formerly_seen = collect.intrusion_nano, former.intrusion_nano
+    kept = formerly_seen is None or (seen is not None and seen <= formerly_seen)
+    return collect.replace == former.replace and kept

@@ -1,0 +1,100 @@
+"""Weaker versions, as the audit tells them: the second implementation agrees with the worker's on every small pair."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from stream_app.audit import check
+from tests.audit.histories import History, histories
+from tests.audit.ways import audit
+from tests.privacy.test_weaker import BOUNDS, NARROW, Version, versions
+from tests.run import CATEGORY, COUNTS, LOCATION, NUMBER, Record, Run, limited, observation, policy
+
+CONTEXT = limited(accept_weaker_policies=True, lifetime_nano=10**12)
+
+
+def version_of(version: Version, number: int, **members: object) -> Record:
+    """Return the record of a small version; all are said to be weaker."""
+    protection = version.policy(1).parameters["protection"]
+    return policy("a", number, protection=protection, value={**NUMBER, "resolution": 1}, weaker=True, **members)
+
+
+def assert_remarked(run: Run) -> bool:
+    """Check that the audit remarks the entries that are marked, and no others; return whether there are any."""
+    entries = [json.loads(line) for line in run.ledger]
+    marked = [(entry["series"], entry["sequence"]) for entry in entries if entry.get("weaker")]
+    report = audit(run.ledger, lifetime_nano=10**12)
+    assert report.holds
+    assert [(remark.code, *remark[1:3]) for remark in report.remarks] == [("weaker-marked", *place) for place in marked]
+    assert not any("does not show it" in remark.message for remark in report.remarks)
+    return bool(marked)
+
+
+@pytest.mark.parametrize("events_ms", [(), (1,), (1, 4)])
+def test_levels_by_enumeration(events_ms: tuple[int, ...]) -> None:
+    """On every pair of small versions the audit remarks just those that the worker marked."""
+    counts = [0, 0]
+    for ruling in versions(1):
+        for new in versions(2):
+            run = Run(CONTEXT)
+            run.feed(version_of(ruling, 1))
+            run.feed_all(observation("a", at, 1) for at in events_ms)
+            run.feed(version_of(new, 2))
+            counts[assert_remarked(run)] += 1
+    assert min(counts) > 100
+
+
+SUBSTITUTED = {**CATEGORY, "invalid": "none"}
+COLLECTED = {"neighbours": "replace", "open_steps": 2}
+KEYED = {"kind": "counts", "keys": ["x"]}
+FORMS: tuple[dict[str, Any], ...] = (
+    *({"value": each} for each in (NUMBER, NARROW, {**NARROW, "sensitivity": 3}, {**NARROW, "upper": 9})),
+    *({"value": {**NUMBER, "invalid": 5}}, {"value": {**NUMBER, "sensitivity": 10}}, {"value": {**NUMBER, "upper": 5}}),
+    *({"value": each} for each in (COUNTS, {**COUNTS, "sensitivity": 1}, CATEGORY, SUBSTITUTED)),
+    *({"value": each} for each in (LOCATION, {**LOCATION, "radius": 400}, {**LOCATION, "resolution": 20})),
+    *({"value": {**LOCATION, "bounds": {**BOUNDS, side: BOUNDS[side] + 0.01}}} for side in BOUNDS),
+    *({"value": KEYED, "collect": each} for each in (COLLECTED, {**COLLECTED, "neighbours": "add-remove"})),
+    *({"value": KEYED, "collect": {**COLLECTED, "intrusion_nano": each}} for each in (4, 5)),
+)
+
+
+def test_neighbours_by_enumeration() -> None:
+    """So too on every pair of forms of a value."""
+    counts = [0, 0]
+    for former in FORMS:
+        for form in FORMS:
+            run = Run(CONTEXT)
+            run.feed_all(policy("a", number, weaker=True, **each) for number, each in ((1, former), (2, form)))
+            counts[assert_remarked(run)] += 1
+    assert min(counts) > 50
+
+
+def test_an_unmarked_one_is_no_finding() -> None:
+    """A ledger of a release that refused none: the audit holds, and remarks what was given up."""
+    run = Run(CONTEXT)
+    run.feed(policy("a", protection={"level": "landmark", "landmarks": [9]}))
+    run.feed(policy("a", 2, weaker=True))
+    old = [line.replace(b'"weaker":true,', b"") for line in run.ledger]
+    report = check(old[:1])
+    assert report.holds
+    assert report.document()["remarks"] == []
+    # The last entry's hash covers what was taken out: the finding is about that alone.
+    report = check(old, lifetime_nano=10**12)
+    assert {finding.code for finding in report.findings} == {"bad-hash"}
+    message = "landmarks to come are given up, the first from 9 on"
+    expected = {"code": "weaker-unmarked", "series": "a", "sequence": 2, "message": message}
+    assert report.document()["remarks"] == [expected]
+    assert f"remark: weaker-unmarked  a #2  {message}" in report.text()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(histories())
+def test_histories(history: History) -> None:
+    """In drawn histories, with late landmarks, dummies and changed steps, remarks are the marked entries."""
+    entries = [json.loads(line) for line in history.ledger]
+    marked = {(entry["series"], entry["sequence"]) for entry in entries if entry.get("weaker")}
+    report = check(history.ledger, lifetime_nano=history.lifetime_nano)
+    assert report.holds
+    assert {(remark.series, remark.sequence) for remark in report.remarks} == marked

@@ -1,0 +1,287 @@
+"""When a version protects less together than the one before: by enumeration of what two neighbours may differ in.
+
+The oracle knows sets of milliseconds alone. What two neighbours of a version differ in is its landmarks and a window;
+of the ruling one only what lies from the new one's begin on counts. Not weaker is: each such set is within one of the
+new version's. Beyond landmarks and windows, kinds are compared by the pairs of values that are neighbours.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+from math import gcd, lcm
+from typing import Any, NamedTuple
+
+import pytest
+
+from stream_app.privacy import fold, weaker
+from stream_app.privacy.policy import Policy, policy_of, stored_policy_of
+from stream_app.privacy.raw import Raw
+from stream_app.privacy.reason import Refused
+from stream_app.privacy.state import State
+from stream_app.privacy.weaker import Less, less_protected
+from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER
+
+SMALL = {"kind": "number", "lower": 0, "upper": 3, "resolution": 1}
+STEPS = (1, 2, 3)
+END_MS = 16
+"""No landmark and no user level of the enumeration reaches so far: there windows alone count."""
+
+
+class Version(NamedTuple):
+    """A level with its figures in steps, small enough to enumerate."""
+
+    step: int
+    level: str
+    landmarks: tuple[int, ...] = ()
+    window: int = 1
+    length: int = 0
+
+    def policy(self, version: int, **members: object) -> Policy:
+        """Return the policy of it."""
+        protection: dict[str, object] = {"level": self.level, "step": self.step}
+        if self.level == "landmark":
+            protection["landmarks"] = [step * self.step for step in self.landmarks]
+        if self.level == "w-event":
+            protection["window"] = self.window
+        if self.level == "user":
+            protection["length"] = self.length
+        parameters = {"epsilon": 1.0, "protection": protection, "scheme": {"name": "uniform"}, "value": SMALL}
+        return policy_of({**parameters, **members}, version)
+
+    def together(self, user_begin_ms: int) -> set[int]:
+        """Return the milliseconds of the landmarks."""
+        if self.level == "user":
+            return set(range(user_begin_ms, user_begin_ms + self.length * self.step))
+        return {ms for step in self.landmarks for ms in range(step * self.step, (step + 1) * self.step)}
+
+    def windows(self, horizon_ms: int) -> Iterator[set[int]]:
+        """Yield every window that begins before the horizon."""
+        wide = self.window * self.step
+        yield from (set(range(start, start + wide)) for start in range(0, horizon_ms, self.step))
+
+
+def versions(most_landmarks: int) -> Iterator[Version]:
+    """Yield small versions of every level."""
+    for step in STEPS:
+        for count in range(most_landmarks + 1):
+            yield from (Version(step, "landmark", chosen) for chosen in combinations(range(4), count))
+        yield Version(step, "event")
+        yield from (Version(step, "w-event", window=window) for window in (2, 3, 4))
+        yield from (Version(step, "user", length=length) for length in (1, 2, 3))
+
+
+def state_of(ruling: Policy, events_ms: tuple[int, ...]) -> State:
+    """Return the state of a series that a version ruled from the start, after events."""
+    adopted = fold.adopt(ruling, None, None, None)
+    assert isinstance(adopted, fold.Adopted)
+    state = adopted.state
+    for at in events_ms:
+        stepped = fold.step(KEYS, ruling, state, fold.Observation("a", at, Raw(1)))
+        state = state if isinstance(stepped, Refused) else stepped.state
+    return state
+
+
+def differs_more(new: Version, ruling: Version, first_ms: int | None, begin_ms: int) -> bool:
+    """Return whether two neighbours of the ruling version may be none of the new one."""
+    far_ms = END_MS + new.window * new.step  # no window of the new version holds a landmark and what begins here
+    beyond_ms = far_ms + lcm(new.step, ruling.step)
+    own = new.together(begin_ms)
+    pairs = list(new.windows(beyond_ms + 4 * new.step * new.window))
+    landmarks = ruling.together(begin_ms if first_ms is None else first_ms)
+    for window in ruling.windows(beyond_ms):
+        differing = {ms for ms in landmarks | window if ms >= begin_ms} - own
+        if differing and not any(differing <= each for each in pairs):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("events_ms", [(), (0,), (1,), (2,), (1, 4)])
+def test_by_enumeration(events_ms: tuple[int, ...]) -> None:
+    """Weaker is exactly what lets two neighbours of the version before differ in more than those of the new one."""
+    compared = weaker_ones = 0
+    for ruling in versions(2):
+        before = ruling.policy(1)
+        state = state_of(before, events_ms)
+        first_ms = events_ms[0] // ruling.step * ruling.step if events_ms else None
+        for new in versions(3):
+            begin_ms = -(-state.decided_end_ms // new.step) * new.step
+            found = less_protected(new.policy(2), before, state)
+            expected = differs_more(new, ruling, first_ms, begin_ms)
+            assert bool(found) == expected, (ruling, new, events_ms, found)
+            compared += 1
+            weaker_ones += expected
+    assert compared > 2_000
+    assert 100 < weaker_ones < compared - 100
+
+
+COUNTEREXAMPLES: list[tuple[Less, Version, Version, tuple[int, ...]]] = [
+    ("landmarks", Version(1, "landmark", (2, 3)), Version(1, "landmark", (2,)), (0,)),
+    ("window", Version(2, "event"), Version(1, "event"), (0,)),
+    ("window", Version(1, "w-event", window=2), Version(1, "event"), ()),
+    # As long, but a window of two old steps may begin in the middle of a new one.
+    ("window", Version(2, "w-event", window=3), Version(3, "w-event", window=2), ()),
+    ("length", Version(1, "user", length=3), Version(1, "event"), (0,)),
+]
+
+
+@pytest.mark.parametrize(("less", "ruling", "new", "events_ms"), COUNTEREXAMPLES)
+def test_each_condition_is_needed(less: Less, ruling: Version, new: Version, events_ms: tuple[int, ...]) -> None:
+    """For each condition there are versions that it alone refuses, and which the oracle finds weaker."""
+    before = ruling.policy(1)
+    state = state_of(before, events_ms)
+    assert less_protected(new.policy(2), before, state) == (less,)
+    begin_ms = -(-state.decided_end_ms // new.step) * new.step
+    assert differs_more(new, ruling, events_ms[0] if events_ms else None, begin_ms)
+
+
+def test_the_width_alone_would_not_do() -> None:
+    """With ``w'*s' >= w*s`` for the condition on windows, the oracle disagrees; with the design's it never does."""
+    wrong = 0
+    for step, former, window, former_window in product((1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3), (1, 2, 3)):
+        new, ruling = (Version(each, "w-event", window=w) for each, w in ((step, window), (former, former_window)))
+        expected = differs_more(new, ruling, None, 0)
+        assert expected == (window * step < former_window * former + step - gcd(step, former))
+        wrong += expected != (window * step < former_window * former)
+    assert wrong > 5
+
+
+def test_late_landmarks_count() -> None:
+    """A landmark registered since the version began is kept like one that it began with."""
+    before = Version(1, "landmark", (9,)).policy(1)
+    registered = fold.register(before, state_of(before, (0,)), (5,))
+    assert isinstance(registered, fold.Registered)
+    assert less_protected(Version(1, "landmark", (9,)).policy(2), before, registered.state) == ("landmarks",)
+    assert less_protected(Version(1, "landmark", (5, 9)).policy(2), before, registered.state) == ()
+
+
+def test_what_is_past_may_go() -> None:
+    """Landmarks before the last decided step's end, and a user level that has ended, bind nobody."""
+    before = Version(1, "landmark", (1, 2)).policy(1)
+    assert less_protected(Version(1, "event").policy(2), before, state_of(before, (0, 1))) == ("landmarks",)
+    assert less_protected(Version(1, "event").policy(2), before, state_of(before, (0, 2))) == ()
+    user = Version(1, "user", length=2).policy(1)
+    assert less_protected(Version(1, "event").policy(2), user, state_of(user, (5,))) == ("length",)
+    assert less_protected(Version(1, "event").policy(2), user, state_of(user, (5, 6))) == ()
+
+
+def kept(value: dict[str, Any], former: dict[str, Any], **members: Any) -> bool:
+    """Return whether a version with a value form is not weaker than one with another, at level event."""
+    common = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "filter": "none"}
+    before = stored_policy_of({**common, "value": former, **members.get("before", {})}, 1)
+    after = stored_policy_of({**common, "value": value, **members.get("after", {})}, 2)
+    found = less_protected(after, before, state_of(before, ()))
+    assert found in {(), ("neighbours",)}
+    return not found
+
+
+NARROW = {**NUMBER, "sensitivity": 2}
+BOUNDS = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
+
+
+@pytest.mark.parametrize(
+    ("value", "former", "same"),
+    [
+        (NUMBER, NUMBER, True),
+        (NUMBER, NARROW, True),
+        (NARROW, NUMBER, False),
+        (NARROW, NARROW, True),
+        ({**NARROW, "sensitivity": 3}, NARROW, True),
+        ({**NARROW, "sensitivity": 1}, NARROW, False),
+        ({**NARROW, "upper": 11}, NARROW, False),
+        ({**NARROW, "resolution": 0.01}, NARROW, False),
+        ({**NUMBER, "upper": 5}, NUMBER, True),
+        ({**NUMBER, "sensitivity": 10}, NUMBER, True),
+        (NUMBER, COUNTS, False),
+        (COUNTS, {**COUNTS, "sensitivity": 1}, True),
+        ({**COUNTS, "sensitivity": 1}, COUNTS, False),
+        (LOCATION, LOCATION, True),
+        ({**LOCATION, "radius": 499}, LOCATION, False),
+        ({**LOCATION, "radius": 501, "resolution": 20}, LOCATION, True),
+        *(
+            ({**LOCATION, "bounds": {**BOUNDS, side: BOUNDS[side] - 0.01}}, LOCATION, side in {"south", "west"})
+            for side in BOUNDS
+        ),
+        (CATEGORY, {"kind": "category", "categories": ["none", "ill"]}, True),
+        # A substitute: kept, or dropped where its kind no longer takes one.
+        ({**NUMBER, "invalid": 5}, {**NUMBER, "invalid": 5}, True),
+        ({**NUMBER, "invalid": 7}, {**NUMBER, "invalid": 5}, True),
+        ({**NUMBER, "invalid": 5}, NUMBER, True),
+        (NUMBER, {**NUMBER, "invalid": 5}, False),
+        (NARROW, {**NARROW, "invalid": 5}, True),
+        (COUNTS, {**COUNTS, "invalid": {"walk": 1}}, True),
+        (CATEGORY, {**CATEGORY, "invalid": "none"}, False),
+    ],
+)
+def test_values(value: dict[str, Any], former: dict[str, Any], same: bool) -> None:  # noqa: FBT001
+    """Neighbouring values stay neighbours, or the version is weaker."""
+    assert kept(value, former) == same
+
+
+def test_numbers_by_enumeration() -> None:
+    """Whatever numbers were neighbours are, where a version is not weaker; where it keeps the range, only there."""
+    forms = [
+        {"kind": "number", "lower": lower, "upper": lower + wide, "resolution": resolution, "sensitivity": sensitivity}
+        for lower, wide, resolution, sensitivity in product((0, 2), (2, 4), (1, 2), (1, 2, 3, 9))
+    ]
+    numbers = range(-2, 8)
+
+    def neighbours(form: dict[str, Any]) -> set[tuple[int, int]]:
+        kind = policy_of(
+            {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "value": form}, 1
+        ).kind
+        cells = {number: kind.quantise(Raw(number)) for number in numbers}
+        wide: int = getattr(kind, "sensitivity")  # noqa: B009 - of a Number
+        return {
+            (one, other)
+            for one, other in product(numbers, numbers)
+            if (a := cells[one]) is not None and (b := cells[other]) is not None and abs(a[0] - b[0]) <= wide
+        }
+
+    of = [neighbours(form) for form in forms]
+    for (nth, value), (mth, former) in product(enumerate(forms), enumerate(forms)):
+        if kept(value, former):
+            assert of[mth] <= of[nth], (value, former)
+        elif all(value[name] == former[name] for name in ("lower", "upper", "resolution")):
+            assert not of[mth] <= of[nth], (value, former)
+
+
+REPLACE = {"neighbours": "replace", "open_steps": 2}
+ADD = {"neighbours": "add-remove", "open_steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("collect", "former", "same"),
+    [
+        (None, REPLACE, False),
+        (REPLACE, None, False),
+        (REPLACE, REPLACE, True),
+        ({**REPLACE, "open_steps": 1}, REPLACE, True),
+        (ADD, REPLACE, False),
+        (REPLACE, ADD, False),
+        ({**REPLACE, "intrusion_nano": 5}, REPLACE, True),
+        (REPLACE, {**REPLACE, "intrusion_nano": 5}, False),
+        ({**REPLACE, "intrusion_nano": 6}, {**REPLACE, "intrusion_nano": 5}, False),
+        ({**REPLACE, "intrusion_nano": 4}, {**REPLACE, "intrusion_nano": 5}, True),
+    ],
+)
+def test_items(collect: dict[str, Any] | None, former: dict[str, Any] | None, same: bool) -> None:  # noqa: FBT001
+    """What is collected stays collected, between the same neighbours, and no memory tells more than before."""
+    counts = {"kind": "counts", "keys": ["walk", "ride"]}
+    plain = {**counts, "sensitivity": 2}
+    values = [plain if each is None else counts for each in (collect, former)]
+    assert kept(values[0], values[1], after={"collect": collect}, before={"collect": former}) == same
+
+
+def test_hidden_landmarks_decide_nothing() -> None:
+    """Whether a version with dummies is weaker depends on nothing of the landmarks that it hides."""
+    dummies = {"method": "padding", "probability": 0.5, "start": 4, "end": 10}
+    user = Version(1, "user", length=5).policy(1)
+    for landmarks in ((), (4,), (4, 5, 6, 7, 8, 9)):
+        hiding = Version(1, "landmark", landmarks).policy(2, dummies=dummies)
+        assert less_protected(hiding, user, state_of(user, (3,))) == ("length",)
+        before = Version(1, "landmark", (2, 8)).policy(1)
+        assert less_protected(hiding, before, state_of(before, (3,))) == ()
+
+
+def test_every_word_has_a_sentence() -> None:
+    """What is said to people of a weaker version is said of each condition."""
+    assert set(weaker.SENTENCES) == {"landmarks", "window", "length", "neighbours"}
