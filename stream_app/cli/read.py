@@ -126,7 +126,7 @@ def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
         found: Any = wire.load(value or b"null")
         if arguments.without_leaves:
             return bool(found["type"] == "head")
-        series = found["series"]
+        series = found.get("series")
     if series is None:  # of a record that could not be read, or of its reject
         return False
     return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)

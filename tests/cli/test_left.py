@@ -126,7 +126,7 @@ def test_a_landmark_to_come_is_still_registered(site: Site) -> None:
 
 def test_versions_add_up_and_no_later_one_gets_more(site: Site) -> None:
     """Every period counts, and the ruling policy's own epsilon; later versions are bound by what was left."""
-    quarter: Record = {"protection": {"level": "landmark", "step": HOUR // 2, "landmarks": [LATE]}, "epsilon": 0.25}
+    quarter: Record = {"protection": {"level": "landmark", "step": HOUR, "landmarks": [LATE]}, "epsilon": 0.25}
     old, rejects = site.installed(
         "old",
         [
@@ -139,7 +139,7 @@ def test_versions_add_up_and_no_later_one_gets_more(site: Site) -> None:
     assert rejects == []
     begun, said = site.left("old")
     assert "epsilon 0.125000000 is left" in said
-    assert f"from timestamp {4 * HOUR + HOUR // 2} on" in said
+    assert f"from timestamp {5 * HOUR} on" in said
     dear, cheap = (
         ruled("home", version, epsilon, protection={"level": "landmark", "step": HOUR})
         for version, epsilon in ((3, 0.6), (4, 0.5))
@@ -177,7 +177,7 @@ FIXED: Record = {"protection": {"level": "landmark", "step": HOUR, "landmarks": 
 
 def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
     """Each is named with the reason; who spent nothing under the last version gets all that it promised."""
-    plain = ruled("undisguised", 2, 0.2, protection={"level": "landmark", "step": HOUR})
+    plain = ruled("undisguised", 2, 0.2, protection={"level": "landmark", "step": HOUR, "landmarks": [[0, 21 * HOUR]]})
     over = {"level": "user", "step": HOUR, "length": 2}
     site.installed(
         "old",
@@ -217,16 +217,21 @@ def test_drawn_landmarks_stay(site: Site) -> None:
 
 def test_it_refuses_what_it_cannot_know(site: Site) -> None:
     """It ends with 1 and names the reason; series that can go on still get their records."""
-    wide, narrow = ({"level": "w-event", "step": HOUR, "window": window} for window in (9, 2))
     window: Record = {"epsilon": 0.5, "scheme": {"name": "uniform"}}
+    wide, narrow = ({"level": "w-event", "step": HOUR, "window": steps} for steps in (9, 2))
     old, _ = site.installed(
         "old",
         [
             *[ruled("wide", protection=wide, **window), *readings("wide", 0)],
-            *[ruled("wide", 2, protection=narrow, **window | {"epsilon": 0.4}), *readings("wide", 1)],
+            *[ruled("narrow", protection=narrow, **window | {"epsilon": 0.4}), *readings("narrow", 1)],
             *[ruled("home"), *readings("home", 0)],
         ],
     )
+    # A version of shorter windows, as ledgers hold it from before such ones were refused.
+    ledger = site.folder / "old" / "ledger.jsonl"
+    for nth in (2, 3):
+        old[nth] |= {"series": "wide", "sequence": nth + 1, "policy": 2, "previous": old[nth - 1]["hash"]}
+    ledger.write_bytes(written(old))
     begun, said = site.left("old", code=1)
     assert {record["series"] for record in begun} == {"home"}
     assert f"wide: windows of an earlier version reach to {9 * HOUR}, decide by hand" in said
