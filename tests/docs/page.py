@@ -1,13 +1,17 @@
 """A page of Markdown as its fenced blocks."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.deploy import ROOT
 from tests.docs.transcript import literal
+from tests.programs import ELSEWHERE, PACKAGES
 
-_ATTRIBUTES = {"sh": {"skip", "exit"}, "text": set[str]()}
+_ATTRIBUTES = {"sh": {"skip", "exit", "needs"}, "text": set[str]()}
 _FENCE = "```"
+_LISTED = PACKAGES.keys() | ELSEWHERE.keys()
 
 
 class PageError(Exception):
@@ -24,6 +28,8 @@ class Block:
     skip: str | None = None
     exit: int = 0
     file: str | None = None
+    needs: frozenset[str] = frozenset()
+    """Programs that not every machine has, of `tests.programs`."""
 
     @property
     def runs(self) -> bool:
@@ -37,7 +43,7 @@ def blocks_of(markdown: str) -> tuple[Block, ...]:
     Raises:
         PageError: for a fence that is not closed, an attribute that no block of its language has, a reason to skip that
             is not given in words, a fence without a language right behind commands, or a ``text`` block that shows the
-            output of nothing, or any output.
+            output of nothing, or any output, or for other programs than ``needs`` names.
     """
     blocks: list[Block] = []
     for line, info, text in _fenced(markdown):
@@ -53,6 +59,9 @@ def blocks_of(markdown: str) -> tuple[Block, ...]:
             raise PageError(f"line {line}: a drawing behind commands passes for output: call it `text`")
         if block.skip is not None and len(block.skip.split()) < 3:
             raise PageError(f"line {line}: skipped for no reason: say why nobody can run it here")
+        named = " ".join(sorted(_programs(block.text)))
+        if block.runs and named.split() != sorted(block.needs):
+            raise PageError(f'line {line}: say needs="{named}": that is what its commands run beyond Python and Java')
         blocks.append(block)
     return tuple(blocks)
 
@@ -73,10 +82,18 @@ def _fenced(markdown: str) -> Iterator[tuple[int, str, str]]:
         raise PageError(f"line {opened[0]}: a block that is never closed")
 
 
+def _programs(commands: str) -> set[str]:
+    """Return the listed programs that are named in commands, or in an example that they run."""
+    examples = (ROOT / name for name in re.findall(r"examples/[\w./-]+", commands))
+    texts = [commands, *(example.read_text() for example in examples if example.is_file())]
+    return {name for name in _LISTED for text in texts if re.search(rf"(?<![\w./-]){name}(?![\w-])", text)}
+
+
 def _block(line: int, info: str, text: str) -> Block:
     language, *words = shlex.split(info) or [""]
     given = dict(word.partition("=")[::2] for word in words)
     allowed = _ATTRIBUTES.get(language, {"file"} if language else set())
     if unknown := sorted(given.keys() - allowed):
         raise PageError(f"line {line}: `{language}` has no attribute {', '.join(unknown)}; it has {sorted(allowed)}")
-    return Block(line, language, text, given.get("skip"), int(given.get("exit", "0")), given.get("file"))
+    needs = frozenset(given.get("needs", "").split())
+    return Block(line, language, text, given.get("skip"), int(given.get("exit", "0")), given.get("file"), needs)

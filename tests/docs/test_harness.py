@@ -67,12 +67,21 @@ def test_a_false_page_does_not(tmp_path: Path, page: str) -> None:
         sh("echo a", ' skip="no"'),
         sh("echo a", " if=1"),
         '```text file="x"\na\n```\n',
+        sh("echo a | jq ."),
+        sh("bash examples/kcat/produce.sh", ' needs="kcat"'),
+        sh("echo a", ' needs="jq"'),
     ],
 )
 def test_a_page_that_proves_nothing_is_refused(page: str) -> None:
     """Blocks that are open, hide everything, belong to nothing, or are skipped without a reason."""
     with pytest.raises(PageError):
         blocks_of(page)
+
+
+def test_a_page_names_the_programs_that_it_needs() -> None:
+    """Also those of the examples that it runs; what is skipped needs none."""
+    page = sh("bash examples/kcat/produce.sh", ' needs="kcat jq"') + sh("zsh", ' skip="nobody is there to type"')
+    assert [sorted(block.needs) for block in blocks_of(page)] == [["jq", "kcat"], []]
 
 
 def test_skipped_blocks_are_not_run(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from stream_app.kafka.broker import LocalBroker
 from tests.deploy import ROOT
 from tests.docs.page import blocks_of
 from tests.docs.reader import Reader, stops_broker, wants_broker
+from tests.programs import program
 
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 WITH_COMMANDS = [page for page in PAGES if "```sh" in page.read_text()]
@@ -24,6 +25,8 @@ def test_page_does_what_it_says(page: Path, tmp_path: Path, request: pytest.Fixt
     blocks = blocks_of(page.read_text())
     if not any(block.runs for block in blocks):
         return  # all its blocks give reasons, which the next test counts
+    for name in sorted(set().union(*(block.needs for block in blocks if block.runs))):
+        program(name)
     assert not stops_broker(blocks), "the broker serves other pages too: skip that block"
     broker: LocalBroker | None = request.getfixturevalue("broker") if wants_broker(blocks) else None
     name = re.sub(r"\W", "-", page.stem).lower()
