@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from stream_app import keyfile, wire
 from stream_app.audit.canvas import PlotError, picture, prepare
+from stream_app.audit.plots import name as label_of
 from stream_app.cli import UsageError
 from stream_app.cli.policyfile import parameters_of, records_in
 from stream_app.cli.progress import progress
@@ -17,7 +18,7 @@ from stream_app.privacy.key import SECRET_BYTES
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 from stream_app.verify.experiment import beside, experiment, gathered, here
-from stream_app.verify.plots import bounds_of
+from stream_app.verify.plots import plots_of
 from stream_app.verify.trial import UnusableError
 from stream_app.verify.verdict import Finding, Judgement, Measured, Verdict, verdict
 
@@ -79,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
             _print(found)
     if arguments.picture is not None:
         try:
-            picture(arguments.picture, [(_title(found), bounds_of(found.verdict)) for found in verified])
+            labels = [(label_of(found.series) if verified[1:] else _title(found), found.verdict) for found in verified]
+            picture(arguments.picture, list(plots_of(labels)))
         except (PlotError, OSError) as error:
             raise UsageError(f"--picture: {error}") from error
     judgements = {found.verdict.judgement for found in verified}
@@ -118,7 +120,7 @@ def _title(found: Verified) -> str:
     kind = type(policy.kind).__name__.lower()
     collected = "" if policy.collect is None else ", collected"
     parts = f"{policy.level}, {policy.scheme.name}, {kind}{collected}, epsilon {policy.epsilon_nano / NANO:g}"
-    return f"{found.series}: {parts}"
+    return f"{label_of(found.series)}: {parts}"
 
 
 def _print(found: Verified) -> None:

@@ -1,31 +1,53 @@
-"""The picture of a verdict: what is declared, what is told at least, and what the control tells."""
+"""The picture of verdicts: what is declared, what is told at least, and what the control tells."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from stream_app.audit.canvas import Draw
 from stream_app.audit.plots import LANDMARK_COLOUR, REGULAR_COLOUR, legend_below
-from stream_app.verify.verdict import Verdict
+from stream_app.verify.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_ROWS = 8
+"""Of one plot."""
 _BAR = 0.38
 
+Row = tuple[str, Finding]
+"""A label and what its bars show."""
 
-def bounds_of(verdict: Verdict) -> Draw:
-    """Draw a pair of bars for each pair of neighbours, across which lies a line at what is declared."""
+
+def plots_of(verdicts: Sequence[tuple[str, Verdict]]) -> Iterator[tuple[str, Draw]]:
+    """Yield plots with their titles: all pairs of a single policy, or of each policy the pair that tells most."""
+    rows: list[Row]
+    if len(verdicts) == 1:
+        ((title, verdict),) = verdicts
+        rows = [(finding.pair, finding) for finding in verdict.findings]
+    else:
+        title = "The pair of each policy that tells most"
+        rows = [
+            (label, max(verdict.findings, key=lambda finding: finding.measured.shown))
+            for label, verdict in verdicts
+            if verdict.findings
+        ]
+    for start in range(0, len(rows), MOST_ROWS):
+        yield title if not start else "", _bounds_of(rows[start : start + MOST_ROWS])
+
+
+def _bounds_of(rows: Sequence[Row]) -> Draw:
+    """Draw two bars a row, across which lies a line at what is declared."""
 
     def draw(axes: "Axes") -> None:
-        findings = verdict.findings
-        places = range(len(findings))
-        shown = [finding.measured.shown for finding in findings]
-        controls = [finding.control.shown for finding in findings]
-        axes.barh([place - _BAR / 2 for place in places], shown, _BAR, color=REGULAR_COLOUR, label="told at least")
-        axes.barh([place + _BAR / 2 for place in places], controls, _BAR, color=LANDMARK_COLOUR, label="by the control")
-        for place, finding in enumerate(findings):
+        shown = [finding.measured.shown for _, finding in rows]
+        controls = [finding.control.shown for _, finding in rows]
+        upper, lower = ([place + shift for place in range(len(rows))] for shift in (-_BAR / 2, _BAR / 2))
+        axes.barh(upper, shown, _BAR, color=REGULAR_COLOUR, label="told at least")
+        axes.barh(lower, controls, _BAR, color=LANDMARK_COLOUR, label="by the control")
+        for place, (_, finding) in enumerate(rows):
             label = None if place else "declared"
             axes.plot([finding.declared] * 2, [place - 0.45, place + 0.45], color="black", lw=2, label=label)
-        axes.set_yticks(places, [finding.pair for finding in findings])
+        axes.set_yticks(range(len(rows)), [label for label, _ in rows])
         axes.invert_yaxis()
         axes.set_xlim(left=0)
         axes.set_xlabel("epsilon, lower bounds at confidence 95 %")
