@@ -42,13 +42,13 @@ class Site:
 
     folder: Path
 
-    def installed(self, name: str, records: list[Record]) -> tuple[list[Record], list[Record]]:
+    def installed(self, name: str, records: list[Record], *words: str) -> tuple[list[Record], list[Record]]:
         """Return ledger and rejects of an installation that gets ``records``; its audit finds nothing."""
         events, key, out = self.folder / f"{name}.jsonl", self.folder / "key", self.folder / name
         if not key.exists():
             keyfile.create(key)
         events.write_text("".join(json.dumps(record) + "\n" for record in records))
-        assert main(["replay", str(events), "--out", str(out), "--key", str(key)]) == 0
+        assert main(["replay", str(events), "--out", str(out), "--key", str(key), *words]) == 0
         assert main(["audit", "--ledger", str(out / "ledger.jsonl"), "--releases", str(out / "releases.jsonl")]) == 0
         return _lines((out / "ledger.jsonl").read_text()), _lines((out / "rejects.jsonl").read_text())
 
@@ -339,6 +339,28 @@ def test_copies_count_once(site: Site) -> None:
     ledger = site.folder / "old" / "ledger.jsonl"
     ledger.write_text(ledger.read_text() * 2)
     assert site.left("old") == begun
+
+
+def test_collected_series_begin_anew_where_weaker_versions_are_accepted(site: Site) -> None:
+    """A fence that collected would need watermarks; so it collects nothing, and the policy behind it is marked."""
+    collect = {"neighbours": "replace", "open_steps": 2}
+    protection = {"level": "landmark", "step": HOUR, "landmarks": [LATE]}
+    ruling = ruled("ward", value=KINDS["counts"], collect=collect, protection=protection, scheme={"name": "balanced"})
+    marks, later = (
+        [{"type": "watermark", "series": "ward", "timestamp": step * HOUR, "seed": f"{step:064x}"} for step in steps]
+        for steps in (range(3), range(2, 5))
+    )
+    old, _ = site.installed("old", [ruling, *marks])
+    begun, said = site.left("old")
+    _, rejects = site.installed("strict", [*begun, *later])
+    assert rejects[0]["reason"] == "weaker-policy"
+    config = site.folder / "settings.toml"
+    config.write_text("accept_weaker_policies = true\n")
+    new, rejects = site.installed("new", [*begun, *later], "--config", str(config))
+    assert rejects == []
+    assert f"from timestamp {2 * HOUR} on" in said
+    assert not set(spends(old)) & set(spends(new))
+    assert 0 < loss([old, new], {LATE}) <= 1_000_000_000
 
 
 FENCE = 1
