@@ -18,6 +18,7 @@ from stream_app.cli import main
 from stream_app.kafka.backup import BackupError, Resent, event_line, refused_in
 from stream_app.kafka.broker import LocalBroker
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, readings
+from tests.kafka.wards import Wards, send_and_await
 
 AHEAD_MS = 60_000
 """``max_future_ms``."""
@@ -111,6 +112,35 @@ def test_what_was_refused_as_future_is_not_accepted_the_second_time(
     (again,) = chains(control)[0]["now-1"]
     (published,) = chains(first)[0]["now-1"]
     assert [round(json.loads(line)["value"]) for line in (published, again)] == [8, 2]
+
+
+def test_collected_data_are_counted_again(
+    broker: LocalBroker, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Open steps, announced looks and refused contributions included; what waited undecided is left to its senders."""
+    first, wards = Installation(broker, tmp_path / "site", "resend-wards-first"), Wards(4)
+    with first.worker() as worker:
+        begun = [*readings(20), *wards.begin(), *wards.hours(2, 20), *wards.half(10), *wards.looks()]
+        send_and_await(first, worker, [*begun, *wards.hours(1, 10), *wards.half(10)])
+        assert worker.stop() == 0
+    waiting = list(wards.half(3))
+    first.send(waiting)
+    events, refused = tmp_path / "events.jsonl", tmp_path / "rejects.jsonl"
+    events.write_text(printed(first, capfd, "read", "events"))
+    refused.write_text(printed(first, capfd, "read", "rejects"))
+    assert len(refused.read_text().splitlines()) > 1, "some contributions were refused"
+
+    second = Installation(broker, tmp_path / "site", "resend-wards-second")
+    said = json.loads(printed(second, capfd, "resend", str(events), "--rejects", str(refused), "--json"))
+    assert said["behind"] == len(waiting)
+    later = list(wards.hours(2, 5))
+    for installation, more in ((first, later), (second, [*waiting, *later])):
+        with installation.worker() as worker:
+            send_and_await(installation, worker, more)
+            assert worker.stop() == 0
+    for before, after in zip(chains(first), chains(second), strict=True):
+        assert len(before["ward-0"]) >= 5
+        assert {name: before[name] for name in wards.names} == {name: after[name] for name in wards.names}
 
 
 def test_a_choice_of_records_is_no_backup(

@@ -99,6 +99,19 @@ def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
     return commands[role]
 
 
+def test_backups_need_no_role_of_their_own(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
+    """Who may recover may read events and rejects whole; who may send may send them again, where nothing was sent."""
+    files = []
+    for topic in ("events", "rejects"):
+        capfd.readouterr()
+        assert guarded.run("recoverer", "read", topic) == 0
+        files.append(guarded.folder / f"{topic}.backup")
+        files[-1].write_text(capfd.readouterr().out)
+        assert files[-1].read_text().splitlines()[-1].startswith('{"end":{')
+    assert guarded.run("producer", "resend", str(files[0]), "--rejects", str(files[1])) == 2
+    assert "must come first" in capfd.readouterr().err
+
+
 def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
     """As its pod does before it starts (deploy/kubernetes/worker.yaml), without the operator's rights."""
     assert guarded.run("worker", "topics", "--check") == 0
