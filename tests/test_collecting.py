@@ -153,9 +153,9 @@ def test_a_new_version_and_the_end_drop_what_is_open() -> None:
     run.feed(contribution(12, "ada", "walk"))
     assert run.collection.floor() == 1
     assert isinstance(run.feed(collected(2, protection={"level": "event", "step": 7})), Decided | Rejected)
-    run = Run(limited(lifetime_nano=10**18))
+    run = Run(limited(lifetime_nano=10**18, accept_weaker_policies=True))
     run.feed_all([collected(), watermark(0), watermark(10), contribution(12, "ada", "walk")])
-    run.feed(collected(2, protection={"level": "event", "step": 7}))
+    run.feed(collected(2, protection={"level": "event", "step": 7}) | {"weaker": True})
     assert run.collection.floor() is None
     assert reason(run.feed(contribution(12, "bob", "walk"))) == "early"
     assert reason(run.feed(watermark(13))) == "duplicate", "7 .. 14 overlaps the last decided step"

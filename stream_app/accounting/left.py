@@ -7,7 +7,7 @@ step that the old ledger decided. So each series first gets a *fence*: a version
 millisecond, at the end of the last decided one, is withheld. It costs nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, assert_never
 
@@ -22,6 +22,8 @@ from stream_app.audit.entry import (
 )
 from stream_app.audit.finding import Finding
 from stream_app.audit.reader import read_entry
+from stream_app.privacy.kind_form import substitute_fault
+from stream_app.privacy.policy import PolicyError, stored_policy_of
 from stream_app.privacy.rational import NANO
 
 LAST_VERSION: Final = 2**53 - 1
@@ -134,7 +136,7 @@ class _Series:
             case PolicyEntry():
                 if self._rules:
                     self._leave()
-                self._rules, self._budget = dict(entry.parameters), entry.budget_nano
+                self._rules, self._budget = _adoptable(entry.parameters), entry.budget_nano
                 self._level, self._step = self._protection["level"], self._protection.get("step", 1)
                 self._lifetime = self._lifetime or self._budget
                 self._first, self._drawn = None, False
@@ -223,6 +225,19 @@ class _Series:
             "value": value,
         }
         return policy, {"series": series, "timestamp": end_ms - 1, "value": _public(value)}
+
+
+def _adoptable(parameters: Mapping[str, Any]) -> Record:
+    """Return parameters without a substitute that hides nothing, under which no policy is adopted any more."""
+    value = parameters["value"]
+    if "invalid" in value:
+        try:
+            refused = substitute_fault(stored_policy_of(parameters, 1).kind)
+        except PolicyError:
+            return dict(parameters)  # the worker that is to adopt them says what is wrong
+        if refused:
+            return {**parameters, "value": {name: part for name, part in value.items() if name != "invalid"}}
+    return dict(parameters)
 
 
 def _public(value: Record) -> object:

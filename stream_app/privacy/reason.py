@@ -40,7 +40,8 @@ _NOTHING = "nothing: a step has one release, a member one item at it"
 REASONS: Final[dict[Reason, Advice]] = {
     "malformed": Advice("not one of the record types, or a timestamp outside 0..253402300799999", "mend the producer"),
     "invalid-value": Advice(
-        "the value does not fit the policy's kind", "mend the producer, or set `invalid` to a public substitute"
+        "the value does not fit the policy's kind",
+        "mend the producer, or set `invalid` to a public substitute where the kind takes one",
     ),
     "misrouted": Advice(
         "the record key is not the series id, or not on the partition that murmur2 gives",

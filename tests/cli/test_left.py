@@ -198,6 +198,19 @@ def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
     assert begun[-1]["epsilon"] == 0.2
 
 
+def test_substitutes_that_told_validity_stay_behind(site: Site) -> None:
+    """No worker adopts them any more; one that hides validity goes with its series."""
+    numbers: Record = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
+    old, _ = site.installed("old", [ruled("home", value=numbers), *readings("home", 0)])
+    for value, kept in ((numbers | {"invalid": 5}, True), (numbers | {"invalid": 5, "sensitivity": 2}, False)):
+        old[0]["parameters"]["value"] = value
+        (site.folder / "old" / "ledger.jsonl").write_bytes(written(old))
+        begun, _ = site.left("old")
+        assert [("invalid" in record["value"]) for record in begun if "version" in record] == [kept, kept]
+        _, rejects = site.installed(f"new-{kept}", begun)
+        assert rejects == []
+
+
 def test_drawn_landmarks_stay(site: Site) -> None:
     """They are not drawn anew, and both installations lose one budget with the charge of the draw."""
     old, _ = site.installed("old", [ruled("home", **FIXED, dummies=DRAWN), *readings("home", *range(5))])

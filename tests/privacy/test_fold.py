@@ -148,10 +148,10 @@ def test_a_lifetime_bounds_all_versions() -> None:
     run.feed_all([policy("a", protection=protection), observation("a", 1, 5)])
     used = entries(run)[-1]["regular_peak_nano"]
     assert used == NANO // 4
-    over = run.feed(policy("a", 2, epsilon=0.750000001))
+    over = run.feed(policy("a", 2, epsilon=0.750000001, protection=protection))
     assert isinstance(over, Rejected)
     assert over.reason == "budget-cap"
-    assert isinstance(run.feed(policy("a", 2, epsilon=0.75)), Decided)
+    assert isinstance(run.feed(policy("a", 2, epsilon=0.75, protection=protection)), Decided)
 
 
 @pytest.mark.parametrize("clamp", [True, False])
