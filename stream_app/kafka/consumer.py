@@ -56,6 +56,7 @@ class Consumer(driver.Consumer):
         """Start with nothing to be read again."""
         super().__init__(*arguments, **named)
         self._kept: dict[TP, int] = {}
+        self._flows_since: dict[TP, float] = {}
 
     @property
     def thread(self) -> ConsumerThread:
@@ -69,6 +70,18 @@ class Consumer(driver.Consumer):
             while not self.should_stop:
                 await self.sleep(_GROUP_SECONDS)
                 await self._thread.check_group()
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Let Faust complain where nothing was fetched for its patience though a partition takes input, or stands by.
+
+        Its other looks are at streams and acknowledgements, from the worker's start, and anew after each rebalance: they
+        took partitions for stalled that read their state back, or whose first record just came. Here one agent hands
+        all on at once, and what then waits for its decision shows in `landmark_event_lag_records`.
+        """
+        if not (self.app.partitions.runs(tp) if tp.topic == self.app.events_topic else self.app.recovery.follows(tp)):
+            self._flows_since.pop(tp, None)
+        elif now - self._flows_since.setdefault(tp, now) >= self.app.conf.stream_processing_timeout:
+            self._thread.verify_recovery_event_path(now, tp)
 
     def keep(self, tp: TP, offset: int) -> None:
         """Let the group's offset of a partition go no further than this, whatever is acknowledged."""
@@ -137,6 +150,7 @@ class Consumer(driver.Consumer):
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Close what went to others, and let the rest begin or go on."""
+        self._flows_since.clear()
         numbers = [tp.partition for tp in assigned if tp.topic == self.app.events_topic]
         await self.app.partitions.assign(numbers, generation_id)
         await super().on_partitions_assigned(assigned, generation_id)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, TextIO
 
-from aiokafka.errors import GroupCoordinatorNotAvailableError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, RebalanceInProgressError
 
 # PRIVACY: at debug level these write whole requests, answers and messages, raw values in them. Faust's services log
 # under the names of our modules that derive from them.
@@ -30,6 +30,8 @@ _OWN = "stream_app."
 NO_BOOTSTRAP: Final = 'Unable connect to "%s:%s": %s'
 """What aiokafka logs of each address before it raises that there is no broker."""
 NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
+REBALANCING: Final = "Heartbeat failed for group %s because it is rebalancing"
+NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), will rejoin"
 PATIENCE: Final = 100
 """Refusals of a coordinator, ten a second, that are no news: fresh brokers make their topic of offsets meanwhile."""
 
@@ -127,14 +129,20 @@ def tell_repeated() -> None:
 
 
 class _Coordinator(logging.Filter):
-    """Keeps the first refusals of a coordinator that is being made to itself; more of them are trouble, and show."""
+    """Keeps to itself what a healthy group says: first refusals of a coordinator that is being made, and rebalances.
+
+    More refusals are trouble, and show. A heartbeat that fails for a rebalance is how a member learns of it, and a
+    commit that fails for one is made again by the partition's next owner; the worker logs what it owns after it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._seen = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        why = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        why = record.args[-1] if isinstance(record.args, tuple) and record.args else None
+        if record.msg == REBALANCING or (record.msg == NO_COMMIT and isinstance(why, RebalanceInProgressError)):
+            return False
         if record.msg != NO_COORDINATOR or not isinstance(why, GroupCoordinatorNotAvailableError):
             return True
         self._seen += 1

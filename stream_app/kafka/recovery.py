@@ -46,7 +46,7 @@ class Recovery(FaustRecovery):
 
     def apply(self, tp: TP, records: list[Any]) -> None:
         """Write changelog records into the copy of a partition that another worker owns."""
-        if tp not in self.standby_tps or tp in self._given_up:
+        if not self.follows(tp):
             # An owner writes its database itself; what is read back then would be stale.
             return
         last = records[-1].offset
@@ -58,10 +58,14 @@ class Recovery(FaustRecovery):
         self.standby_offsets[tp] = last
         self.standby_rows += len(records)
 
+    def follows(self, tp: TP) -> bool:
+        """Tell whether a copy of this changelog partition is kept here for another worker."""
+        return tp in self.standby_tps and tp not in self._given_up
+
     def reach(self, positions: Mapping[TP, int]) -> None:
         """Note how far the log was read: everything below is applied."""
         for tp, position in positions.items():
-            if tp in self.standby_tps and tp not in self._given_up:
+            if self.follows(tp):
                 self._reached[tp] = position
 
     def active_remaining(self) -> Counter[TP]:

@@ -1,5 +1,6 @@
 """What is kept out of the log: what a fresh broker always says, for a while, and what our own errors say better."""
 
+import ast
 import importlib
 import io
 import logging
@@ -10,7 +11,12 @@ from pathlib import Path
 import pytest
 from aiokafka import client
 from aiokafka.consumer import group_coordinator
-from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAvailableError
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    GroupCoordinatorNotAvailableError,
+    IllegalGenerationError,
+    RebalanceInProgressError,
+)
 from mode import Service
 
 import stream_app.kafka
@@ -18,8 +24,10 @@ from stream_app.kafka.logs import (
     MINUTE_SECONDS,
     MOST_LINES,
     NO_BOOTSTRAP,
+    NO_COMMIT,
     NO_COORDINATOR,
     PATIENCE,
+    REBALANCING,
     Lines,
     configure_logs,
     told_otherwise,
@@ -39,7 +47,9 @@ def logs() -> Iterator[None]:
 def test_the_library_says_what_is_kept_out() -> None:
     """A newer one with other words would show them again."""
     assert NO_BOOTSTRAP in Path(client.__file__).read_text()
-    assert NO_COORDINATOR in Path(group_coordinator.__file__).read_text()
+    tree = ast.parse(Path(group_coordinator.__file__).read_text())
+    said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    assert {NO_COORDINATOR, REBALANCING, NO_COMMIT} <= said
 
 
 def test_a_coordinator_that_is_being_made_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +63,18 @@ def test_a_coordinator_that_is_being_made_is_no_news(capsys: pytest.CaptureFixtu
     logger.error(NO_COORDINATOR, GroupCoordinatorNotAvailableError())
     logger.error("another line")
     assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_a_rebalance_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+    """A member learns of it so; a group that forgot the member, or a coordinator that is gone, is told."""
+    configure_logs("info")
+    logger = group_coordinator.log
+    logger.warning(REBALANCING, "group")
+    logger.error(NO_COMMIT, "group", RebalanceInProgressError("group"))
+    assert capsys.readouterr().err == ""
+    logger.error(NO_COMMIT, "group", IllegalGenerationError("group"))
+    logger.warning("Heartbeat failed: local member_id was not recognized; resetting and re-joining group")
+    assert len(capsys.readouterr().err.splitlines()) == 2
 
 
 def test_brokers_that_do_not_answer_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,47 @@
+"""What a healthy worker writes at level warning or above: nothing, whoever comes and goes."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from stream_app.kafka.broker import LocalBroker
+from stream_app.signing import SigningKey
+from tests.kafka.installation import Installation, readings
+
+GRAVE = re.compile(r"^.* (?:WARNING|ERROR|CRITICAL) .*$", re.MULTILINE)
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test, whose heads are signed: that they are not is worth a warning."""
+    name = request.node.name.removeprefix("test_").replace("_", "-")
+    SigningKey.create(tmp_path / "signing.key")
+    more = {"signing_key_file": tmp_path / "signing.key", "head_interval_ms": 1_000}
+    return Installation(broker, tmp_path, name, partitions=4, more=more)
+
+
+def test_a_healthy_start_and_rebalances_are_no_news(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers, one that leaves and one that comes back; Faust's patience is shortened to what a test can wait."""
+    monkeypatch.setenv("STREAM_PROCESSING_TIMEOUT", "3")
+    total = installation.send(readings(400))
+    with installation.worker("a") as first:
+        first.await_committed(total)
+        with installation.worker("b") as second:
+            second.await_log("owns partitions")
+            for worker in (first, second):
+                worker.await_ready(200, "partitions [")
+            total += installation.send(readings(400, start=400))
+            first.await_committed(total)
+            assert second.stop() == 0
+        for start in range(800, 2_400, 200):
+            total += installation.send(readings(200, start=start))
+            time.sleep(1)
+        first.await_committed(total)
+        first.await_ready(200, "partitions [0, 1, 2, 3]")
+        assert first.stop() == 0
+    said = "".join(worker.log.read_text() for worker in (first, second))
+    assert GRAVE.findall(said) == []
