@@ -74,7 +74,7 @@ class Consumer(driver.Consumer):
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Let Faust complain where nothing was fetched for its patience though a partition takes input, or stands by.
 
-        Its other looks are at streams and acknowledgements, from the worker's start, and anew after each rebalance: they
+        Its other looks are at streams and acknowledgements, from the worker's start, or from the last rebalance: they
         took partitions for stalled that read their state back, or whose first record just came. Here one agent hands
         all on at once, and what then waits for its decision shows in `landmark_event_lag_records`.
         """
