@@ -10,7 +10,7 @@ from stream_app.audit.entry import Entry, ReleaseEntry
 from stream_app.audit.finding import Finding
 from stream_app.audit.heads import Heads
 from stream_app.audit.publickey import PublicKeys
-from stream_app.audit.reader import read_entry, read_release, spelt
+from stream_app.audit.reader import CLAIM, is_claim, read_entry, read_release, spelt
 from stream_app.audit.releases import Covered, Pairing
 from stream_app.audit.remark import KeyChange, KeysUsed, Remark, Remarks
 from stream_app.audit.report import Report, Tally
@@ -49,6 +49,7 @@ class Auditor:
         """Begin with no series; `compare` promises that the releases will be fed, too; `topic` names the ledger."""
         self._series: dict[str, Series] = {}  # by the series' spelling in JSON
         self._tally = Tally(live)
+        self._claimed = False
         self._pairing = Pairing() if compare else None
         self._remarks = Remarks(aside)
         self._rules = Rules(lifetime_nano, self._remarks.add)
@@ -79,8 +80,8 @@ class Auditor:
 
     @property
     def recognised(self) -> bool:
-        """Whether any line so far was an entry, whatever was wrong with it."""
-        return bool(self._series)
+        """Whether any line so far was an entry, whatever was wrong with it, or a claim."""
+        return bool(self._series) or self._claimed
 
     def pending(self) -> set[tuple[str, int]]:
         """Return (series, timestamp in ms) of entries and releases that wait for each other."""
@@ -150,6 +151,9 @@ class Auditor:
         )
 
     def _in_full(self, data: bytes) -> None:
+        if data.startswith(CLAIM) and is_claim(data):
+            self._claimed = True
+            return
         entry = read_entry(data)
         if isinstance(entry, Finding):
             self._tally.add(entry)

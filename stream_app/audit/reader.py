@@ -15,8 +15,25 @@ from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form import ENTRY_FORMS, ENTRY_KINDS, release_of
 from stream_app.audit.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
+CLAIM: Final = b'{"entry":"claim"'
+"""How a claim begins; entries begin with their series."""
 SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
 _NOT_ASCII: Final = re.compile("[^\n -~]")
+
+
+def is_claim(data: bytes) -> bool:
+    """Tell whether one line of the ledger says, in its exact form, whose the partition is: it is in no chain."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return (
+        type(members) is dict
+        and tuple(members) == ("entry", "application", "prefix")
+        and members["entry"] == "claim"
+        and all(type(value) is str for value in members.values())
+        and _is_canonical(members, data)
+    )
 
 
 def read_entry(data: bytes) -> Entry | Finding:

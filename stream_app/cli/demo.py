@@ -18,6 +18,7 @@ from stream_app.cli.eventfile import series_key
 from stream_app.demo.data import DemoSeries, demo_series
 from stream_app.demo.stage import StageError, stage
 from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
+from stream_app.kafka.claim import is_claim
 from stream_app.kafka.local.errors import LocalBrokerError
 from stream_app.kafka.reading import records_of
 from stream_app.kafka.sending import Event, send_events
@@ -143,7 +144,7 @@ class Answers:
 
 
 async def _values(settings: Settings, topic: str) -> list[bytes]:
-    return [record.value async for record in records_of(settings, topic)]
+    return [record.value async for record in records_of(settings, topic) if not is_claim(record)]
 
 
 def _document(summaries: list[SeriesSummary], total: int, seconds: float, verdict: int) -> dict[str, object]:

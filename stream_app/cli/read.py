@@ -15,6 +15,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
 from stream_app.cli.moment import milliseconds_of
 from stream_app.kafka.backup import decided, end_line, event_line
+from stream_app.kafka.claim import is_claim
 from stream_app.kafka.reading import records_of
 from stream_app.kafka.refusal import refusal_of
 from stream_app.kafka.topics import TopicNames
@@ -83,6 +84,8 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
         from_end=from_end,
         since_ms=since_ms,
     ):
+        if arguments.topic == "ledger" and is_claim(record):
+            continue  # it is of no series, and in no chain
         if not _wanted(arguments, record.value):
             continue
         shown += 1

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from stream_app import encoding, wire
 from stream_app.context import Context
+from stream_app.kafka.claim import is_claim
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.stopped import PartitionStoppedError
@@ -87,7 +88,7 @@ async def _aborted(
     found: dict[tuple[str, int], _Aborted] = {}
     async for records in reader.records(topic, partition, 0):
         for record in records:
-            if input_offset(record) >= before:
+            if is_claim(record) or input_offset(record) >= before:
                 continue
             entry: Any = wire.load(record.value)
             row = rows.get(entry["series"])

@@ -13,6 +13,7 @@ from typing import Any
 
 from stream_app import encoding, wire
 from stream_app.head import Foliage, Head, Leaf, decode
+from stream_app.kafka.claim import is_claim
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.shell import Shell
@@ -62,6 +63,8 @@ class Heads:
                 )
             async for records in reader.records(topic, self._partition, self._covered):
                 for record in records:
+                    if is_claim(record):
+                        continue
                     entry: Any = wire.load(record.value)
                     self._changed[entry["series"]] = Leaf(entry["series"], entry["sequence"], entry["hash"])
                 self._covered = records[-1].offset + 1

@@ -242,11 +242,11 @@ class Partition:
         producer = self._producer = await PartitionProducer.open(settings, self.number)
         restorer = self._restorer = Restorer(self._shell, await self._facts(), self.number)
         tell_discarded(self._shell.metrics, self.number, self._shell.store.reopen(self.number))
+        await self._transactions.find_claim()
         restored = await restorer.restore((await consumer.committed([self.tp]))[self.tp])
         self._rows.clear()
-        self._transactions.forget()
-        self._tail, row = restored.tail, restored.row
-        self._row = row
+        self._tail = restored.tail
+        row = self._row = await self._transactions.begin(producer, restored.row)
         self._inbox.restart(row.next_offset)
         await self._heads.restore(producer)
         await self._figures.survey(lambda: self._shell.store.scan(self.number, b"s"))

@@ -93,6 +93,11 @@ class PartitionProducer:
             raise
         return cls(producer, partition)
 
+    @property
+    def id(self) -> int:
+        """The producer id that the brokers gave to the transactional id; it stands in every batch."""
+        return int(self._producer._txn_manager.producer_id)  # noqa: SLF001 (no public name)
+
     def pages(self) -> Pages:
         """Return empty pages."""
         return Pages(self._producer.create_batch)

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from stream_app import encoding, rows, wire
 from stream_app.context import Context
 from stream_app.decider import INPUT_HEADER
+from stream_app.kafka import claim as claims
 from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
+from stream_app.kafka.claim import is_claim
 from stream_app.kafka.ends import shortage
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.logends import ends_of
@@ -107,8 +109,8 @@ class Recovery:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises:
-            PartitionStoppedError: if input is lost or skipped and that was not accepted, or with it the only way to a
-                release.
+            PartitionStoppedError: if the ledger is another application's; if input is lost or skipped and that was not
+                accepted, or with it the only way to a release.
             RebuildError: if the ledger does not follow from itself.
         """
         producer = await PartitionProducer.open(self._settings, partition)
@@ -117,6 +119,7 @@ class Recovery:
                 ends = await ends_of(logs, self._names, partition)
             if lacking := shortage(None, ends):
                 raise lacking.stopped(partition)
+            claim = await claims.find(self._settings, self._names, partition)
             async with LogReader.opened(self._settings, "read_committed") as ledger:
                 told = await self._fold(ledger, partition, progress)
             found = told.rows
@@ -147,6 +150,7 @@ class Recovery:
                 ledger_first=ends.ledger.first,
                 releases_offset=ends.releases.end,
                 life=uuid.uuid4().hex,
+                claim=claim.offset,
             )
             await self._write(producer, partition, found, row, lost)
         finally:
@@ -165,6 +169,8 @@ class Recovery:
             releases = Releases(reader.records(self._names.releases, partition, 0))
             async for records in ledger.records(self._names.ledger, partition, 0):
                 for record in records:
+                    if is_claim(record):
+                        continue
                     last_input = max(last_input, input_offset(record))
                     at_hand = await releases.of(input_offset(record))
                     entry: Any = wire.load(record.value)
@@ -243,6 +249,8 @@ class Recovery:
         async with LogReader.opened(self._settings, "read_uncommitted") as reader:
             async for records in reader.records(self._names.ledger, partition, 0):
                 for record in records:
+                    if is_claim(record):
+                        continue
                     entry: Any = wire.load(record.value)
                     row = found.get(entry["series"])
                     if row is None or entry["sequence"] > row.sequence:

@@ -10,6 +10,7 @@ from stream_app import rows
 from stream_app.collection import Collection
 from stream_app.decision import Lookup
 from stream_app.kafka.changelogcopy import ChangelogCopy
+from stream_app.kafka.claim import holds_entries
 from stream_app.kafka.ends import Answered, Ends, adopted, disagreement, shortage, torn
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.logends import answered_of, ends_of
@@ -81,7 +82,8 @@ class Restorer:
             first, end = await reader.bounds(self._names.events, self._partition)
             ends = await ends_of(reader, self._names, self._partition)
             if row is None:
-                return self._first_row(committed, first, ends)
+                decided = await holds_entries(reader, self._names.ledger, self._partition)
+                return self._first_row(committed, first, ends, decided=decided)
             self._check_topics(row)
             row = self._whole(row, ends, committed_end, answered)
             tail = Tail(self._partition, self._changes(row), 0 if answered is None else answered.before)
@@ -121,10 +123,10 @@ class Restorer:
         logger.info("partition %d: read %d records of open steps again in %.1f s", self._partition, count, seconds)
         return collection
 
-    def _first_row(self, committed: int | None, first: int, ends: Ends) -> Restored:
+    def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
         if lacking := shortage(None, ends):
             raise lacking.stopped(self._partition)
-        if committed is not None or ends.ledger.end > 0:
+        if committed is not None or decided:
             raise self._stopped(
                 "row-missing",
                 "the partition's row in the state table, since something was decided before",

@@ -15,6 +15,7 @@ StopReason = Literal[
     "ledger-short",
     "releases-short",
     "head-damaged",
+    "foreign-writer",
     "topic-replaced",
     "partition-count",
     "batch-unreadable",
@@ -100,6 +101,12 @@ REASONS: Final[dict[StopReason, Explained]] = {
         "the last record of the heads is none that the worker signed for this partition",
         "`audit --heads` tells who is not to be trusted. Restore the topic from a backup, or delete it and make it "
         "again with `topics`: heads then begin at 1, which a witness of the old ones will show",
+    ),
+    "foreign-writer": Explained(
+        "the outputs are another application's: its claim rules the ledger, or records lie there that this application "
+        "did not write; both would decide every step, and spend its budget twice",
+        "Give each `application` a `prefix` of its own. Where the other one only began by mistake, stop it for good; "
+        "`landmark-stream audit` then says whether something was decided otherwise, and `recover` goes on if not",
     ),
     "topic-replaced": Explained(
         "the events topic was deleted and made again: offsets of the old one mean nothing in it",

@@ -14,6 +14,7 @@ from typing import Any
 
 from stream_app import wire
 from stream_app.decider import INPUT_HEADER
+from stream_app.kafka.claim import is_claim
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.outcome import LedgerMessage
@@ -48,6 +49,8 @@ class Tail:
         """
         async for records in reader.records(topic, self._partition, start):
             for record in records:
+                if is_claim(record):
+                    continue
                 self._bind(record, sequence_of)
 
     def _bind(self, record: Any, sequence_of: Callable[[str], int]) -> None:

@@ -15,7 +15,9 @@ from dataclasses import replace
 
 from faust.types import TP
 
+from stream_app.kafka import claim as claims
 from stream_app.kafka.batch import Batch
+from stream_app.kafka.foreign import Ownership
 from stream_app.kafka.localcopy import LocalStateError
 from stream_app.kafka.producer import Extent, PartitionProducer
 from stream_app.kafka.row import PartitionRow
@@ -32,10 +34,28 @@ class Transactions:
         self._shell = shell
         self._partition = partition
         self._shared: set[bytes] = set()
+        self._claim = claims.Found(claims.NO_CLAIM, 0)
+        self._ownership = Ownership(shell.settings, partition)
 
-    def forget(self) -> None:
-        """Know of no shared row again, as after a restoration."""
+    async def find_claim(self) -> None:
+        """Look whose the ledger partition is; raises `PartitionStoppedError` where it is another application's."""
+        self._claim = await claims.find(self._shell.settings, self._shell.names, self._partition)
+
+    async def begin(self, producer: PartitionProducer, row: PartitionRow) -> PartitionRow:
+        """Begin from a restored row, and return it with the claim, which is written if there is none.
+
+        Raises:
+            PartitionStoppedError: if it is another application's, or has records that this one did not write.
+        """
+        shell, names = self._shell, self._shell.names
         self._shared.clear()
+        offset, start = self._claim
+        if offset == claims.NO_CLAIM:
+            offset = await claims.write(shell.settings, names, self._partition, producer, start)
+        self._claim = claims.Found(offset, start)
+        starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
+        await self._ownership.begin(starts, {row.producer, producer.id})
+        return replace(row, claim=offset)
 
     async def commit(self, producer: PartitionProducer, row: PartitionRow, batch: Batch) -> PartitionRow:
         """Let a batch take effect and return the partition row after it.
@@ -52,8 +72,9 @@ class Transactions:
             if outputs.ledger.records:
                 written = await producer.send(names.ledger, outputs.ledger)
                 self._check_ledger(written, row)
+                await self._ownership.check(names.ledger, written, outputs.ledger.records, producer.id)
                 ledger_end = written.end
-            row = self._moved(row, batch, ledger_end)
+            row = replace(self._moved(row, batch, ledger_end), producer=producer.id)
             encoded = row.encode()
             self._write_rows(batch, encoded)
             sends = [
@@ -69,6 +90,7 @@ class Transactions:
             changelog = extents[-1]
             self._check_changelog(changelog)
             if outputs.releases.records:
+                await self._ownership.check(names.releases, extents[0], outputs.releases.records, producer.id)
                 row = self._released(row, extents[0])
         except Exception:
             await producer.abort()

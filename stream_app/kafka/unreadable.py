@@ -2,7 +2,7 @@
 
 aiokafka raises whatever its decoders raise, of no place, and loses what it had decoded before. Here what lies before
 such a batch is handed out first, and the error names topic, partition, offset and codec. Every consumer of the program
-reads this way, Faust's too.
+reads this way, Faust's too. Records also tell their ``producer``'s id, which stands in the header of their batch.
 """
 
 from collections.abc import Iterator
@@ -56,6 +56,11 @@ class _Records(fetcher.PartitionRecords):
     """The records of one fetch, up to the first batch that cannot be read; it raises when nothing is before it."""
 
     _records: Any
+
+    def _consumer_record(self, tp: Any, record: Any) -> Any:
+        made = super()._consumer_record(tp, record)
+        made.producer = self._records.last.producer_id  # whose transaction it is of; None of no producer
+        return made
 
     def _unpack_records(self) -> Iterator[Any]:
         begin = self.next_fetch_offset

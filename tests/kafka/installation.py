@@ -52,11 +52,14 @@ class Installation:
     partitions: int = 2
     policy: dict[str, Any] = field(default_factory=lambda: dict(POLICY))
     more: dict[str, Any] = field(default_factory=dict)
+    application: str = ""
+    """The name, where it is empty."""
 
     def __post_init__(self) -> None:
         """Make key and topics."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.names = TopicNames.of(self.name, self.name)
+        self.application = self.application or self.name
+        self.names = TopicNames.of(self.name, self.application)
         if not (self.folder / "key").exists():
             keyfile.create(self.folder / "key")
         asyncio.run(make_and_check(self.settings()))
@@ -66,7 +69,7 @@ class Installation:
         return Settings(
             **{
                 "bootstrap_servers": self.broker.bootstrap_servers,
-                "application": self.name,
+                "application": self.application,
                 "prefix": self.name,
                 "partitions": self.partitions,
                 "key_file": self.folder / "key",
@@ -230,7 +233,7 @@ class Installation:
         file = self.folder / "command.toml"
         lines = (
             f'bootstrap_servers = "{self.broker.bootstrap_servers}"',
-            f'application = "{self.name}"',
+            f'application = "{self.application}"',
             f'prefix = "{self.name}"',
             f"partitions = {self.partitions}",
             *more,

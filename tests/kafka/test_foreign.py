@@ -1,0 +1,178 @@
+"""Two applications under one prefix: the second writes nothing, and what somebody else wrote stops a partition."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from stream_app.kafka import claim as claims
+from stream_app.kafka.broker import LocalBroker
+from stream_app.kafka.log import Isolation
+from stream_app.kafka.producer import PartitionProducer
+from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.settings import Settings
+from tests.kafka.installation import Installation, readings
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """Make an installation of one partition, named after the test."""
+    name = request.node.name.replace("test_", "").replace("_", "-")
+    return Installation(broker, tmp_path / "first", name, partitions=1)
+
+
+def beside(installation: Installation) -> Installation:
+    """Return a second application under the same prefix, with the same key, as a copied configuration has it."""
+    folder = installation.folder.parent / "second"
+    folder.mkdir()
+    (folder / "key").write_bytes((installation.folder / "key").read_bytes())
+    (folder / "key").chmod(0o600)
+    application = f"{installation.name}-second"
+    return Installation(installation.broker, folder, installation.name, partitions=1, application=application)
+
+
+def entries(installation: Installation, isolation: Isolation = "read_committed") -> list[dict[str, Any]]:
+    """Return the ledger's records, claims too."""
+    return [json.loads(record.value) for record in installation.read(installation.names.ledger, isolation)]
+
+
+def test_the_second_application_writes_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stops at the first one's claim, as does its `recover`; the first goes on, and nothing is decided twice."""
+    total = installation.send(readings(40))
+    with installation.worker() as first:
+        first.await_committed(total)
+        before = entries(installation, "read_uncommitted")
+        second = beside(installation)
+        with second.worker(exit_when_stopped="never") as late:
+            late.await_log("stopped (foreign-writer)")
+            assert f"the claim of application {installation.name} under prefix" in late.log.read_text()
+            total += installation.send(readings(40, start=40))
+            first.await_committed(total)
+            assert late.stop() == 0
+        assert first.stop() == 0
+    assert before[0] == {"entry": "claim", "application": installation.name, "prefix": installation.name}
+    capsys.readouterr()
+    assert second.command("recover") == 2
+    assert "foreign-writer" in capsys.readouterr().err
+    installation.answered_once()
+    assert installation.command("audit") == 0
+    assert [entry for entry in entries(installation) if entry["entry"] == "claim"] == before[:1]
+
+
+def test_of_two_that_begin_at_once_one_goes_on(installation: Installation) -> None:
+    """Each claims the empty partition; the lower offset rules for both, whoever asks first, even while one is open."""
+
+    async def both() -> list[int | str]:
+        second = installation.settings().model_copy(update={"application": f"{installation.name}-second"})
+        answers = [asyncio.create_task(_claimed(settings)) for settings in (installation.settings(), second)]
+        return [await answer for answer in answers]
+
+    async def _claimed(settings: Settings) -> int | str:
+        producer = await PartitionProducer.open(settings, 0)
+        try:
+            return await claims.write(settings, installation.names, 0, producer, 0)
+        except PartitionStoppedError as stopped:
+            return stopped.reason
+        finally:
+            await producer.stop()
+
+    answers = asyncio.run(both())
+    assert sorted(map(str, answers)) == ["0", "foreign-writer"]
+    applications = [entry["application"] for entry in entries(installation)]
+    assert applications[0] == installation.name + ("" if answers[0] == 0 else "-second")
+    assert len(applications) == 2
+    with installation.worker() as worker:
+        total = installation.send(readings(10))
+        if answers[0] == 0:
+            worker.await_committed(total)
+        else:
+            worker.await_log("foreign-writer")
+
+
+def test_a_claim_behind_entries_rules_an_old_partition(installation: Installation) -> None:
+    """A ledger without one, as of an earlier version, gets it at the next start, and everybody reads on over it."""
+    total = installation.send(readings(20))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    old = [record for record in installation.read(installation.names.ledger) if record.key]
+    for topic in (installation.names.ledger, installation.names.changelog):
+        installation.delete(topic)
+    asyncio.run(_write(installation, old))
+    assert installation.command("recover") == 0
+    for start in (20, 40):
+        total += installation.send(readings(20, start=start))
+        with installation.worker() as worker:
+            worker.await_committed(total)
+            assert worker.stop() == 0
+        (place,) = [nth for nth, entry in enumerate(entries(installation)) if entry["entry"] == "claim"]
+        assert place == len(old)
+        installation.delete(installation.names.changelog)
+        assert installation.command("recover") == 0
+    installation.answered_once()
+    assert installation.command("audit") == 0
+
+
+async def _write(installation: Installation, records: list[Any]) -> None:
+    producer = await PartitionProducer.open(installation.settings(), 0)
+    pages = producer.pages()
+    for record in records:
+        pages.append(record.key, record.value, record.timestamp, list(record.headers))
+    await producer.begin()
+    await producer.send(installation.names.ledger, pages)
+    await producer.commit()
+    await producer.stop()
+
+
+@pytest.mark.parametrize("topic", ["ledger", "releases"])
+@pytest.mark.parametrize("when", ["running", "stopped"])
+def test_foreign_records_stop_the_partition(broker: LocalBroker, tmp_path: Path, topic: str, when: str) -> None:
+    """Byte for byte what this application writes, from another producer: found by the next batch, or the next start."""
+    installation = Installation(broker, tmp_path, f"foreign-{topic}-{when}", partitions=1)
+    total = installation.send(readings(40))
+    name: str = getattr(installation.names, topic)
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        if when == "running":
+            asyncio.run(_copy_last(installation, name))
+            installation.send(readings(20, start=40))
+            assert worker.await_end() == 1
+            assert f"wanted no records in {name} but this application's" in worker.log.read_text()
+            return
+        assert worker.stop() == 0
+    asyncio.run(_copy_last(installation, name))
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+        assert "stopped (foreign-writer)" in worker.log.read_text()
+
+
+async def _copy_last(installation: Installation, topic: str) -> None:
+    """Write a topic's last record once more, with its header, as another application does that decides the same."""
+    last = (await installation._read(topic, "read_committed"))[-1]  # noqa: SLF001
+    producer = AIOKafkaProducer(
+        bootstrap_servers=installation.broker.bootstrap_servers, transactional_id=f"{installation.name}-second-0"
+    )
+    await producer.start()
+    async with producer.transaction():
+        await producer.send(topic, last.value, last.key, 0, last.timestamp, list(last.headers))
+    await producer.stop()
+
+
+def test_own_aborted_records_are_own(installation: Installation) -> None:
+    """Of a worker that died before its commit, and of another tenure: neither gap nor producer is foreign."""
+    total = installation.send(readings(40))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        worker.process.kill()
+    total += installation.send(readings(400, start=40))
+    for _ in range(3):
+        with installation.worker() as worker:
+            worker.await_log("owns partitions [0]")
+            worker.process.kill()
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.answered_once()
