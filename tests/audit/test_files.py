@@ -42,6 +42,23 @@ def test_a_true_ledger_exits_0(folder: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.startswith("HOLDS: no findings\n")
 
 
+def test_a_claim_is_no_entry(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wherever it stands, in its exact form; otherwise it is an entry that nobody knows."""
+    claim = b'{"entry":"claim","application":"landmark-stream","prefix":"landmark"}\n'
+    lines = (folder / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "ledger.jsonl").write_bytes(b"".join([claim, *lines[:5], claim, *lines[5:], claim]))
+    assert run(folder, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"holds": True, "series": 1, "entries": 14, "findings": []}
+    (folder / "ledger.jsonl").write_bytes(claim)
+    assert main(["audit", "--ledger", f"{folder}/ledger.jsonl"]) == 0
+    longer = claim.replace(b'"}', b'","spent":1}')
+    for other in (longer, claim.replace(b":", b": ", 1), claim.replace(b'"landmark"', b"1")):
+        (folder / "ledger.jsonl").write_bytes(b"".join([*lines, other]))
+        capsys.readouterr()
+        assert run(folder, "--json") == 1
+        assert [finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]] == ["unknown-entry"]
+
+
 def test_the_json_contract(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exactly the agreed members, with findings as objects."""
     assert run(folder, "--json") == 0

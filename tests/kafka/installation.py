@@ -133,6 +133,10 @@ class Installation:
             await admin.close()
 
     def read(self, topic: str, isolation: Isolation = "read_committed") -> list[Any]:
+        """Return every record of a topic; of the ledger all entries, but no claim."""
+        return [record for record in self.read_all(topic, isolation) if record.key != b""]
+
+    def read_all(self, topic: str, isolation: Isolation = "read_committed") -> list[Any]:
         """Return every record of a topic."""
         return asyncio.run(self._read(topic, isolation))
 

@@ -36,7 +36,7 @@ def beside(installation: Installation) -> Installation:
 
 def entries(installation: Installation, isolation: Isolation = "read_committed") -> list[dict[str, Any]]:
     """Return the ledger's records, claims too."""
-    return [json.loads(record.value) for record in installation.read(installation.names.ledger, isolation)]
+    return [json.loads(record.value) for record in installation.read_all(installation.names.ledger, isolation)]
 
 
 def test_the_second_application_writes_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_a_claim_behind_entries_rules_an_old_partition(installation: Installatio
     with installation.worker() as worker:
         worker.await_committed(total)
         assert worker.stop() == 0
-    old = [record for record in installation.read(installation.names.ledger) if record.key]
+    old = installation.read(installation.names.ledger)
     for topic in (installation.names.ledger, installation.names.changelog):
         installation.delete(topic)
     asyncio.run(_write(installation, old))

@@ -15,7 +15,9 @@ FOLDER = Path(__file__).parents[2] / "schemas"
 COLLECTED = ("contribution", "watermark", "intrusion")
 INPUTS = ("observation", "policy", "landmarks", "close", *COLLECTED)
 HEADS = ("leaves", "head")
-OUTPUTS = ("release", "ledger-entry", "reject", *HEADS)
+UNASKED = ("claim", *HEADS)
+"""Outputs that answer no input."""
+OUTPUTS = ("release", "ledger-entry", "reject", *UNASKED)
 RECORDS = INPUTS + OUTPUTS
 DOCUMENTS = (*RECORDS, "proof", "correlation")
 """Records, and what is a file of its own."""

@@ -140,7 +140,9 @@ def test_several_examples(record: str) -> None:
 def test_valid_outputs(example: Example) -> None:
     """A valid output example fits its schema and no other output's; its name says its sort."""
     assert [record for record in CLOSED if fits(record, example.document)] == [example.record]
-    sort = {"release": "decision", "ledger-entry": "entry", "reject": "reason"}.get(example.record, "type")
+    sort = {"release": "decision", "ledger-entry": "entry", "reject": "reason", "claim": "entry"}.get(
+        example.record, "type"
+    )
     assert example.name.startswith(example.document[sort])
 
 

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from stream_app import encoding
 from stream_app.audit.entry import OpaqueEntry
 from stream_app.audit.finding import Finding
-from stream_app.audit.reader import read_entry, read_head_record, read_proof, read_release
+from stream_app.audit.reader import is_claim, read_entry, read_head_record, read_proof, read_release
 from stream_app.privacy.reason import Reason
 from tests.audit.histories import History, histories
 from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
 from tests.schemas.catalogue import HEADS, examples, label, strict_validator
 from tests.schemas.changes import places, removed
 
-AUDITED = ("release", "ledger-entry", *HEADS, "proof")
+AUDITED = ("release", "ledger-entry", "claim", *HEADS, "proof")
 HIDING = ("number", "category")
 """Kinds that take a substitute for what is invalid."""
 HOUR = 3_600_000
@@ -124,6 +124,8 @@ def read_by_the_audit(record: str, value: bytes) -> bool:
         return not isinstance(read_release(value), Finding)
     if record == "proof":
         return not isinstance(read_proof(value), str)
+    if record == "claim":
+        return is_claim(value)
     if record in HEADS:
         return not isinstance(read_head_record(value), Finding)
     return not isinstance(read_entry(value), Finding | OpaqueEntry)
