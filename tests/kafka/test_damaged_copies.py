@@ -108,6 +108,36 @@ def test_damage_found_during_work(installation: Installation) -> None:
     assert_topics_hold_what_replay_computes(installation)
 
 
+def test_a_damaged_standby_copy_begins_anew(installation: Installation) -> None:
+    """Who stands by discards it, reads all of the changelog, and takes over from what it has."""
+    installation.more["standby_replicas"] = 1
+    other = str(installation.folder / "other")
+    total = installation.send(readings(400))
+    with installation.worker("a") as owner:
+        with installation.worker("b", data_folder=other) as stander:
+            stander.await_log("owns partitions")
+            for worker in (owner, stander):
+                worker.await_ready(200, "partitions [")
+            total += installation.send(readings(400, start=400))
+            stander.await_committed(total)
+            assert stander.stop() == 0
+        for partition in range(installation.partitions):
+            (copy,) = Path(other).rglob(f"state-{partition}.db")
+            damage_copy(copy, "CURRENT emptied")
+        with installation.worker("c", data_folder=other) as stander:
+            stander.await_log("owns partitions")
+            for worker in (owner, stander):
+                worker.await_ready(200, "partitions [")
+            assert metric(stander, "landmark_damaged_copies_total") == installation.partitions
+            owner.process.kill()
+            total += installation.send(readings(400, start=800))
+            stander.await_committed(total)
+            assert stander.stop() == 0
+    assert "crashed" not in stander.log.read_text()
+    installation.answered_once()
+    assert_topics_hold_what_replay_computes(installation)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of eight megabytes."""

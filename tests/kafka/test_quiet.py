@@ -1,6 +1,8 @@
 """What a healthy worker writes at level warning or above: nothing, whoever comes and goes."""
 
+import os
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -45,3 +47,23 @@ def test_a_healthy_start_and_rebalances_are_no_news(
         assert first.stop() == 0
     said = "".join(worker.log.read_text() for worker in (first, second))
     assert GRAVE.findall(said) == []
+
+
+AWAY_SECONDS = 20.0
+MOST_LINES = 60
+"""Of a worker whose brokers are away for that long: each kind of line once, whatever it is that fails."""
+
+
+def test_brokers_that_are_away_fill_no_disk(tmp_path: Path) -> None:
+    """The libraries try several times a second, and log each time."""
+    with LocalBroker.start(tmp_path / "kafka") as broker:
+        installation = Installation(broker, tmp_path, "away")
+        total = installation.send(readings(400))
+        with installation.worker() as worker:
+            worker.await_committed(total)
+            os.kill(broker.pid, signal.SIGKILL)
+            time.sleep(AWAY_SECONDS)
+            assert worker.stop() == 0
+    lines = worker.log.read_text().splitlines()
+    assert any("Unable connect" in line for line in lines)
+    assert len(lines) < MOST_LINES, "\n".join(lines)
