@@ -150,5 +150,12 @@ RESOURCES = Row(
             "none",
             (Query("max by (instance, version) (landmark_build{*})"),),
         ),
+        Panel(
+            "table",
+            "Noise keys",
+            "The noise key that each worker decides with. Several at once: a foreign one, or a new one half given.",
+            "none",
+            (Query("max by (instance, fingerprint) (landmark_key_info{*})"),),
+        ),
     ),
 )

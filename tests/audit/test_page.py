@@ -89,6 +89,7 @@ def test_there_is_a_plot_under_each_title(ledger: Path) -> None:
     shown = page(ledger)
     titles = [name for name in shown.after("h1") if name in {"h2", "svg"}]
     assert titles == ["h2"] + ["h2", "svg"] * 5, "remarks come first"
+    assert {"Remarks", "weaker-unmarked"} <= set(shown.texts)
     first = ledger.with_name("page.html").read_bytes()
     page(ledger)
     assert ledger.with_name("page.html").read_bytes() == first

@@ -1,12 +1,15 @@
 """Weaker versions, as the audit tells them: the second implementation agrees with the worker's on every small pair."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app.audit import check
+from stream_app.audit import Auditor, check
+from stream_app.audit.remark import KeyChange, Remark
+from stream_app.privacy.key import KeyRing
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
 from tests.privacy.test_weaker import BOUNDS, NARROW, Version, versions
@@ -87,6 +90,22 @@ def test_an_unmarked_one_is_no_finding() -> None:
     expected = {"code": "weaker-unmarked", "series": "a", "sequence": 2, "message": message}
     assert report.document()["remarks"] == [expected]
     assert f"remark: weaker-unmarked  a #2  {message}" in report.text()
+
+
+def test_whoever_follows_is_told_at_once() -> None:
+    """Remarks and changes of a key, when the entry comes and not with the report."""
+    told: list[Remark | KeyChange] = []
+    run = Run(CONTEXT)
+    run.feed(policy("a", protection={"level": "landmark", "landmarks": [9]}))
+    run.feed(policy("a", 2, weaker=True))
+    run.context = replace(run.context, keys=KeyRing("f" * 16, 0, bytes(32)))
+    run.feed(observation("a", 1, 1))
+    auditor = Auditor(lifetime_nano=10**12, aside=told.append)
+    auditor.entries(run.ledger)
+    remark, change = told
+    assert (remark.series, remark.sequence) == ("a", 2)
+    assert change == KeyChange("a", 3, "0123456789abcdef", "f" * 16)
+    assert auditor.finish().holds
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
