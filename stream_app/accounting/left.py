@@ -21,16 +21,13 @@ from stream_app.audit.entry import (
     ReleaseEntry,
 )
 from stream_app.audit.finding import Finding
-from stream_app.audit.reader import read_entry
+from stream_app.audit.reader import CLAIM, is_claim, read_entry
 from stream_app.privacy.kind_form import substitute_fault
 from stream_app.privacy.policy import PolicyError, stored_policy_of
 from stream_app.privacy.rational import NANO
 
 LAST_VERSION: Final = 2**53 - 1
 """The highest version of a policy: none can follow."""
-
-CLAIM: Final = b'{"entry":"claim",'
-"""How the one entry of a ledger begins that is of no series: it says whose the topic is, and spends nothing."""
 
 Record = dict[str, Any]
 Known = ReleaseEntry | PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry
@@ -85,7 +82,7 @@ class Remains:
     def take(self, lines: list[bytes]) -> None:
         """Take entries; raises `LeftError` for one that is missing, not understood, or not alone in its place."""
         for line in lines:
-            if line.startswith(CLAIM):
+            if line.startswith(CLAIM) and is_claim(line):
                 continue
             entry = read_entry(line)
             if isinstance(entry, Finding | OpaqueEntry):

@@ -29,6 +29,10 @@ BACKED_UP = ("events", "rejects")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
+    parser.epilog = (
+        "Events and rejects that are read whole end with a line that says how far the input was decided: `resend` "
+        "takes both. A ledger read with --uncommitted begins with a line that says so: `left` takes it, and no audit."
+    )
     parser.add_argument("topic", choices=TOPICS, help="which topic; events are raw values")
     add_config(parser)
     parser.add_argument(

@@ -17,14 +17,12 @@ from typing import Any, NamedTuple
 from stream_app import wire
 from stream_app.kafka import group
 from stream_app.kafka.log import LogReader
+from stream_app.kafka.placement import last_row
 from stream_app.kafka.sending import Event
-from stream_app.kafka.tail import input_offset
 from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames
 from stream_app.settings import Settings
 
-_LAST_RECORDS = 64
-"""How far back the last committed record is first looked for."""
 _PAUSE_SECONDS = 0.2
 
 
@@ -60,14 +58,14 @@ def end_line(ends: Mapping[int, int]) -> bytes:
 async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int, int]:
     """Return below which input offset all of each partition is decided, once ``topic`` shows what came of it.
 
-    The larger of the group's offset, which stays behind while steps of collected data are open, and of what the last
-    entry and the last reject are of: a transaction holds all that its input came to.
+    The partition's row tells it, which is of one transaction with all that its input came to; where it is lost the
+    group's offset does, which stays behind while steps of collected data are open.
 
     Raises:
         LookupError: if a topic is missing, or has lost its beginning: what it holds is no whole backup.
     """
     facts = await describe(settings, names)
-    missing = [name for name in (names.events, names.ledger, names.rejects) if name not in facts]
+    missing = [name for name in (names.events, names.rejects, names.changelog) if name not in facts]
     if missing:
         raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
     found = dict.fromkeys(range(facts[names.events].partitions), 0)
@@ -77,9 +75,8 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
         LogReader.opened(settings, "read_uncommitted") as whole,
     ):
         for partition in found:
-            for outputs in (names.ledger, names.rejects):
-                last = await _last_input(committed, outputs, partition)
-                found[partition] = max(found[partition], last + 1)
+            row = await last_row(committed, names, partition)
+            found[partition] = max(found[partition], 0 if row is None else row.next_offset)
         for partition in found:
             first, end = await whole.bounds(topic, partition)
             if first > 0:
@@ -88,20 +85,6 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
             while (await committed.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
                 await asyncio.sleep(_PAUSE_SECONDS)
     return found
-
-
-async def _last_input(reader: LogReader, topic: str, partition: int) -> int:
-    """Return the input offset of the last committed output; -1 where there is none."""
-    first, end = await reader.bounds(topic, partition)
-    back = _LAST_RECORDS
-    while True:
-        last = -1
-        async for records in reader.records(topic, partition, max(first, end - back)):
-            # A claim has no header: it came of no input.
-            last = max([last, *(input_offset(record) for record in records if record.headers)])
-        if last >= 0 or end - back <= first:
-            return last
-        back *= 16
 
 
 class Refused(NamedTuple):
