@@ -74,10 +74,10 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
         LogReader.opened(settings, "read_committed") as committed,
         LogReader.opened(settings, "read_uncommitted") as whole,
     ):
-        for partition in found:
+        for partition in range(facts[names.changelog].partitions):  # an events topic that grew has more
             row = await last_row(committed, names, partition)
-            found[partition] = max(found[partition], 0 if row is None else row.next_offset)
-        for partition in found:
+            found[partition] = max(found.get(partition, 0), 0 if row is None else row.next_offset)
+        for partition in range(facts[topic].partitions):
             first, end = await whole.bounds(topic, partition)
             if first > 0:
                 raise LookupError(f"{topic}: what was before offset {first} of partition {partition} is deleted")
