@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stream_app.audit.terms import TermsError, read_terms
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.policy import PolicyError, policy_of, stored_policy_of
+from stream_app.privacy.policy import PolicyError, stored_policy_of
 
 BOX = {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}
 VALUES: list[dict[str, Any]] = [
@@ -129,7 +129,7 @@ def test_no_ledger_holds_a_request_for_dummies() -> None:
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 9000}
     protection = {"level": "landmark", "landmarks": [3500], "step": 1000}
     parameters = {"epsilon": 1, "protection": protection, "scheme": SCHEMES[0], "value": VALUES[0], "dummies": dummies}
-    assert policy_of(parameters, 1).dummies is not None
+    assert stored_policy_of(parameters, 1).dummies is not None
     with pytest.raises(TermsError, match="dummies is not known"):
         read_terms(1, parameters)
 

@@ -42,13 +42,24 @@ def test_a_true_ledger_exits_0(folder: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.startswith("HOLDS: no findings\n")
 
 
+WHOLE = {
+    "holds": True,
+    "series": 1,
+    "entries": 14,
+    "findings": [],
+    "remarks": [],
+    "keys": {"used": {"0123456789abcdef": 1}, "changed_series": 0, "changes": []},
+}
+"""What ``--json`` prints of a ledger that holds."""
+
+
 def test_a_claim_is_no_entry(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Wherever it stands, in its exact form; otherwise it is an entry that nobody knows."""
     claim = b'{"entry":"claim","application":"landmark-stream","prefix":"landmark"}\n'
     lines = (folder / "ledger.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "ledger.jsonl").write_bytes(b"".join([claim, *lines[:5], claim, *lines[5:], claim]))
     assert run(folder, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"holds": True, "series": 1, "entries": 14, "findings": []}
+    assert json.loads(capsys.readouterr().out) == WHOLE
     (folder / "ledger.jsonl").write_bytes(claim)
     assert main(["audit", "--ledger", f"{folder}/ledger.jsonl"]) == 0
     longer = claim.replace(b'"}', b'","spent":1}')
@@ -62,7 +73,7 @@ def test_a_claim_is_no_entry(folder: Path, capsys: pytest.CaptureFixture[str]) -
 def test_the_json_contract(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exactly the agreed members, with findings as objects."""
     assert run(folder, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"holds": True, "series": 1, "entries": 14, "findings": []}
+    assert json.loads(capsys.readouterr().out) == WHOLE
     written = write(LEDGERS["uniform"])
     del written.entries[2]
     save(folder, written)
