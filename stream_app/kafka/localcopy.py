@@ -9,7 +9,6 @@ import logging
 import os
 import resource
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Literal
 
@@ -25,6 +24,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
 _TABLE_END: Final = bytes.fromhex("f7cff485b741e288")
 """The last bytes of a table: kBlockBasedTableMagicNumber of RocksDB's block_based_table_builder.cc."""
+_OPEN = "open"
 _MOST_CHARACTERS = 300  # of what RocksDB says
 
 
@@ -51,12 +51,12 @@ class LocalStateError(Exception):
         self.passing = passing
 
 
-class ForgottenTableError(Exception):
-    """A manifest that lost its end: whole tables lie beside it of which it knows nothing."""
+class HoleError(Exception):
+    """A copy that would answer without some of its rows, at the newest offset: RocksDB opens it without a word."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, found: str) -> None:
         """Say it as RocksDB says what it finds itself."""
-        super().__init__(f"Corruption: the MANIFEST does not know of {', '.join(names)}")
+        super().__init__(f"Corruption: {found}")
 
 
 CopyFault = DamagedCopyError | LocalStateError
@@ -80,6 +80,45 @@ def tables_of(path: Path) -> set[str]:
     One without its last bytes was being written when the process died: its rows stand in the log of writes.
     """
     return {file.name for file in path.glob("*.sst") if _is_whole(file)} if path.is_dir() else set()
+
+
+def check_writes(path: Path) -> None:
+    """Look at the logs of writes of a copy that is about to be opened.
+
+    Raises:
+        HoleError: if an earlier one lost what it held, or may have: RocksDB goes on with the next one.
+    """
+    earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []
+    if any(file.stat().st_size == 0 for file in earlier):
+        raise HoleError("an earlier log of writes is empty")
+    mark = path / _OPEN
+    # RocksDB's logs of writes are not forced to the disk: a process may die with them, a machine may not.
+    if mark.is_file() and mark.read_bytes() != _boot():
+        raise HoleError("the machine ended while it was open, and writes in its middle may be lost")
+
+
+def mark_open(path: Path) -> None:
+    """Note on the disk that a copy is open, and in which life of the machine."""
+    for place, flags in ((path / _OPEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), (path, os.O_RDONLY)):
+        descriptor = os.open(place, flags, 0o644)
+        try:
+            if place != path:
+                os.write(descriptor, _boot())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def mark_closed(path: Path) -> None:
+    """Note that all of a copy is in its tables."""
+    (path / _OPEN).unlink(missing_ok=True)
+
+
+def _boot() -> bytes:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:  # a system that names no boots: its lives are taken for one
+        return b""
 
 
 def _is_whole(table: Path) -> bool:

@@ -12,9 +12,12 @@ from faust.types import TP
 from stream_app.kafka.localcopy import (
     CopyFault,
     DamagedCopyError,
-    ForgottenTableError,
+    HoleError,
     LocalStateError,
+    check_writes,
     fault_of,
+    mark_closed,
+    mark_open,
     remove,
     tables_of,
     tell_trouble,
@@ -144,14 +147,16 @@ class StateStore(rocksdb.Store):
             found = None  # an error holds this frame, and an iterator would keep the database open
 
     def _open_for_partition(self, partition: int) -> Any:
-        """Open a database; one whose manifest has lost a table would answer without its rows, at the newest offset."""
+        """Open a database; one with a hole would answer without some of its rows, at the newest offset."""
         path = self.partition_path(partition)
+        check_writes(path)
         before = tables_of(path)
         database = super()._open_for_partition(partition)
         lost = before - {Path(file["name"]).name for file in database.live_files()}
         if lost:
             database.close()
-            raise ForgottenTableError(sorted(lost))
+            raise HoleError(f"the MANIFEST does not know of {', '.join(sorted(lost))}")
+        mark_open(path)
         database.set_options({"disable_auto_compactions": "false"})
         return database
 
@@ -200,6 +205,7 @@ class StateStore(rocksdb.Store):
         if database is not None:
             try:
                 database.close()
+                mark_closed(self.partition_path(partition))
             except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
                 # What it did not write out stands in its log of writes, or in the changelog.
                 tell_trouble(partition, fault_of(self.partition_path(partition), error))

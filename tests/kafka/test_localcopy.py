@@ -9,6 +9,7 @@ from pathlib import Path
 
 import faust
 import pytest
+import rocksdict
 
 from stream_app.kafka.localcopy import DamagedCopyError, LocalStateError, files_exhausted
 from stream_app.kafka.table import MemoryBudget, StateStore, StateTable
@@ -64,6 +65,55 @@ def test_a_damaged_copy_is_whole_up_to_its_offset_or_discarded(killed: StateStor
     killed.write(0, [(b"new", b"row")], 5_000)
     assert (killed.read(0, b"new"), killed.offset(0)) == (b"row", 5_000)
     assert (killed.reopen(1), killed.offset(1), len(list(killed.scan(1, b"s")))) == (None, 7, len(ROWS))
+
+
+def test_a_copy_that_was_open_when_the_machine_ended_is_discarded(killed: StateStore) -> None:
+    """Writes of its last minutes may be missing in its middle; a process that is killed leaves a whole copy."""
+    assert killed.reopen(0) is None
+    mark = killed.partition_path(0) / "open"
+    killed.release(0)
+    assert not mark.exists(), "closed, it has all in its tables"
+    assert killed.reopen(0) is None
+    left = mark.read_bytes()
+    killed.release(0)
+    for found in (left[:-2] + b"?\n", b""):
+        mark.write_bytes(found)
+        assert "the machine ended" in str(killed.reopen(0))
+        assert killed.offset(0) is None
+        killed.write(0, ROWS.items(), 1)
+        killed.release(0)
+
+
+def test_an_earlier_log_of_writes_that_is_empty_is_a_hole(tmp_path: Path) -> None:
+    """RocksDB would go on with the next one, as the control shows: at the newest offset, without the rows between."""
+    options = rocksdict.Options(raw_mode=True)
+    options.set_write_buffer_size(1 << 20)
+    options.set_max_write_buffer_number(10)
+    options.set_min_write_buffer_number_to_merge(8)  # several logs at once, which a worker has for moments
+    options.create_if_missing(True)  # noqa: FBT003
+    store = store_in(tmp_path / "worker")
+    path = store.partition_path(0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    database = rocksdict.Rdict(str(path), options=options)
+    for number in range(40):
+        for key in list(ROWS)[number * 50 : number * 50 + 50]:
+            database.put(key, os.urandom(2_000))
+        database.put(StateStore.offset_key, b"%d" % number)
+    control = tmp_path / "control"
+    shutil.copytree(path, control)
+    shutil.copytree(path, tmp_path / "left")
+    database.close()
+    shutil.rmtree(path)
+    (tmp_path / "left").rename(path)
+    for folder in (control, path):
+        first, *more = sorted(folder.glob("*.log"))
+        assert more
+        os.truncate(first, 0)
+    opened = rocksdict.Rdict(str(control), options=options)
+    assert opened.get(StateStore.offset_key) == b"39"
+    assert opened.get(next(iter(ROWS))) is None
+    assert "log of writes is empty" in str(store.reopen(0))
+    assert store.offset(0) is None
 
 
 @pytest.mark.parametrize("ask", ["read", "scan", "both"])
