@@ -19,11 +19,14 @@ from stream_app.kafka.group import members
 from stream_app.kafka.recover import Recovered, Recovery
 from stream_app.kafka.routing import load_context
 from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.survey import Accepted
 from stream_app.kafka.topicid import describe
 from stream_app.kafka.topics import TopicNames
+from stream_app.kafka.witness import TOLD
 from stream_app.keyfile import KeyFileError
 from stream_app.rebuild import RebuildError
 from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.signing import SigningKey
 
 HELP = "rebuild lost state rows from ledger and releases"
 
@@ -36,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-lost-input", action="store_true", help=lost_input)
     skipped_input = "pass over events that the group's offset skips, though nothing shows that they were decided"
     parser.add_argument("--accept-skipped-input", action="store_true", help=skipped_input)
+    lost_ledger = "go on with a ledger that lost its beginning where neither heads nor releases tell of every series"
+    parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
+    lost_releases = "go on behind releases that are lost, though readers miss them"
+    parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -44,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         settings = Settings.load(arguments.config)
         context = load_context(settings)
+        signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
     except (InvalidSettingsError, KeyFileError) as error:
         raise UsageError(str(error)) from error
     wanted = arguments.partition or range(settings.partitions)
@@ -52,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--partition: {strange} of {settings.partitions} partitions, which count from 0")
     try:
         with reaching(settings):
-            done = asyncio.run(_run(settings, context, wanted, arguments))
+            done = asyncio.run(_run(settings, context, signing_key, wanted, arguments))
     except (PartitionStoppedError, RebuildError) as error:
         raise UsageError(str(error)) from error
     if arguments.json:
@@ -60,12 +68,17 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for one in done:
             lost = f"; the open steps of {one.lost_counts} series are given up" if one.lost_counts else ""
-            print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}{lost}")
+            told = TOLD[one.told_by]
+            print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}{lost}{told}")
     return 0
 
 
 async def _run(
-    settings: Settings, context: Context, wanted: Sequence[int], arguments: argparse.Namespace
+    settings: Settings,
+    context: Context,
+    signing_key: SigningKey | None,
+    wanted: Sequence[int],
+    arguments: argparse.Namespace,
 ) -> list[Recovered]:
     workers = await members(settings)
     if workers:
@@ -75,16 +88,18 @@ async def _run(
     missing = [name for name in names if name not in facts]
     if missing:
         raise UsageError(f"topics {', '.join(missing)} are missing: make them with `topics`")
-    accepted = {
-        "accept_lost_input": arguments.accept_lost_input,
-        "accept_skipped_input": arguments.accept_skipped_input,
-    }
-    recovery = Recovery(settings, context, names, facts)
+    accepted = Accepted(
+        arguments.accept_lost_input,
+        arguments.accept_skipped_input,
+        arguments.accept_lost_ledger,
+        arguments.accept_lost_releases,
+    )
+    recovery = Recovery(settings, context, names, facts, signing_key)
     done = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         for number in wanted:
             show = partial(_show, bars, bars.add_task(f"partition {number}", total=None))
-            done.append(await recovery.recover(number, **accepted, progress=show))
+            done.append(await recovery.recover(number, accepted, show))
     return done
 
 

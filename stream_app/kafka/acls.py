@@ -57,7 +57,7 @@ def _worker(names: TopicNames, settings: Settings) -> Iterator[Access]:
 def _recoverer(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield from _topics([names.events, names.rejects], "Read")
     yield from _topics([names.releases, names.ledger, names.changelog], "Read", "Write")
-    yield from _topics([names.heads], "Describe")
+    yield from _topics([names.heads], "Describe" if settings.signing_key_file is None else "Read")
     yield Access("group", settings.application, "Describe")
     yield _transactions(settings)
 

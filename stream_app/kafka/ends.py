@@ -67,15 +67,29 @@ def shortage(row: PartitionRow | None, ends: Ends) -> Shortage | None:
     """Return the first thing that a partition's logs lack for its row; None: nothing, for all that the row tells."""
     if row is None:
         return _late("ledger-short", "ledger", 0, ends.ledger.first)
+    return begins_late(row, ends) or ledger_shortage(row, ends.ledger) or releases_shortage(row, ends.releases)
+
+
+def begins_late(row: PartitionRow, ends: Ends) -> Shortage | None:
+    """Return what changelog or ledger lack at their beginning."""
     found = _late("changelog-short", "changelog", row.changelog_first, ends.changelog.first)
-    found = found or _late("ledger-short", "ledger", row.ledger_first, ends.ledger.first)
-    if found is None and ends.ledger.end < row.ledger_offset:
-        asked, ended = f"a ledger up to offset {row.ledger_offset}", f"that it ends at {ends.ledger.end}"
-        found = Shortage("ledger-short", asked, f"{ended}: entries are lost")
-    if found is None and ends.releases.end < row.releases_offset:
-        asked, ended = f"releases up to offset {row.releases_offset}", f"that they end at {ends.releases.end}"
-        found = Shortage("releases-short", asked, f"{ended}: published ones are lost")
-    return found
+    return found or _late("ledger-short", "ledger", row.ledger_first, ends.ledger.first)
+
+
+def ledger_shortage(row: PartitionRow, ledger: Bounds) -> Shortage | None:
+    """Return what the ledger lacks at its end."""
+    if ledger.end >= row.ledger_offset:
+        return None
+    asked, found = f"a ledger up to offset {row.ledger_offset}", f"that it ends at {ledger.end}"
+    return Shortage("ledger-short", asked, f"{found}: entries are lost")
+
+
+def releases_shortage(row: PartitionRow, releases: Bounds) -> Shortage | None:
+    """Return what the releases lack at their end."""
+    if releases.end >= row.releases_offset:
+        return None
+    asked, found = f"releases up to offset {row.releases_offset}", f"that they end at {releases.end}"
+    return Shortage("releases-short", asked, f"{found}: published ones are lost")
 
 
 def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage | None:

@@ -7,7 +7,7 @@ have steps open, of which the outputs tell nothing: the watermarks that opened t
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,29 +18,26 @@ from stream_app.kafka import claim as claims
 from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
 from stream_app.kafka.claim import is_claim
-from stream_app.kafka.ends import shortage
+from stream_app.kafka.folding import Folded, Progress
 from stream_app.kafka.log import LogReader
-from stream_app.kafka.logends import ends_of
 from stream_app.kafka.producer import Pages, PartitionProducer
-from stream_app.kafka.releases import Releases
 from stream_app.kafka.reopening import LOST, Loss, Past, Reopening
 from stream_app.kafka.restore import input_short
 from stream_app.kafka.row import PartitionRow
 from stream_app.kafka.skipped import skipped
 from stream_app.kafka.stopped import PartitionStoppedError
+from stream_app.kafka.survey import Accepted, Survey
 from stream_app.kafka.table import PARTITION_KEY
 from stream_app.kafka.tail import input_offset
 from stream_app.kafka.topicid import TopicFacts
 from stream_app.kafka.topics import TopicNames
-from stream_app.rebuild import restored
+from stream_app.kafka.witness import Witness
 from stream_app.rows import SeriesRow
 from stream_app.settings import Settings
+from stream_app.signing import SigningKey
 
 _ROWS = 20_000
 """Rows of one transaction; far fewer than would reach its timeout."""
-
-Progress = Callable[[int, int], None]
-"""Told the ledger offset that was read and the ledger's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +55,8 @@ class Recovered:
 
     They are never released. Series that released something since an earlier loss are behind what it gave up.
     """
-
-
-class _Ledger(NamedTuple):
-    """What the committed ledger of a partition tells."""
-
-    rows: dict[str, SeriesRow]
-    adopted: dict[str, int]
-    released: dict[str, int]
-    last_input: int
+    told_by: Witness
+    """Who told that the ledger misses no series."""
 
 
 class _Input(NamedTuple):
@@ -98,38 +88,37 @@ class Recovery:
     """Rebuilds partitions one after the other."""
 
     def __init__(
-        self, settings: Settings, context: Context, names: TopicNames, facts: Mapping[str, TopicFacts]
+        self,
+        settings: Settings,
+        context: Context,
+        names: TopicNames,
+        facts: Mapping[str, TopicFacts],
+        signing_key: SigningKey | None,
     ) -> None:
-        """Hold what rebuilding needs."""
+        """Hold what rebuilding needs; without ``signing_key`` the heads tell nothing."""
         self._settings, self._context, self._names, self._facts = settings, context, names, facts
+        self._survey = Survey(settings, context, names, facts[names.changelog].id, signing_key)
 
-    async def recover(
-        self, partition: int, *, accept_lost_input: bool, accept_skipped_input: bool = False, progress: Progress
-    ) -> Recovered:
+    async def recover(self, partition: int, accepted: Accepted, progress: Progress) -> Recovered:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises:
             PartitionStoppedError: if the ledger is another application's; if input is lost or skipped and that was not
-                accepted, or with it the only way to a release.
+                accepted, or with it the only way to a release; or if ledger or releases lost an end.
             RebuildError: if the ledger does not follow from itself.
         """
         producer = await PartitionProducer.open(self._settings, partition)
         try:
-            async with LogReader.opened(self._settings, "read_uncommitted") as logs:
-                ends = await ends_of(logs, self._names, partition)
-            if lacking := shortage(None, ends):
-                raise lacking.stopped(partition)
             claim = await claims.find(self._settings, self._names, partition)
-            async with LogReader.opened(self._settings, "read_committed") as ledger:
-                told = await self._fold(ledger, partition, progress)
+            told, ends, witness, releases_lost = await self._survey.look(partition, accepted, progress)
             found = told.rows
             place = await self._place(
                 partition,
                 told.last_input,
-                accept_lost_input=accept_lost_input,
-                accept_skipped=accept_skipped_input,
+                accept_lost_input=accepted.lost_input,
+                accept_skipped=accepted.skipped_input,
             )
-            accept_lost_input |= place.skips
+            accept_lost_input = accepted.lost_input or place.skips
             if accept_lost_input:
                 found |= await self._adopted(producer, partition, place.next_offset, found)
             reopening = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
@@ -149,6 +138,7 @@ class Recovery:
                 changelog_first=ends.changelog.first,
                 ledger_first=ends.ledger.first,
                 releases_offset=ends.releases.end,
+                releases_lost=releases_lost,
                 life=uuid.uuid4().hex,
                 claim=claim.offset,
             )
@@ -156,32 +146,7 @@ class Recovery:
         finally:
             await producer.stop()
         steps, given_up = reopening.steps, len(reopening.given_up())
-        return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, given_up)
-
-    async def _fold(self, ledger: LogReader, partition: int, progress: Progress) -> _Ledger:
-        """Fold the committed ledger; releases are read beside it, for both lie in the order of their input."""
-        found: dict[str, SeriesRow] = {}
-        adopted: dict[str, int] = {}
-        released: dict[str, int] = {}
-        last_input = -1
-        _, end = await ledger.bounds(self._names.ledger, partition)
-        async with LogReader.opened(self._settings, "read_committed") as reader:
-            releases = Releases(reader.records(self._names.releases, partition, 0))
-            async for records in ledger.records(self._names.ledger, partition, 0):
-                for record in records:
-                    if is_claim(record):
-                        continue
-                    last_input = max(last_input, input_offset(record))
-                    at_hand = await releases.of(input_offset(record))
-                    entry: Any = wire.load(record.value)
-                    series = entry["series"]
-                    found[series] = restored(self._context, found.get(series), record.value, at_hand)
-                    if entry["entry"] == "policy":
-                        adopted[series] = input_offset(record)
-                    elif entry["entry"] == "release":
-                        released[series] = input_offset(record)
-                progress(records[-1].offset + 1, end)
-        return _Ledger(found, adopted, released, last_input)
+        return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, given_up, witness)
 
     async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool, accept_skipped: bool) -> _Input:
         committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
@@ -213,7 +178,7 @@ class Recovery:
             )
         return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
 
-    async def _reopened(self, partition: int, told: _Ledger, place: _Input, *, accept_lost_input: bool) -> Reopening:
+    async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> Reopening:
         """Find the open steps of collected series; nothing is read where there are none."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
         reopening = Reopening(Past(told.rows, told.adopted, told.released), losses, place.rejected)

@@ -16,6 +16,7 @@ class Releases:
         self._waiting: list[Any] = []
         self._offset = -1
         self._at_hand: dict[str, bytes] = {}
+        self._series: set[bytes] = set()
 
     async def of(self, offset: int) -> Mapping[str, bytes]:
         """Return the releases of an input offset; offsets never go back."""
@@ -24,13 +25,25 @@ class Releases:
         self._offset, self._at_hand = offset, {}
         while True:
             if not self._waiting:
-                try:
-                    self._waiting = list(reversed(await anext(self._batches)))
-                except StopAsyncIteration:
+                batch = await self._next()
+                if batch is None:
                     return self._at_hand
+                self._waiting = batch[::-1]
             place = input_offset(self._waiting[-1])
             if place > offset:
                 return self._at_hand
             record = self._waiting.pop()
             if place == offset:
                 self._at_hand[encoding.digest(record.value)] = record.value
+
+    async def series(self) -> set[str]:
+        """Read the rest, and return the series of all releases."""
+        while await self._next() is not None:
+            pass
+        return {series.decode() for series in self._series}
+
+    async def _next(self) -> list[Any] | None:
+        batch = await anext(self._batches, None)
+        if batch is not None:
+            self._series.update(record.key for record in batch)
+        return batch

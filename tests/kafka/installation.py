@@ -217,13 +217,6 @@ class Installation:
         deletion = {place: RecordsToDelete(before_offset=before) for place in places}
         asyncio.run(self._administer(lambda admin: admin.delete_records(deletion)))
 
-    def reconfigure(self, topic: str, **changed: str) -> None:
-        """Set a topic's settings to those it was made with, but for ``changed``, whose dots are underscores."""
-        (wanted,) = [one for one in wanted_topics(self.names, self.partitions, 1) if one.name == topic]
-        settings = {**wanted.settings, **{name.replace("_", "."): value for name, value in changed.items()}}
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic, settings)
-        asyncio.run(self._administer(lambda admin: admin.alter_configs([resource])))
-
     async def _administer(self, task: Callable[[AIOKafkaAdminClient], Awaitable[Any]]) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
         await admin.start()
@@ -249,7 +242,10 @@ class Installation:
         """Run a command of the program with the installation's settings; return its exit code."""
         policies = self.folder / "policies.jsonl"
         policies.write_text(json.dumps(self.policy))
-        config = self.config(f'key_file = "{self.folder / "key"}"', f'policies_file = "{policies}"')
+        lines = [f'key_file = "{self.folder / "key"}"', f'policies_file = "{policies}"']
+        if "signing_key_file" in self.more:
+            lines.append(f'signing_key_file = "{self.more["signing_key_file"]}"')
+        config = self.config(*lines)
         return main([name, "--config", config, "--json", *options])
 
     def answered_once(self) -> None:

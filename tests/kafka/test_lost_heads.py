@@ -1,14 +1,18 @@
 """Logs that lost their head: nobody gets budget again, and nothing goes on unnoticed."""
 
 import asyncio
+import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.row import UNKNOWN
+from stream_app.signing import SigningKey
 from tests.kafka.installation import Installation, readings
 from tests.kafka.storedrow import store_row, stored_row
 
@@ -16,7 +20,12 @@ from tests.kafka.storedrow import store_row, stored_row
 @pytest.fixture
 def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
     """An installation of one partition, in whose logs twenty series come first, and then one alone."""
-    made = Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"), partitions=1)
+    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_")).strip("-")
+    more: dict[str, Any] = {}
+    if hasattr(request, "param"):
+        SigningKey.create(tmp_path / "signing")
+        more = {"signing_key_file": tmp_path / "signing", "head_interval_ms": 100}
+    made = Installation(broker, tmp_path, name, partitions=1, more=more)
     total = made.send(readings(40))
     with made.worker() as worker:
         worker.await_committed(total)
@@ -30,9 +39,9 @@ def lose_changelog_head(installation: Installation) -> int:
     """Delete all but the last transaction, as weeks of ``cleanup.policy=delete`` do; return the new start."""
     changelog = installation.names.changelog
     rows = [record.offset for record in installation.read(changelog) if record.key == b"\x00partition"]
-    installation.reconfigure(changelog, cleanup_policy="delete")
+    installation.configure(changelog, cleanup_policy="delete")
     installation.forget(changelog, rows[-2] + 1)
-    installation.reconfigure(changelog)
+    installation.configure(changelog)
     shutil.rmtree(installation.folder / "data-a", ignore_errors=True)
     return int(rows[-2]) + 1
 
@@ -63,18 +72,84 @@ def test_a_changelog_without_its_head_gives_no_budget_again(
     assert installation.command("audit") == 0
 
 
+def lose_ledger_head(installation: Installation) -> None:
+    """Delete what came before the busy series: all entries of the others."""
+    ledger = installation.names.ledger
+    installation.forget(ledger, next(one.offset for one in installation.read(ledger) if one.key == b"home-busy"))
+
+
+def recovered(installation: Installation, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return what `recover` says of the partition."""
+    capsys.readouterr()
+    assert installation.command("recover", *words) == 0
+    (one,) = json.loads(capsys.readouterr().out)["partitions"]
+    return dict(one)
+
+
+def assert_nobody_begins_anew(installation: Installation) -> None:
+    """After more of all series every chain goes on where it was: no place of one twice, no release twice."""
+    total = 70 + installation.send(readings(20, start=40))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    entries = [json.loads(record.value) for record in installation.read(installation.names.ledger)]
+    new = {entry["series"]: entry["sequence"] for entry in entries if entry["series"] != "home-busy"}
+    assert len(new) == 20
+    assert set(new.values()) == {4}, "a policy and two releases came before"
+
+
 def test_a_ledger_without_its_head_is_noticed_while_the_rows_are_there(
     installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Later `recover` would know nothing of the series that stood in it."""
-    installation.forget(installation.names.ledger, 10)
+    """Later nobody could tell; now releases that are whole do, or somebody says to go on."""
+    lose_ledger_head(installation)
     assert installation.command("topics", "--check") == 2
     assert '"reason": "ledger-short"' in capsys.readouterr().out
     with installation.worker() as worker:
         assert worker.await_end() == 1
         assert "stopped (ledger-short)" in worker.log.read_text()
+    assert recovered(installation, capsys)["told_by"] == "releases"
+    assert installation.command("topics", "--check") == 0
+    assert_nobody_begins_anew(installation)
+
+
+def test_without_releases_somebody_must_accept_a_lost_head(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Releases may have expired; the rows are all there, and go on."""
+    lose_ledger_head(installation)
+    installation.forget(installation.names.releases, 1)
     assert installation.command("recover") == 2
     assert "(ledger-short)" in capsys.readouterr().err
+    assert recovered(installation, capsys, "--accept-lost-ledger")["told_by"] == "nobody"
+    assert recovered(installation, capsys)["told_by"] == "ledger", "the state says from where it is whole"
+    assert_nobody_begins_anew(installation)
+
+
+@pytest.mark.parametrize("installation", ["signed"], indirect=True)
+def test_heads_tell_of_every_series(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """While the rows are there none is missing; with the changelog lost too, all that stood in what is gone are."""
+    lose_ledger_head(installation)
+    installation.forget(installation.names.releases, 1)
+    assert recovered(installation, capsys)["told_by"] == "heads"
+    installation.delete(installation.names.changelog)
+    assert installation.command("recover", "--accept-lost-ledger") == 2
+    assert "found none of 20, whose entries are gone" in capsys.readouterr().err
+
+
+def test_a_later_loss_of_the_changelog_forgets_nobody(
+    installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The series that stood in what is gone of the ledger have nothing but releases: no word makes them new ones."""
+    lose_ledger_head(installation)
+    installation.delete(installation.names.changelog)
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+        assert "stopped (ledger-short)" in worker.log.read_text()
+    for words in ((), ("--accept-lost-ledger",)):
+        assert installation.command("recover", *words) == 2
+        assert "(ledger-short)" in (said := capsys.readouterr().err)
+        assert "found none of 20, whose entries are gone" in said
 
 
 def test_rows_of_an_earlier_version_adopt_what_is_there(installation: Installation) -> None:

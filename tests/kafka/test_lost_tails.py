@@ -58,6 +58,18 @@ def test_releases_without_their_tail_are_noticed_at_the_next_start(
         with installation.worker() as worker:
             assert worker.await_end() == 1
             assert "stopped (releases-short)" in worker.log.read_text()
+        assert installation.command("recover") == 2
+        assert "(releases-short)" in capsys.readouterr().err
+        assert installation.command("recover", "--accept-lost-releases") == 0
+        total = installation.send(readings(BATCH, start=5 * BATCH)) + 5 * (BATCH + 1)
+        with installation.worker() as worker:
+            worker.await_committed(total)
+            assert worker.stop() == 0
+        assert len(installation.read(installation.names.releases)) == (6 - batches) * BATCH
+        shutil.rmtree(installation.folder / "data-a")
+        with installation.worker() as worker:
+            worker.await_ready(200, "partitions [0]")
+            assert worker.stop() == 0
 
 
 @pytest.mark.parametrize("group", ["kept", "lost"])

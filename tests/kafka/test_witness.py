@@ -1,0 +1,47 @@
+"""Who can tell that a ledger without its beginning misses no series: the rule over all small facts."""
+
+from itertools import product
+
+from stream_app.kafka.ends import Bounds, Ends, Shortage
+from stream_app.kafka.folding import Folded
+from stream_app.kafka.witness import Covered, missing, vouched
+from stream_app.outcome import Decided
+from stream_app.rows import SeriesRow
+from tests.run import Run, policy
+
+
+def test_who_tells() -> None:
+    """A series that is named and has no row is never forgotten; where nobody can tell, somebody must say to go on."""
+    for lacking, first, covers, releases, expected, accepted in product(
+        (0, 2), (0, 5), (None, 0, 4, 5, 9), (Bounds(0, 0), Bounds(0, 3), Bounds(1, 3)), (False, True), (False, True)
+    ):
+        heads = None if covers is None else Covered(covers, {})
+        ends = Ends(Bounds(0, 9), Bounds(first, 9), releases)
+        found = vouched(ends, heads, lacking, expected=expected, accepted=accepted)
+        if lacking:
+            wanted = "ledger-short"
+        elif first == 0 or expected:
+            wanted = "ledger"
+        elif covers is not None and covers >= 5:
+            wanted = "heads"
+        elif releases == Bounds(0, 3):
+            wanted = "releases"
+        else:
+            wanted = "nobody" if accepted else "ledger-short"
+        assert (found.reason if isinstance(found, Shortage) else found) == wanted
+
+
+def test_missing_is_what_anybody_names() -> None:
+    """In heads, in releases, or in entries whose beginning is gone; and what a row knows less of than was signed."""
+    rows = {"whole": row("whole", 3), "behind": row("behind", 3)}
+    told = Folded(rows, {}, {}, 0, {"cut"}, {"whole", "published"})
+    assert missing(told, None) == {"cut", "published"}
+    heads = Covered(9, {"whole": 3, "behind": 4, "signed": 1})
+    assert missing(told, heads) == {"cut", "published", "behind", "signed"}
+
+
+def row(series: str, sequence: int) -> SeriesRow:
+    """Return a row that has come so far."""
+    outcome = Run().feed(policy(series))
+    assert isinstance(outcome, Decided)
+    return outcome.row.replaced(sequence=sequence)
