@@ -66,8 +66,7 @@ def test_releases_without_their_tail_are_noticed_at_the_next_start(
             worker.await_committed(total)
             assert worker.stop() == 0
         assert len(installation.read(installation.names.releases)) == (6 - batches) * BATCH
-        shutil.rmtree(installation.folder / "data-a")
-        with installation.worker() as worker:
+        with installation.worker("b") as worker:
             worker.await_ready(200, "partitions [0]")
             assert worker.stop() == 0
 
