@@ -90,15 +90,15 @@ REASONS: Final[dict[StopReason, Explained]] = {
     "ledger-short": Explained(
         "the ledger begins later than it must, or ends before what the state, a signed head or the releases know of "
         "it: entries are lost",
-        "Restore the ledger topic from a backup; without it nobody can audit what was spent. Where its beginning is gone, "
-        "`landmark-stream recover` goes on if heads or releases tell that no series is missing: "
+        "Restore the ledger topic from a backup; without it nobody can audit what was spent. Where its beginning is "
+        "gone, `landmark-stream recover` goes on if heads or releases tell that no series is missing: "
         "docs/how-to/back-up-and-restore.md, 'Logs that lost an end'",
     ),
     "releases-short": Explained(
         "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
         "them later misses steps",
-        "Restore the releases topic from a backup; or run `landmark-stream recover --accept-lost-releases`, which goes on "
-        "behind them",
+        "Restore the releases topic from a backup; or run `landmark-stream recover --accept-lost-releases`, which goes "
+        "on behind them",
     ),
     "head-damaged": Explained(
         "the last record of the heads is none that the worker signed for this partition",
