@@ -67,6 +67,7 @@ def test_releases_without_their_tail_are_noticed_at_the_next_start(
             assert worker.stop() == 0
         assert len(installation.read(installation.names.releases)) == (6 - batches) * BATCH
         with installation.worker("b") as worker:
+            worker.await_log("owns partitions [0]")
             worker.await_ready(200, "partitions [0]")
             assert worker.stop() == 0
 
