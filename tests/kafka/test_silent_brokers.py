@@ -52,6 +52,7 @@ def silent(broker: LocalBroker) -> Iterator[None]:
 async def _answers(broker: LocalBroker) -> None:
     """Wait until the broker is one of its cluster again, which took it for dead meanwhile."""
     deadline = time.monotonic() + PATIENCE_SECONDS
+    await asyncio.sleep(5)  # its controller, halted as well, takes it for dead only after both have woken up
     while True:
         with suppress(KafkaError, OSError):
             async with Cluster.connected({"bootstrap_servers": broker.bootstrap_servers}) as cluster:
