@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 TOPICS = {
     "events": ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion"),
     "releases": ("release",),
-    "ledger": ("ledger-entry",),
+    "ledger": ("ledger-entry", "claim"),
     "rejects": ("reject",),
     "heads": ("leaves", "head"),
 }
