@@ -1,7 +1,7 @@
 """The share formula of one step with its numbers put in: what `share.py` computes, so that it can be followed by hand.
 
 E is the budget, S what was spent on landmarks, M the largest spend on another step, R the landmarks at or after the
-step with the unused spare, G the share of Balanced for regular steps (design 3); at user level R is what is left of the
+step with the unused spare, G the share of Balanced for regular steps; at user level R is what is left of the
 length. At level w-event w is the steps of a window, e1 what a private dissimilarity costs, P what windows may spend, H
 what the other steps of the window that ends here spent; BA counts steps: f the first decided, l the one published last,
 for s, and i this one. Amounts are whole numbers of nano-epsilon; `//` rounds down.

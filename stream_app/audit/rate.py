@@ -1,4 +1,4 @@
-"""The rate at which Adaptive publishes: a function of released measurements, kept in whole billionths (design 3).
+"""The rate at which Adaptive publishes: a function of released measurements, kept in whole billionths.
 
 After each publication but a period's first, the distance of its measurement from the one before is compared with the
 scale of the noise just used: above the distance the rate falls, else it rises. Distances are whole numbers of grid

@@ -1,4 +1,4 @@
-"""The share of the budget that a scheme proposes for one step (design 3).
+"""The share of the budget that a scheme proposes for one step.
 
 With E the budget, S what was spent on landmarks, M the largest spend on a regular step, and R the landmarks at or after
 the step with the unused spare: Uniform and Adaptive give a landmark `a = min((E - S) // (R + 1), (E - S - M) // R)`,

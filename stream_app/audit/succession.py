@@ -1,4 +1,4 @@
-"""Whether a policy version protects less together than the one before it (design 3, "Weaker versions").
+"""Whether a policy version protects less together than the one before it (docs/policies.md, "Weaker versions").
 
 Two histories that differ on the landmarks of a version and within one of its windows are promised to be told apart by
 epsilon at most. A later version that lets some of these count apart takes the promise back for what is to come. Times

@@ -1,4 +1,4 @@
-"""The windows of a series at level w-event: what is due at a step, and what w steps in a row lose (design 3).
+"""The windows of a series at level w-event: what is due at a step, and what w steps in a row lose.
 
 With E the budget, w the steps of a window, e1 what a private dissimilarity costs (E // 2w; 0 with released ones), and
 P = E - w*e1: a step may spend what the last w - 1 steps left of P. Uniform proposes P // w; BD half of what is left; BA

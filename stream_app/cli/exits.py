@@ -17,7 +17,8 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "topics": {0: "the topics are as they must be", 2: "they differ, or cannot be asked"},
     "worker": {
         0: "a signal ended it (--rehearse: every partition would go on)",
-        1: "its partitions stopped (setting `exit_when_stopped`), its events topic was made again, or it crashed",
+        1: "its partitions stopped (setting `exit_when_stopped`), its events topic was made again or got more "
+        "partitions, or it crashed (--rehearse: some partition would stop)",
     },
     "top": {2: "nothing can be seen at all"},
     "replay": {
@@ -27,8 +28,8 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "audit": {0: "holds", 1: "findings", 2: "unreadable"},
     "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},
     "verify": {
-        0: "nothing tells more than declared, and the control was found",
-        1: "more is told than declared",
+        0: "no lower bound passes what is declared, and the control was found",
+        1: "a lower bound passes what is declared",
         3: "no power: the control was not found either",
     },
     "left": {1: "some series are left to you to decide by hand", 2: "a ledger that does not tell what was spent"},

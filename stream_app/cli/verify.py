@@ -26,7 +26,7 @@ HELP = "run the real decisions on neighbours, to bound from below what a policy'
 RUNS = 20_000
 JOBS = 2
 SAID = {
-    Judgement.HOLDS: "HOLDS: nothing tells more than declared, and a worker that spends twice as much was found",
+    Judgement.HOLDS: "HOLDS: no bound passes what is declared, and a worker that spends twice as much was found",
     Judgement.BROKEN: "BROKEN: more is told than declared",
     Judgement.NO_POWER: "NO POWER: a worker that spends twice as much was not found either; give more --runs, or a "
     "shorter policy with a larger epsilon",

@@ -107,8 +107,9 @@ def refused_in(path: Path) -> Refused:
             raise BackupError(f"{path}:{number}: no {error}; give what `read rejects` printed") from None
         if reason == "input-lost":
             raise BackupError(
-                f"{path}:{number}: input of partition {partition} was given up with `recover --accept-lost-input`, so "
-                "what was decided since does not follow from it; begin anew with what `left` prints"
+                f"{path}:{number}: input of partition {partition} was given up (`recover --accept-lost-input` or "
+                "`--accept-skipped-input`), so what was decided since does not follow from it; begin anew with what "
+                "`left` prints"
             )
         topics.add(topic)
         offsets.setdefault(partition, set()).add(offset)

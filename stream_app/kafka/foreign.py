@@ -7,15 +7,13 @@ behind the marker of its last transaction, or something lies between.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
 from stream_app.kafka.claim import is_claim
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Extent
+from stream_app.kafka.row import UNKNOWN
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.settings import Settings
-
-UNKNOWN: Final = -1
 
 
 class Ownership:

@@ -1,10 +1,12 @@
 """What a worker measures, and an audit that follows it: a registry and a table of names each, no series labels.
 
-# PRIVACY: every figure is a function of released values, decisions and public facts; nothing counts raw values. Labels
-# name no series, no value and no text of a policy: decisions, schemes, reasons, partitions, default policies by their
-# place, the noise key by its random id. That hides nobody where there are few series: with one of them, when it sends,
-# where its landmarks are and what it spent show as plainly as in the ledger, which the guarantee lets anyone read. Who
-# may not read the ledger may not see the metrics either.
+# PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. Records and
+rejects are counted, and such a count can be private: that of contributions is the sum of raw counters, that of
+`invalid-value` tells whether values were valid. So metrics are for operators alone. Labels name no series, no value and
+no text of a policy: decisions, schemes, reasons, partitions, default policies by their place, the noise key by its
+random id. That hides nobody where there are few series: with one of them, when it sends, where its landmarks are and
+what it spent show as plainly as in the ledger, which the guarantee lets anyone read. Who may not read the ledger may
+not see the metrics either.
 """
 
 from collections import defaultdict

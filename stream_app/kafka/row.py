@@ -43,10 +43,10 @@ class PartitionRow:
     """Releases of input up to here may be missing: that was accepted."""
     life: str = ""
     """Changes when the changelog is written anew from an earlier point: a local copy of another life is not of it."""
-    claim: int = -1
-    """Offset of the claim that rules the ledger partition, this application's; -1: the row does not tell."""
-    producer: int = -1
-    """Producer id of the owner that wrote it and its batch; -1: an earlier version's, or written by `recover`."""
+    claim: int = UNKNOWN
+    """Offset of the claim that rules the ledger partition, this application's."""
+    producer: int = UNKNOWN
+    """Producer id of the owner that wrote it and its batch; `recover` tells none."""
 
     def encode(self) -> bytes:
         """Return the row as it is stored."""

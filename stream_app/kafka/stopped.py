@@ -54,7 +54,8 @@ REASONS: Final[dict[StopReason, Explained]] = {
     ),
     "row-missing": Explained("the state has no row of the partition, though something was decided before", _RECOVER),
     "row-behind": Explained(
-        "the state is older than the consumer group's offset: the offset was set forward, or changelog rows are lost",
+        "the state is older than the consumer group's offset, or than outputs whose input is deleted: the offset was "
+        "set forward, or changelog rows are lost",
         "If somebody set the group's offset, set it back to where the state ends, or before: docs/operating.md, 'The "
         "group's offsets'. Else stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger "
         "and releases and names the input that it would pass over, and start them",
@@ -108,8 +109,8 @@ REASONS: Final[dict[StopReason, Explained]] = {
     "foreign-writer": Explained(
         "the outputs are another application's: its claim rules the ledger, or records lie there that this application "
         "did not write; both would decide every step, and spend its budget twice",
-        "Give each `application` a `prefix` of its own. Where the other one only began by mistake, stop it for good; "
-        "`landmark-stream audit` then says whether something was decided otherwise, and `recover` goes on if not",
+        "Give each `application` a `prefix` of its own. Where another one wrote by mistake, stop it for good; "
+        "`landmark-stream audit` tells whether both decided the same step, and if it holds, `recover` goes on",
     ),
     "topic-replaced": Explained(
         "the events topic was deleted and made again: offsets of the old one mean nothing in it",
@@ -117,9 +118,9 @@ REASONS: Final[dict[StopReason, Explained]] = {
     ),
     "partition-count": Explained(
         "topics or settings have another number of partitions than that with which series were placed",
-        "Set `partitions` to the old count again. Where the events topic has more, or to have more: "
-        "docs/how-to/more-partitions.md moves each series, with what is left of its budget and what waits undecided, "
-        "to new topics",
+        "If only the setting `partitions` changed, set it back. If the events topic got more partitions, or you want "
+        "more: docs/how-to/more-partitions.md moves each series, with what is left of its budget and what waits "
+        "undecided, to new topics",
     ),
     "batch-unreadable": Explained(
         "a batch of the input, the changelog or the ledger cannot be decoded: it is damaged, or the library of its "
@@ -130,7 +131,7 @@ REASONS: Final[dict[StopReason, Explained]] = {
     ),
     "not-authorized": Explained(
         "the brokers' ACLs refuse what a worker needs; nothing of the batch counts",
-        "`landmark-stream topics --acls worker=PRINCIPAL` prints the commands that allow it; restart the worker then",
+        "Run the commands that `landmark-stream topics --acls worker=PRINCIPAL` prints; then restart the worker",
     ),
     "transaction-failed": Explained(
         "a transaction was not committed, and a new producer did not mend it",

@@ -154,13 +154,7 @@ def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
 
 
 def advance(
-    policy: Policy,
-    state: State,
-    index: int,
-    at: Place,
-    guard: Guard,
-    fresh: ReleasedCells | None,
-    spend_nano: int,
+    policy: Policy, state: State, index: int, at: Place, guard: Guard, fresh: ReleasedCells | None, spend_nano: int
 ) -> Stepped:
     """Return the step's outcome from its measurement (None: not perturbed): no raw value comes here.
 

@@ -16,5 +16,5 @@ def exact(number: float) -> Fraction:
 
 
 def nano(number: float) -> int:
-    """Return ``number`` in units of 1e-9, rounded down (design: ``floor(Decimal(repr(x)) * 10^9)``)."""
+    """Return ``number`` in units of 1e-9, rounded down (``floor(Decimal(repr(x)) * 10^9)``)."""
     return floor(exact(number) * NANO)

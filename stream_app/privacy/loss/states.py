@@ -30,7 +30,7 @@ def by_grid(values: Floats, states: int) -> States:
 
 
 def by_cells(latitudes: Floats, longitudes: Floats, metres: float) -> States:
-    """Return the square cells of a side that positions in degrees lie in, on the plane of design section 4."""
+    """Return the square cells of a side that positions in degrees lie in, on the plane of kind `location`."""
     shrink = np.cos(np.radians(np.abs(latitudes).max()))
     per_degree = np.radians(EARTH_RADIUS_METRES) / metres
     north = np.floor(latitudes * per_degree)
