@@ -2,9 +2,9 @@
 
 Noise depends on the cells, so two runs under one key show which values of their inputs differ, at any epsilon. The
 noise key is therefore made of the folder's own key and of the whole input, and only an input that begins with all
-records of the latest run goes on under it. Files are written beside and put in place in an order that a crash may cut
-anywhere: `replay.json` names an input before anything that was decided of it can be seen, so nobody can go on with
-another one.
+records of the latest run goes on under it. Files are written under other names and put in place one after the other,
+`replay.json` first: wherever a crash cuts that, no output lies there whose input `replay.json` does not name, so nobody
+can go on with another input.
 """
 
 import fcntl
@@ -98,7 +98,7 @@ class ReplayFolder:
         """Look at a folder; ``claimed`` makes these."""
         self.path = path
         ledger, releases, _ = (path / name for name in OUTPUTS)
-        if ledger.exists():  # a run that decided nothing binds nobody
+        if ledger.exists():  # a run that decided nothing may be followed by any other
             self.holds = any(each.exists() and each.stat().st_size > 0 for each in (ledger, releases))
         else:
             self.holds = releases.exists() or (path / RECORD_NAME).exists()

@@ -14,7 +14,7 @@ EXIT_CODES: Final[dict[int, str]] = {
 OWN: Final[dict[str, dict[int, str]]] = {
     "demo": {0: "every event was answered and the audit holds", 1: "not all answered, or findings"},
     "kafka": {0: "the broker is as asked", 1: "`status`: no broker answers"},
-    "topics": {0: "the topics are as they must be", 2: "they differ, or cannot be asked"},
+    "topics": {0: "the topics are as they must be", 2: "they differ, lost an end, or cannot be asked"},
     "worker": {
         0: "a signal ended it (--rehearse: every partition would go on)",
         1: "its partitions stopped (setting `exit_when_stopped`), its events topic was made again or got more "

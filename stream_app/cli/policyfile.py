@@ -12,7 +12,8 @@ from stream_app.privacy.reason import Refused
 from stream_app.privacy.weaker import SENTENCES, Less, less_protected
 from stream_app.settings import Problem
 
-ENVELOPE = ("type", "series", "version")
+REQUIRED = ("type", "series", "version")
+"""Members without which a record is no policy of one series."""
 GLOB = frozenset("*?[")
 """Characters of a series that make it a pattern, as the default policies of a configuration have them."""
 
@@ -78,7 +79,7 @@ def hindrances_of(document: object) -> Iterator[str]:
     if not isinstance(document, dict):
         yield "is no JSON object: write one policy record a line"
         return
-    missing = [name for name in ENVELOPE if name not in document]
+    missing = [name for name in REQUIRED if name not in document]
     if missing:
         yield f"no policy record; it lacks {', '.join(missing)}"
     series = document.get("series")

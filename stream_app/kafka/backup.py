@@ -1,11 +1,11 @@
 """Backups of the input: the lines that `read events` and `read rejects` print, and what of them is sent again.
 
 Both end with a line that says how far the input was decided, ``{"end":{partition: offset}}``. Rejects that end at an
-offset name every record below it that was refused. So what is sent, the events below the rejects' end that no reject
-names, are exactly those that were accepted. What was refused had changed nothing: under the key, policies and settings
-of then each of them is accepted again and comes to the same bytes; and nothing that was refused then can be accepted
-now, as an event of the future could be, whose step was measured by another one since. What lies behind the rejects'
-end is not sent: nobody can say whether it was refused.
+offset name every record below it that was refused. So the events below that offset that no reject names are exactly
+those that were accepted, and these are sent. Under the same key, policies and settings each comes to the same bytes as
+the first time, since refused records had changed nothing. Were refused ones sent too, an event that had been too far in
+the future could be accepted now, though another one has measured its step since. What lies behind the rejects' end is
+not sent: nobody can say whether it was refused.
 """
 
 import asyncio

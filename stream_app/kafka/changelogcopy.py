@@ -1,7 +1,8 @@
-"""A partition's rows on this machine: a copy of the changelog, caught up with it, or discarded where it is of another.
+"""A partition's rows on this machine: a copy of the changelog, which is brought up to date or discarded.
 
-Three things make a local copy worthless: another changelog topic under the same name, a changelog that ends before the
-copy does, and one that lost its end and was written on from an earlier point: the partition row then has another life.
+Three things make a local copy worthless. The changelog topic was deleted and made again. The changelog ends before the
+copy does: then the partition stops. Or it lost its end and was written on from an earlier point, which the member
+``life`` of its partition rows tells.
 """
 
 import logging
@@ -16,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ChangelogCopy:
-    """The rows of one partition, as far as this machine has them."""
+    """The local rows of one partition."""
 
     def __init__(self, shell: Shell, changelog_id: str, partition: int) -> None:
         """Take the id that the changelog topic has now."""

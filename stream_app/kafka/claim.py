@@ -1,9 +1,9 @@
-"""Claims: whose a ledger partition is, told in the partition itself.
+"""Claims: records that say which application a ledger partition belongs to.
 
 Two applications under one prefix would each decide every step, and each spend its budget. So before its first entry an
 application writes a claim into each ledger partition: a record with an empty key and without the header `input`, of no
-series, in no chain and under no head. The committed claim of the lowest offset rules for ever; partitions from before
-there were claims have other records before it. Whoever meets another application's stops (`foreign-writer`).
+series, in no chain and under no head. The committed claim of the lowest offset rules for ever; a partition older than
+claims has other records before it. An application that finds another one's claim stops (`foreign-writer`).
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Found(NamedTuple):
 
 
 async def find(settings: Settings, names: TopicNames, partition: int) -> Found:
-    """Return where this application's claim is; a row that tells it saves reading the ledger, once and for all.
+    """Return where this application's claim is; the ledger is read only where the partition row does not tell.
 
     Raises:
         PartitionStoppedError: if another application's claim rules.
@@ -65,7 +65,7 @@ async def find(settings: Settings, names: TopicNames, partition: int) -> Found:
 async def write(settings: Settings, names: TopicNames, partition: int, producer: PartitionProducer, start: int) -> int:
     """Claim a ledger partition that has no claim below offset ``start``; return where.
 
-    Nobody knows whether the claim rules before every transaction that began before it has ended.
+    Another claim may lie before it in a transaction that is still open, so all transactions before it are waited for.
 
     Raises:
         PartitionStoppedError: if another application was faster.

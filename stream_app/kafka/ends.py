@@ -1,12 +1,12 @@
 """Logs have ends: what a partition's row says must be there, compared with what is. Pure rules, without a broker.
 
-A log that lost its head or its tail never grants budget again and never decides twice:
+A log that lost its beginning or its end must neither give budget back nor let anything be decided twice:
 
 * A changelog that begins later than the row allows misses rows of series that were idle: they would begin anew.
-* A ledger that begins later, or ends sooner, misses entries that were spent, and that `recover` would never hear of.
+* A ledger that begins later, or ends sooner, misses entries, and `recover` would not know what they spent.
 * Releases may expire, so where they begin says nothing; where they end does.
-* Entries, releases and rejects name the input that they came of. Ledger entries are written first, so a release without
-  an entry tells of a ledger that lost its end, an entry without its release of releases that did.
+* Entries, releases and rejects name the input that they came of. Ledger entries are written first: so a release without
+  an entry shows that the ledger lost its end, and an entry without its release that the releases did.
 """
 
 from dataclasses import dataclass, replace
@@ -35,14 +35,16 @@ class Ends(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The input that the last committed record of each log came of; `NOTHING`: there is none."""
+    """The input offset that the last committed record of each log came of; `NOTHING`: there is no such record."""
 
     entry: int
-    """Of the ledger."""
+    """Of the last ledger entry."""
     decided: int
-    """Of the ledger's entries with a release."""
+    """Of the last ledger entry that has a release."""
     release: int
+    """Of the last release."""
     reject: int
+    """Of the last reject."""
 
     @property
     def before(self) -> int:
@@ -64,7 +66,7 @@ class Shortage:
 
 
 def shortage(row: PartitionRow | None, ends: Ends) -> Shortage | None:
-    """Return the first thing that a partition's logs lack for its row; None: nothing, for all that the row tells."""
+    """Return the first thing that a partition's logs lack of what its row says; None: nothing."""
     if row is None:
         return _late("ledger-short", "ledger", 0, ends.ledger.first)
     return begins_late(row, ends) or ledger_shortage(row, ends.ledger) or releases_shortage(row, ends.releases)
@@ -99,7 +101,7 @@ def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage
 
 
 def disagreement(answered: Answered, releases: Bounds, accepted: int) -> Shortage | None:
-    """Return what ledger and releases, as they end, tell of each other's loss.
+    """Return what the end of the ledger shows to be missing of the releases, or the other way round.
 
     Releases of input up to ``accepted`` may be missing.
     """
@@ -116,7 +118,7 @@ def disagreement(answered: Answered, releases: Bounds, accepted: int) -> Shortag
 def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
     """Return what a changelog lacks that ends within a transaction, though its only writer has none open.
 
-    The next commit would make the half of it count.
+    The next commit would commit that half as well.
     """
     if committed_end >= changelog.end:
         return None
@@ -125,7 +127,7 @@ def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
 
 
 def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
-    """Return a row of an earlier version with what it does not tell as it is now, and what to warn of."""
+    """Return the row, with the ends of today for those that an earlier version did not keep, and what to warn of."""
     late = tuple(
         f"{log} begins at offset {first}, and the row, of an earlier version, does not tell whether it ever held more"
         for log, known, first in (

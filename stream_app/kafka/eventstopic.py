@@ -4,7 +4,7 @@ Deleted and made again, it is another one, in which the old offsets mean nothing
 fetched may be of the new one: a batch takes effect only if the topic was still the old one after it was fetched. Ids
 never return, so it then was the old one when it was fetched, too.
 
-It can also get more partitions. Producers then place series by the new count, partly where nobody reads.
+It can also get more partitions. Producers then place series by the new count, some of them where nobody reads.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 Every output carries the header `input`, whoever wrote it, and under one key another application writes the same bytes.
 What tells them apart is the producer id in the header of a batch, which the brokers give to a transactional id, and so
-to one application and partition. Within a tenure no batch needs to be looked at: the owner's next batch begins right
-behind the marker of its last transaction, or something lies between.
+to one application and partition. While one owner works, nothing has to be read to see that nobody else wrote: its next
+batch then begins right behind the marker of its last transaction.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ from stream_app.settings import Settings
 
 
 class Ownership:
-    """Where the next batch of each output topic must begin, for one partition and one tenure."""
+    """Where the next batch of each output topic must begin, for one partition and one owner."""
 
     def __init__(self, settings: Settings, partition: int) -> None:
         """Expect nothing yet."""

@@ -1,7 +1,7 @@
-"""The local copy of a partition's rows when it cannot be used: what the system said, what that means, what mends it.
+"""Why the local copy of a partition's rows cannot be used: what RocksDB or the system said, and what follows from it.
 
-A copy that is damaged is worth nothing, since the changelog holds all of it: it is discarded and read back. A disk that
-is full, or a limit of this process, is of this machine, and another worker can go on where this one cannot.
+A damaged copy is discarded and read back, since the changelog holds all of it. A full disk, or a limit of this process,
+concerns this machine alone: another worker can go on where this one cannot.
 """
 
 import errno
@@ -40,7 +40,7 @@ class DamagedCopyError(Exception):
 
 
 class LocalStateError(Exception):
-    """A local copy that this machine lets nobody have: a full disk, too many open files, or a folder out of reach."""
+    """A local copy that cannot be used on this machine: a full disk, too many open files, a folder without rights."""
 
     def __init__(self, reason: StopReason, path: Path, found: str, *, passing: bool = False) -> None:
         """Keep the reason, the folder and what was found; ``passing``: it may be over soon."""
@@ -52,7 +52,7 @@ class LocalStateError(Exception):
 
 
 class HoleError(Exception):
-    """A copy that would answer without some of its rows, at the newest offset: RocksDB opens it without a word."""
+    """A copy that lacks some of its rows though it tells the newest offset: RocksDB opens it without an error."""
 
     def __init__(self, found: str) -> None:
         """Say it as RocksDB says what it finds itself."""
@@ -92,13 +92,13 @@ def check_writes(path: Path) -> None:
     if any(file.stat().st_size == 0 for file in earlier):
         raise HoleError("an earlier log of writes is empty")
     mark = path / _OPEN
-    # RocksDB's logs of writes are not forced to the disk: a process may die with them, a machine may not.
+    # RocksDB's logs of writes are not forced to the disk: they outlive the process, but not a loss of power.
     if mark.is_file() and mark.read_bytes() != _boot():
         raise HoleError("the machine ended while it was open, and writes in its middle may be lost")
 
 
 def mark_open(path: Path) -> None:
-    """Note on the disk that a copy is open, and in which life of the machine."""
+    """Note on the disk that a copy is open, and since which boot of the machine."""
     for place, flags in ((path / _OPEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), (path, os.O_RDONLY)):
         descriptor = os.open(place, flags, 0o644)
         try:
@@ -117,7 +117,7 @@ def mark_closed(path: Path) -> None:
 def _boot() -> bytes:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_bytes()
-    except OSError:  # a system that names no boots: its lives are taken for one
+    except OSError:  # a system that does not number its boots: a loss of power goes unnoticed
         return b""
 
 
@@ -151,7 +151,7 @@ def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | 
 
 
 def tell_trouble(partition: int, fault: CopyFault) -> None:
-    """Warn of a copy that is left as it is: who takes it next looks at it again."""
+    """Warn of a copy that is left as it is; the next start looks at it again."""
     logger.warning("partition %d: %s", partition, fault)
 
 

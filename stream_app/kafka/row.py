@@ -42,7 +42,7 @@ class PartitionRow:
     releases_lost: int = -1
     """Releases of input up to here may be missing: that was accepted."""
     life: str = ""
-    """Changes when the changelog is written anew from an earlier point: a local copy of another life is not of it."""
+    """Changes when the changelog is written anew from an earlier point: a local copy with another one is discarded."""
     claim: int = UNKNOWN
     """Offset of the claim that rules the ledger partition, this application's."""
     producer: int = UNKNOWN

@@ -22,7 +22,7 @@ class Skipped(NamedTuple):
     last: int
     records: int
     unsure: int
-    """Of these records, contributions and watermarks: some of them need no output."""
+    """How many of them are contributions and watermarks, which may need no output."""
 
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
         """Return why recovery does not pass over them; outputs name input below offset ``told`` alone."""

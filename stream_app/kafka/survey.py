@@ -26,7 +26,7 @@ from stream_app.signing import SigningKey
 
 
 class Accepted(NamedTuple):
-    """What somebody said to go on without."""
+    """Which losses the operator accepts (``recover --accept-...``)."""
 
     lost_input: bool = False
     skipped_input: bool = False
@@ -57,8 +57,8 @@ class Survey:
     async def look(self, partition: int, accepted: Accepted, progress: Progress) -> Surveyed:
         """Fold a partition's logs.
 
-        Where the ledger lost its beginning, or the releases their end, rows that the changelog still holds are gone on
-        from; elsewhere the ledger alone tells.
+        Where the ledger lost its beginning, or the releases their end, folding begins with the rows that the changelog
+        still holds; elsewhere all rows come from the ledger.
 
         Raises:
             PartitionStoppedError: if a series is missing, or nobody can tell, or releases are; unless that is accepted.

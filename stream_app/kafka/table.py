@@ -72,7 +72,7 @@ class RowStore(Protocol):
     """What a partition needs of the place where its rows are kept; `StateStore` says what each call does.
 
     Each call but ``discard`` raises `DamagedCopyError` for rows that cannot be read, from then on until ``reopen``, and
-    `LocalStateError` where this machine lets nobody have them.
+    `LocalStateError` where they cannot be used on this machine.
     """
 
     def reopen(self, partition: int) -> DamagedCopyError | None:

@@ -4,9 +4,9 @@ An aborted record still lies in the log for whoever reads uncommitted. Its relea
 another one for the same step would spend twice. The worker writes a batch's ledger entries before its releases:
 whatever was released, its entry is found here.
 
-Committed entries beyond the restored state bind as well: the changelog lost its end, and the state with it. Input that
-has its outputs is decided once more, in silence: nothing that it came to is written again, and it must come to nothing
-that the ledger does not hold.
+Committed entries beyond the restored state bind as well: the changelog lost its end, and the state with it. Input whose
+outputs are there (*answered* input) is decided once more to rebuild the state: nothing of it is written again, and each
+of its entries must be one that the ledger holds.
 """
 
 from collections.abc import Callable, Sequence

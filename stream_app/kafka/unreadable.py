@@ -1,8 +1,8 @@
 """Batches that cannot be read: damaged, or compressed by a codec for which a library is missing.
 
-aiokafka raises whatever its decoders raise, of no place, and loses what it had decoded before. Here what lies before
-such a batch is handed out first, and the error names topic, partition, offset and codec. Every consumer of the program
-reads this way, Faust's too. Records also tell their ``producer``'s id, which stands in the header of their batch.
+aiokafka raises whatever its decoders raise, without a place, and loses what it had decoded before. Here records before
+such a batch are handed out first, and the error names topic, partition, offset and codec. Importing this module changes
+aiokafka for every consumer of the process, Faust's too. Records also get the ``producer`` id of their batch's header.
 """
 
 from collections.abc import Iterator

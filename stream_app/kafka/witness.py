@@ -66,7 +66,7 @@ async def covered(reader: LogReader, names: TopicNames, partition: int, key: Sig
 
 
 def missing(told: Folded, heads: Covered | None) -> set[str]:
-    """Return the series that somebody names and that have no row, or one of less than was signed."""
+    """Return the series that heads, releases or entries name and that have no row, or an older one than heads sign."""
     signed = heads.sequences if heads is not None else {}
     behind = {
         series for series, sequence in signed.items() if series in told.rows and told.rows[series].sequence < sequence
@@ -75,10 +75,10 @@ def missing(told: Folded, heads: Covered | None) -> set[str]:
 
 
 def vouched(ends: Ends, heads: Covered | None, lacking: int, *, expected: bool, accepted: bool) -> Witness | Shortage:
-    """Return who tells that no series is missing, or what lacks.
+    """Return who tells that no series is missing, or why nobody can.
 
-    ``lacking`` series are named somewhere and have no row; ``expected``: the state is whole, and says that the ledger
-    may begin where it does; ``accepted``: somebody said to go on where nobody can tell.
+    ``lacking`` is how many series are missing. ``expected``: the state is whole, and says that the ledger may begin
+    where it does. ``accepted``: the operator said to go on where nobody can tell.
     """
     ledger, releases = ends.ledger, ends.releases
     if lacking:

@@ -1,4 +1,4 @@
-"""A policy verified: its pairs run, and beside them a control that spends twice what it says."""
+"""The runs that verify a policy: each of its pairs, and the same pairs under a control that spends twice as much."""
 
 import multiprocessing
 from collections import deque
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """What is verified, on which pairs, and what stands in for a worker with a fault."""
+    """What is verified, on which pairs, and the control, which behaves like a worker with a fault."""
 
     subject: Subject
     control: Subject | None

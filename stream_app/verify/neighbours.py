@@ -41,7 +41,7 @@ class Output(NamedTuple):
     look_nano: int | None = None
     """The rate of the noise on counters; None: a release, which says its own."""
     after: int | None = None
-    """The place of a look at what this releases."""
+    """The place of the look at the counters that this releases; None: there was none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ class Step(NamedTuple):
     at: int
     differs: bool = True
     turned: bool = False
-    """Each history has here what the other one has at other steps."""
+    """Here the two histories swap their values."""
     registers: int | None = None
-    """Before it, this step is registered as a landmark."""
+    """The index of a step that is registered as a landmark before this one is sent."""
 
 
 class Course(NamedTuple):
@@ -55,7 +55,7 @@ def courses(policy: Policy) -> Iterator[Course]:
         case WindowLevel(steps=steps):
             window = _window(FIRST, steps)
             yield _course("a window", (), window)
-            # In turns: what a private look compares a value with is then like the other history's.
+            # In turns, so that a private look compares a value with one like the other history's.
             turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(window)]
             yield Course("a window after a step, in turns", (Step(FIRST, differs=False), *turns))
         case _:

@@ -85,8 +85,8 @@ def _run(subject: Subject, pair: Pair, side: int, secret: bytes) -> list[int]:
         if isinstance(outcome, Decided | Advanced):
             rows[SERIES] = outcome.row
         elif sent.needed:
-            # The two are neighbours only where this was accepted. What is refused here is seen as one single thing,
-            # which is free post-processing of what was seen before, and tells no more than that.
+            # The two histories are neighbours only if this is accepted. All runs in which it is refused count as one
+            # outcome: that is post-processing, so the bound stays a lower one.
             return [MISSING] * (len(pair.outputs) * _width(pair))
         releases = list(_releases(outcome))
         for nth in range(sent.releases):

@@ -46,7 +46,7 @@ class Location:
         north = float(latitude) if is_number(latitude) else nan
         east = float(longitude) if is_number(longitude) else nan
         valid = isfinite(north) and isfinite(east)
-        # PRIVACY: what is no position takes as long as one: a substitute hides which it was.
+        # PRIVACY: what is no position takes as long as one, so that the time does not tell which it was.
         x = self.longitude.within(east if valid else self.east[1])
         y = self.latitude.within(north if valid else self.north[1])
         return RawCells((x, y)) if valid else self.substitute

@@ -29,7 +29,7 @@ class Number:
         """Return the cell of a raw number, clamped to the range; the substitute or None when it is no finite number."""
         number = float(raw) if is_number(raw) else nan
         valid = isfinite(number)
-        # PRIVACY: what is no number takes as long as one: a substitute hides which it was.
+        # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
         cells = RawCells((self.axis.within(number if valid else self.upper),))
         return cells if valid else self.substitute
 
