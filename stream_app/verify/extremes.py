@@ -27,7 +27,7 @@ class Extremes(NamedTuple):
 
 
 def extremes(kind: Kind) -> Extremes:
-    """Return the values; of a number whose sensitivity is its range they lie outside of it, so that clamping is tested."""
+    """Return the values; of a number whose sensitivity is its range they lie outside of it, to test that it clamps."""
     near, far = _values(kind)
     cells = kind.quantise(Raw(near)), kind.quantise(Raw(far))
     assert cells[0] is not None, "a value of the kind"
