@@ -76,7 +76,8 @@ class Restorer:
             placed = await placed_by(reader, self._names, events) if row is None else None
             if placed not in {None, events}:
                 # Series that the new count puts here have spent elsewhere.
-                raise self._stopped("partition-count", f"{placed} partitions, as another one has it", f"{events}")
+                asked = f"{placed} partitions, by which another partition's row says that series were placed"
+                raise self._stopped("partition-count", asked, f"{events} in the cluster")
             answered = await answered_of(reader, self._names, self._partition) if alone else None
         async with LogReader.opened(self._settings, "read_uncommitted") as reader:
             first, end = await reader.bounds(self._names.events, self._partition)
