@@ -29,7 +29,7 @@ class Folded(NamedTuple):
     released: dict[str, int]
     """Input offset of each series' last release."""
     last_input: int
-    """Of the ledger; -1: it holds none."""
+    """The highest input offset that an entry came of; -1: there is no entry."""
     cut: set[str]
     """Series whose first entries are gone with the beginning of the ledger, and whose rows are nowhere else."""
     published: set[str]

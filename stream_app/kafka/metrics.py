@@ -35,7 +35,7 @@ TABLE: dict[str, Meaning] = {
     "landmark_events": Meaning(
         "counter",
         ("partition",),
-        "Input records decided and committed; less rejects and control records, contributions: not to be published.",
+        "Input records decided and committed. Contributions to collected data are among them: for operators alone.",
     ),
     "landmark_decisions": Meaning(
         "counter",

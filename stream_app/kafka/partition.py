@@ -227,7 +227,7 @@ class Partition:
         await self._shell.topic.confirm(self.number, self._known_row().topic)
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
         self._rows.land()
-        if not batch.silent:  # of its entries the ledger told at the start, and of those behind them
+        if not batch.silent:  # else heads.restore took its entries from the ledger
             self._heads.note(batch.changed, self._row.ledger_offset)
         self.recent.take(batch.changed)
         seconds = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""By which partition count series are placed, as the partitions that were decided before tell."""
+"""By which partition count series were placed, as the rows of the partitions tell."""
 
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.row import PartitionRow

@@ -35,7 +35,7 @@ class Accepted(NamedTuple):
 
 
 class Surveyed(NamedTuple):
-    """What the logs of a partition tell, of which no series is missing."""
+    """What the logs of a partition tell, once it is known that no series is missing."""
 
     told: Folded
     ends: Ends
