@@ -136,7 +136,7 @@ class Resent:
                 raise BackupError(f"{path}:{number}: no event; give what `read events` printed") from None
             if refused.topic not in (None, topic):
                 raise BackupError(
-                    f"{path}: events of {topic}, but the rejects are of {refused.topic}; give both of one"
+                    f"{path}: events of {topic}, but the rejects are of {refused.topic}; give two files of one topic"
                 )
             if offset <= reached.get(partition, -1):
                 raise BackupError(
@@ -179,7 +179,7 @@ def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int
                 raise BackupError(f"{path}:{number}: no line of `{command}`, or behind its end; read it anew") from None
             yield number, fields
     if not ended:
-        raise BackupError(f"{path}: no last line `end`: it is not whole; read it anew, with `{command}` and no choice")
+        raise BackupError(f"{path}: no last line `end`: it is not whole; read all of it anew, with `{command}` alone")
 
 
 async def assert_empty(settings: Settings, topic: str) -> None:
