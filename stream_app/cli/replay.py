@@ -1,4 +1,4 @@
-"""``replay``: decide a file of events without Kafka, byte for byte as the worker would."""
+"""``replay``: decide a file of events without Kafka; under a worker's ``--key``, byte for byte as that worker would."""
 
 import argparse
 import sys
