@@ -127,7 +127,9 @@ class Settings(BaseSettings):
     )
     fetch_bytes: int = Field(2 * _MEBIBYTE, ge=300_000, description="most bytes fetched of a partition at once")
     exit_when_stopped: Literal["all", "any", "never"] = Field(
-        "all", description="end the worker when this many of its partitions stopped"
+        "all",
+        description="end the worker when this many of its partitions stopped; one that a full disk, the limit on files "
+        "or its local state stopped is enough, unless never",
     )
     http_host: str = Field(
         "127.0.0.1", min_length=1, description="address on which a page, metrics and health are served"

@@ -1,4 +1,6 @@
-"""Recovery of a partition's state from ledger and releases alone, when the state table is lost.
+"""Recovery of a partition's state when the state table is lost: from ledger and releases.
+
+Where one of these lost an end, the rows that the changelog still holds are the base (`survey.py`).
 
 Every output record names its input offset in a header, so the place to go on is found in the outputs too. Rows are
 written under the partition's transactional id: a worker that still ran could not commit any more. Collected series
