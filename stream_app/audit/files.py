@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 
 class UncommittedError(Exception):
-    """A ledger that holds aborted entries, and so is none that anybody promised."""
+    """A ledger with aborted entries among the committed ones, which an audit would take for forks and spends."""
 
     def __init__(self) -> None:
         """Say what to read instead."""
