@@ -215,6 +215,28 @@ def test_other_policies_and_settings_are_refused(site: Site, capsys: pytest.Capt
     assert "--policies" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("keyed", KEYED)
+def test_landmarks_that_dummies_hide_are_part_of_a_default_policy(site: Site, keyed: str) -> None:
+    """Rows and ledger name that policy without them; two runs that differ in them alone would show which are true."""
+    defaults = site.folder / "policies.jsonl"
+    words = [*site.words(keyed), "--policies", str(defaults)]
+    records = log(VALUES)[1:]
+
+    def run(*landmarks: int | list[int]) -> int:
+        protection = {"level": "landmark", "step": 1, "landmarks": landmarks}
+        dummies = {"method": "padding", "start": 0, "end": STEPS, "probability": 0.3}
+        defaults.write_text(json.dumps(policy("*", protection=protection, scheme={"name": "uniform"}, dummies=dummies)))
+        return site.run(records, *words)
+
+    assert run(10, 11) == 0
+    decided = site.outputs()
+    for others in ((30, 31, 32), (10,), ()):
+        assert run(*others) == 2
+        assert site.outputs() == decided
+    assert run([10, 12]) == 0, "spelt otherwise they are the same"
+    assert site.outputs() == decided
+
+
 def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     """What a version before left (a key and a ledger, no `replay.json`) draws nothing anew without a word."""
     records = log(VALUES)
