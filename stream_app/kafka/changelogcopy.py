@@ -6,6 +6,8 @@ copy does: then the partition stops. Or it lost its end and was written on from 
 """
 
 import logging
+from collections.abc import Iterable
+from typing import Any
 
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.row import PartitionRow
@@ -14,6 +16,15 @@ from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.table import PARTITION_KEY
 
 logger = logging.getLogger(__name__)
+
+
+def lives(records: Iterable[Any]) -> set[str]:
+    """Return the lives that the partition rows among changelog records are of."""
+    return {
+        PartitionRow.decode(record.value).life
+        for record in records
+        if record.key == PARTITION_KEY and record.value is not None
+    }
 
 
 class ChangelogCopy:
@@ -65,12 +76,7 @@ class ChangelogCopy:
         progress.remaining[self._partition] = end - start
         try:
             async for records in reader.records(self._topic, self._partition, start):
-                lives = {
-                    PartitionRow.decode(record.value).life
-                    for record in records
-                    if record.key == PARTITION_KEY and record.value is not None
-                }
-                if row is not None and lives - {row.life}:
+                if row is not None and lives(records) - {row.life}:
                     return False
                 last = records[-1].offset
                 self._store.write(self._partition, ((record.key, record.value) for record in records), last)

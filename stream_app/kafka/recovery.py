@@ -5,6 +5,7 @@ the changelog, which in a transactional log is a marker that no consumer is give
 consumer's position has passed the end that the log had.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,8 +15,12 @@ from faust.tables.recovery import Recovery as FaustRecovery
 from faust.types import TP
 from mode import Service
 
+from stream_app.kafka.changelogcopy import lives
 from stream_app.kafka.localcopy import CopyFault, DamagedCopyError, LocalStateError, tell_discarded, tell_trouble
+from stream_app.kafka.row import PartitionRow
+from stream_app.kafka.table import PARTITION_KEY
 
+logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.05
 
 
@@ -30,6 +35,7 @@ class Recovery(FaustRecovery):
         self._reached: dict[TP, int] = {}
         self.standby_rows = 0
         self._given_up: set[TP] = set()
+        self._met: dict[TP, set[str]] = {}  # lives that a log held before its copy was begun anew
 
     def add_standby(self, table: Any, tp: TP) -> None:
         """Open the copy of a partition that another worker owns; a damaged one begins anew."""
@@ -51,12 +57,34 @@ class Recovery(FaustRecovery):
             return
         last = records[-1].offset
         try:
+            if self._breaks_off(tp, records):
+                return
             self.app.store.write(tp.partition, ((record.key, record.value) for record in records), last)
         except (DamagedCopyError, LocalStateError) as error:
             self._give_up(tp, error)
             return
         self.standby_offsets[tp] = last
         self.standby_rows += len(records)
+
+    def _breaks_off(self, tp: TP, records: list[Any]) -> bool:
+        """Discard a copy where its log goes on under another life; return whether it did.
+
+        The log may have lost its end, and rows of what is lost would rule again at a take-over. Where the log held that
+        life before the copy was begun, the copy is of what is left.
+        """
+        value = self.app.store.read(tp.partition, PARTITION_KEY)
+        if value is None:
+            return False
+        strange = lives(records) - {PartitionRow.decode(value).life} - self._met.get(tp, set())
+        if strange:
+            self._given_up.add(tp)
+            self.app.store.discard(tp.partition)
+            self._met.setdefault(tp, set()).update(strange)
+            text = (
+                "partition %d: the changelog goes on under another life; its standby copy is discarded, and begins anew"
+            )
+            logger.warning(text, tp.partition)
+        return bool(strange)
 
     def follows(self, tp: TP) -> bool:
         """Tell whether a copy of this changelog partition is kept here for another worker."""
