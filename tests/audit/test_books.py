@@ -89,11 +89,12 @@ def test_intervals_are_limited() -> None:
         ("heuristic", 1, 0, False),
         ("heuristic", 1, 16_385, False),
         ("padding", 0, 16_385, True),
+        ("padding", 0, 0, True),
         ("padding", 0, 65_537, False),
     ],
 )
 def test_dummies_fit_the_range_of_their_method(method: str, charge: int, landmarks: int, *, holds: bool) -> None:
-    """No method draws more landmarks than the longest range that it takes has steps, nor none at all."""
+    """No method draws more landmarks than the longest range that it takes has steps, and only padding draws none."""
     spans = [[0, landmarks * 1000]] if landmarks else []
     written = write(f'policy 1 {{"epsilon": 1e-7, "scheme": {{"name": "uniform"}}, "landmarks": {spans}}}\nclose')
     link = {name: written.entries[1][name] for name in ("key", "epoch", "previous", "hash")}
