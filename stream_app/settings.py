@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
+from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
+
 DEFAULT_FILE = Path("landmark-stream.toml")
 PREFIX = "LANDMARK_STREAM_"
 
@@ -80,7 +82,7 @@ class Settings(BaseSettings):
     # Privacy
     key_file: Path = Field(Path("landmark.key"), description="noise keys, readable by their owner alone")
     key_epoch_ms: int | None = Field(
-        None, ge=86_400_000, description="length of a key epoch in event time, at least a day; unset: one for all time"
+        None, ge=86_400_000, le=LAST_TIMESTAMP_MS, description="length of a key epoch in event time; unset: all time"
     )
     signing_key_file: Path | None = Field(
         None, description="signs the ledger's heads, readable by its owner alone; unset: no heads are written"
@@ -89,11 +91,12 @@ class Settings(BaseSettings):
     lifetime_epsilon: float | None = Field(
         None,
         gt=0,
+        le=LARGEST_EPSILON,
         allow_inf_nan=False,
         description="budget of a series over all its policy versions; unset: its first policy's epsilon",
     )
     max_epsilon: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="cap of a policy's epsilon; unset: none"
+        None, gt=0, le=LARGEST_EPSILON, allow_inf_nan=False, description="cap of a policy's epsilon; unset: none"
     )
     accept_policies: bool = Field(
         default=True, description="whether policies in the events topic count; else the default policies alone rule"
@@ -102,7 +105,7 @@ class Settings(BaseSettings):
         default=False, description='whether a policy version with "weaker":true may protect less than the one before'
     )
     max_future_ms: int | None = Field(
-        None, ge=0, description="how far ahead of its append time an event may lie; unset: any"
+        None, ge=0, le=LAST_TIMESTAMP_MS, description="how far ahead of its append time an event may lie; unset: any"
     )
     policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob rules")
     policies_file: Path | None = Field(None, description="default policies as JSON Lines, after `policies`")

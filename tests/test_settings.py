@@ -7,6 +7,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from stream_app.cli import main
+from stream_app.configuration import context_of
+from stream_app.privacy.key import KeyRing
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.settings import InvalidSettingsError, Settings
 from stream_app.signing import SigningKey
 from tests.kafka.secured import Authority
@@ -42,6 +45,26 @@ def test_environment_lies_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("LANDMARK_STREAM_PREFIX", "environment")
     settings = Settings.load()
     assert (settings.partitions, settings.prefix) == (3, "environment")
+
+
+@pytest.mark.parametrize(
+    ("field", "largest"),
+    [
+        ("lifetime_epsilon", 1_000_000),
+        ("max_epsilon", 1_000_000),
+        ("key_epoch_ms", LAST_TIMESTAMP_MS),
+        ("max_future_ms", LAST_TIMESTAMP_MS),
+    ],
+)
+def test_what_decisions_depend_on_is_bounded(field: str, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the epsilon of a policy is, or a timestamp: all of it is made a document, whose integers have 64 bits."""
+    write(f"{field} = {largest}")
+    found = Settings.load()
+    assert context_of(found, KeyRing("f" * 16, 0, bytes(32), found.key_epoch_ms)).fingerprint
+    for above in (largest + 1, 10**20):
+        monkeypatch.setenv(f"LANDMARK_STREAM_{field.upper()}", str(above))
+        with pytest.raises(InvalidSettingsError, match=f"{field}.*less than or equal to {largest}"):
+            Settings.load()
 
 
 def test_every_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 NANO = 10**9
 LARGEST = Decimal(sys.float_info.max)
-"""The largest lifetime that a configuration can hold."""
+"""Far above what a configuration takes: a ledger of any lifetime can be audited."""
 
 
 def add_lifetime(parser: argparse.ArgumentParser) -> None:

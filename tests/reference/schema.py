@@ -58,7 +58,7 @@ def _range(schema: Any) -> str:
 
 
 def _number(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:g}".replace("e-0", "e-")
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.10g}".replace("e-0", "e-")
 
 
 def _length(schema: Any) -> str:
