@@ -4,13 +4,15 @@ A series' loss over a period is what was spent on landmarks, and the largest oth
 were aborted count as the others do: whoever reads uncommitted has seen them, and a worker is bound by them. Two things
 would break the sum, and the new workers must refuse both: a step that is decided again, and a landmark registered for a
 step that the old ledger decided. So each series first gets a *fence*: a version under which a single step of one
-millisecond, at the end of the last decided one, is withheld. It costs nothing.
+millisecond, at the end of the last decided one, is withheld. It costs nothing. A version before it, under which nothing
+is decided, holds what all later ones may use together. Each of them is harmless where no other is adopted.
 """
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, assert_never
 
+from stream_app import wire
 from stream_app.audit.entry import (
     CloseEntry,
     DummiesEntry,
@@ -23,6 +25,7 @@ from stream_app.audit.entry import (
 from stream_app.audit.finding import Finding
 from stream_app.audit.reader import CLAIM, is_claim, read_entry
 from stream_app.privacy.kind_form import substitute_fault
+from stream_app.privacy.landmarks import aligned
 from stream_app.privacy.policy import PolicyError, stored_policy_of
 from stream_app.privacy.rational import NANO
 
@@ -183,12 +186,15 @@ class _Series:
             epsilon, last = self._budget, self._level == "w-event" or left < self._budget
         elif epsilon <= 0:
             raise _None("nothing is left")
-        policy: Record = {"type": "policy", "series": series, "version": LAST_VERSION if last else 2, **self._rules}
+        policy: Record = {"type": "policy", "series": series, "version": LAST_VERSION if last else 3, **self._rules}
         policy |= {"epsilon": _epsilon(epsilon), "protection": self._protected(begin, end)}
         if "collect" in policy:
             policy["weaker"] = True  # the fence before it collects nothing
+        size = len(wire.dump(policy))
+        if size > wire.LARGEST_RECORD_BYTES:
+            raise _ByHand(f"its policy has {size} bytes, a record at most {wire.LARGEST_RECORD_BYTES}")
         cap = epsilon if last else max(left, epsilon)  # what all later versions may use
-        fence = () if self.end is None else self._fence(series, cap, self.end)
+        fence = () if self.end is None else self._fence(series, cap, self.end - 1)
         more = {"event": " for each step", "w-event": " for each window, after a wait"}.get(self._level, "")
         more += f", from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
         return Left(series, (*fence, policy), epsilon, begin, more + ", with no later version" * last, by_hand=False)
@@ -197,10 +203,7 @@ class _Series:
         """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
         protection = dict(self._protection)
         if self._level == "landmark":
-            spans = [
-                found if isinstance(found, list) else [found, found + 1] for found in protection.get("landmarks", [])
-            ]
-            protection["landmarks"] = [[max(start, begin), stop] for start, stop in spans if stop > begin]
+            protection["landmarks"] = _united(protection.get("landmarks", []), self._step, begin)
         elif self._level == "user" and self._first is not None:
             protection["length"] -= (end - self._first) // self._step
             if protection["length"] <= 0:
@@ -209,19 +212,37 @@ class _Series:
             raise _ByHand(f"level {self._level} is not known")
         return protection
 
-    def _fence(self, series: str, cap_nano: int, end_ms: int) -> tuple[Record, Record]:
-        """Return a version 1 and the reading of the one step that it withholds: what lies before it is refused."""
-        value = self._rules["value"]  # of the same kind: the policy behind it is no weaker
-        policy = {
-            "type": "policy",
-            "series": series,
+    def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
+        """Return two versions and the reading of the one step that the second withholds: none before it is decided."""
+        value = self._rules["value"]  # of the same kind: the policy behind them is no weaker
+        # PRIVACY: whichever of them is adopted alone lets next to nothing through. The first shares its epsilon, which
+        # is no more than is left, over one step in all; so it is spent once at most. The second has the least epsilon
+        # there is. It withholds the first one's step (0, nothing was decided), and so is no weaker; what comes behind
+        # it is weaker, and refused, until the fence's own step is decided.
+        first = {
             "version": 1,
             "epsilon": _epsilon(cap_nano),
-            "protection": {"level": "landmark", "step": 1, "landmarks": [end_ms - 1]},
-            "scheme": {"name": "skip", "accept_risk": True},  # a landmark gets nothing
-            "value": value,
+            "protection": {"level": "user", "step": 1, "length": 1},
+            "scheme": {"name": "uniform"},
         }
-        return policy, {"series": series, "timestamp": end_ms - 1, "value": _public(value)}
+        fence = {
+            "version": 2,
+            "epsilon": _epsilon(1),
+            "protection": {"level": "landmark", "step": 1, "landmarks": sorted({0, at_ms})},
+            "scheme": {"name": "skip", "accept_risk": True},  # a landmark gets nothing
+        }
+        versions = ({"type": "policy", "series": series, **rules, "value": value} for rules in (first, fence))
+        return (*versions, {"series": series, "timestamp": at_ms, "value": _public(value)})
+
+
+def _united(spans: list[Any], step_ms: int, begin_ms: int) -> list[Any]:
+    """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them."""
+    found = [
+        (max(first * step_ms, begin_ms), end * step_ms)
+        for first, end in aligned(spans, step_ms).intervals
+        if end * step_ms > begin_ms
+    ]
+    return [start if stop == start + step_ms else [start, stop] for start, stop in found]
 
 
 def _adoptable(parameters: Mapping[str, Any]) -> Record:

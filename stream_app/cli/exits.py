@@ -32,7 +32,10 @@ OWN: Final[dict[str, dict[int, str]]] = {
         1: "a lower bound passes what is declared",
         3: "no power: the control was not found either",
     },
-    "left": {1: "some series are left to you to decide by hand", 2: "a ledger that does not tell what was spent"},
+    "left": {
+        1: "some series are left to you to decide by hand",
+        2: "a ledger that does not tell what was spent, or records that the new workers would refuse",
+    },
     "keys erase": {0: "erased (with --dry-run: could be)", 1: "refused"},
     "check": {0: "no problems", 2: "problems, every one of them printed"},
     "bench": {1: "a client or the broker failed in the midst of a run"},

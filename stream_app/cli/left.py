@@ -3,10 +3,11 @@
 import argparse
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 from stream_app import wire
-from stream_app.accounting.left import LeftError, Remains
+from stream_app.accounting.left import Left, LeftError, Remains
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.audit.reader import dump
 from stream_app.cli import UsageError, printable
@@ -16,13 +17,16 @@ from stream_app.settings import Settings
 
 HELP = "what each series has left of its budget, as records to begin anew with"
 LINES_BYTES = 128 * 1024
+MOST_REFUSED = 20
+"""Series named of those whose records would be refused."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Prints the records to send, a line each, and on standard error a line a series. Stop the workers first, for "
-        "good. Without --ledger the ledger's topic is read, aborted entries too: they bind."
+        "Prints the records to send, a line each, and on standard error a line a series; none, unless workers with "
+        "these settings would accept every one now. Stop the old workers first, for good. Without --ledger the "
+        "ledger's topic is read, aborted entries too: they bind."
     )
     parser.add_argument(
         "--ledger", type=Path, metavar="FILE", help="what `read ledger --uncommitted` printed, instead of the topic"
@@ -34,18 +38,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_lifetime(parser)
     parser.add_argument(
-        "--config", type=Path, help="settings (default: landmark-stream.toml, if it is there; with --ledger none)"
+        "--config",
+        type=Path,
+        help="settings of the workers that get the records, and without --ledger of the topic (default: "
+        "landmark-stream.toml, if it is there)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, the records of each series in it")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print; 0, or 1 when a series is left to a person; raises `UsageError` for a ledger that does not tell all."""
+    """Print; 0, or 1 when a series is left to a person.
+
+    Raises:
+        UsageError: for a ledger that does not tell all, and for a record that the new workers would refuse.
+    """
     try:
         remains = _read(arguments)
         found = list(remains.left())
     except LeftError as error:
         raise UsageError(f"{arguments.ledger or 'the ledger topic'}: {error}") from None
+    _try(arguments, found)
     if arguments.json:
         print(dump({"series": [one.document() for one in found]}))
     else:
@@ -54,6 +66,24 @@ def run(arguments: argparse.Namespace) -> int:
                 print(wire.dump(record).decode())
             print(printable(str(one)), file=sys.stderr)
     return 1 if any(one.by_hand for one in found) else 0
+
+
+def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
+    """Decide the records in memory; raises `UsageError` unless all are accepted as they are meant."""
+    # The decision takes a while to load, and a ledger that does not tell all needs none.
+    from stream_app.accounting.trial import faults  # noqa: PLC0415
+    from stream_app.cli.configured import settings_of as settings_in_force  # noqa: PLC0415
+    from stream_app.configuration import limits_of  # noqa: PLC0415
+
+    refused = list(faults(found, limits_of(settings_in_force(arguments)), time.time_ns() // 1_000_000))
+    if refused:
+        shown = [printable(one) for one in refused[:MOST_REFUSED]]
+        if len(refused) > len(shown):
+            shown.append(f"and {len(refused) - len(shown)} more series")
+        raise UsageError(
+            "no records are printed, since no series may begin anew with a part of its own; --config names the "
+            "settings of the workers that get them:\n" + "\n".join(shown)
+        )
 
 
 def _read(arguments: argparse.Namespace) -> Remains:

@@ -43,7 +43,7 @@ def test_aborted_entries_are_spent(broker: LocalBroker, tmp_path: Path, capfd: p
         return found.out, found.err
 
     everything = said("left", "--ledger", str(installation.folder / "replay" / "ledger.jsonl"), "--without-aborted")
-    assert json.loads(everything[0].splitlines()[1])["timestamp"] == START_MS + (STEPS + 1) * HOUR_MS - 1
+    assert json.loads(everything[0].splitlines()[2])["timestamp"] == START_MS + (STEPS + 1) * HOUR_MS - 1
     assert said("left", "--config", config) == everything
 
     whole, committed = tmp_path / "whole.jsonl", tmp_path / "committed.jsonl"
@@ -56,5 +56,5 @@ def test_aborted_entries_are_spent(broker: LocalBroker, tmp_path: Path, capfd: p
 
     # What the page's script did: of committed entries alone it made a fence before a step that was decided.
     forgotten = said("left", "--ledger", str(committed), "--without-aborted")
-    assert json.loads(forgotten[0].splitlines()[1])["timestamp"] == START_MS + STEPS * HOUR_MS - 1
+    assert json.loads(forgotten[0].splitlines()[2])["timestamp"] == START_MS + STEPS * HOUR_MS - 1
     said("left", "--ledger", str(committed), code=2)

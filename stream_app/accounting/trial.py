@@ -1,0 +1,63 @@
+"""The records of ``left``, decided in memory as the workers that get them would decide them.
+
+Records are refused one by one: a series of which one is refused would begin anew with the others alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+from stream_app import wire
+from stream_app.accounting.left import Left, Record
+from stream_app.collection import Collection
+from stream_app.context import Context, Limits
+from stream_app.decision import decide
+from stream_app.outcome import Decided, InputRecord, Rejected
+from stream_app.privacy.key import KeyRing
+from stream_app.privacy.reason import REASONS, Reason
+from stream_app.rows import SeriesRow
+
+_SECRET = bytes(32)
+"""Stands for the new key: no noise is drawn."""
+
+
+def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
+    """Yield the first record of each series that is not accepted as it is meant, why, and the remedy.
+
+    ``limits`` are those of the workers that get the records, ``now_ms`` is when the broker would append them.
+    """
+    context, collection = Context(KeyRing("", 0, _SECRET), limits=limits), Collection(_SECRET)
+    for one in found:
+        row: SeriesRow | None = None
+        for record in one.records:
+            value = wire.dump(record)
+            outcome = decide(context, lambda _, row=row: row, collection, InputRecord("", 0, 0, now_ms, None, value))  # type: ignore[misc]
+            if isinstance(outcome, Rejected):
+                yield f"{one.series}: {_name(record)} would be {_refused(outcome.reason, record, limits)}"
+                break
+            if not isinstance(outcome, Decided) or any(entry.spent_nano for entry in outcome.entries):
+                yield f"{one.series}: {_name(record)} would measure something; report this as a fault of `left`"
+                break
+            row = outcome.row
+
+
+def _name(record: Record) -> str:
+    if "version" in record:
+        return f"version {record['version']} of its policy (epsilon {record['epsilon']})"
+    return f"the fence's reading (timestamp {record['timestamp']})"
+
+
+def _refused(reason: Reason, record: Record, limits: Limits) -> str:
+    """Return the reason and what to do: with settings where they are at fault, else what the reason's advice is."""
+    remedy = REASONS[reason].remedy
+    if reason == "future":
+        after_ms = record["timestamp"] - (limits.max_future_ms or 0)
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=after_ms)
+        remedy = f"make and send the records after {moment.isoformat()}, or raise `max_future_ms`"
+    elif reason == "budget-cap":
+        capped = limits.max_epsilon_nano is not None and record["epsilon"] * 10**9 > limits.max_epsilon_nano
+        remedy = "raise `max_epsilon` until all are adopted" if capped else "raise or unset `lifetime_epsilon`"
+    elif reason == "weaker-policy":
+        remedy = "set `accept_weaker_policies` until all are adopted"
+    elif reason == "invalid-policy" and not limits.accept_policies:
+        remedy = "set `accept_policies`"
+    return f"{reason} ({REASONS[reason].meaning}): {remedy}"
