@@ -84,7 +84,8 @@ class Survey:
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
         expected = row is not None and begins_late(adopted(row, ends)[0], ends) is None
         lacking = len(missing(told, heads))
-        witness = vouched(ends, heads, lacking, expected=expected, accepted=accepted.lost_ledger)
+        held = None if row is None else row.ledger_offset
+        witness = vouched(ends, heads, lacking, held=held, expected=expected, accepted=accepted.lost_ledger)
         if isinstance(witness, Shortage):
             raise witness.stopped(partition)
         accepted_before = NOTHING if row is None else row.releases_lost

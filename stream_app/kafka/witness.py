@@ -74,23 +74,35 @@ def missing(told: Folded, heads: Covered | None) -> set[str]:
     return ((signed.keys() | told.published | told.cut) - told.rows.keys()) | behind
 
 
-def vouched(ends: Ends, heads: Covered | None, lacking: int, *, expected: bool, accepted: bool) -> Witness | Shortage:
+def vouched(
+    ends: Ends, heads: Covered | None, lacking: int, *, held: int | None, expected: bool, accepted: bool
+) -> Witness | Shortage:
     """Return who tells that no series is missing, or why nobody can.
 
-    ``lacking`` is how many series are missing. ``expected``: the state is whole, and says that the ledger may begin
-    where it does. ``accepted``: the operator said to go on where nobody can tell.
+    ``lacking`` is how many series are missing. ``held``: the ledger offset up to which the rows hold it that were gone
+    on from; None: there were none. ``expected``: the state is whole, and says that the ledger may begin where it does.
+    ``accepted``: the operator said to go on where nobody can tell.
     """
     ledger, releases = ends.ledger, ends.releases
+    # Rows and ledger then both lack what a series spent between them; a release names it, and not how far it had come.
+    stale = held is not None and ledger.first > held
     if lacking:
         asked = "a row of every series that heads, releases or entries name"
         return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
-    if ledger.first == 0 or expected:
+    if ledger.first == 0 or (expected and not stale):
         return "ledger"
     if heads is not None and heads.offset >= ledger.first:
         return "heads"
-    if releases.first == 0 < releases.end:
+    if releases.first == 0 < releases.end and not stale:
         return "releases"
     if accepted:
         return "nobody"
+    if stale:
+        asked = (
+            f"a ledger from offset {held} on, up to which the rows that are left hold it, or signed heads that reach it"
+        )
+        return Shortage(
+            "ledger-short", asked, f"one that begins at {ledger.first}, and none: what was spent between is lost"
+        )
     asked = "a ledger from offset 0 on, or signed heads or whole releases that tell of every series"
     return Shortage("ledger-short", asked, f"one that begins at {ledger.first}, and neither")

@@ -22,7 +22,7 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     """An installation of one partition, in whose logs twenty series come first, and then one alone."""
     name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_")).strip("-")
     more: dict[str, Any] = {}
-    if hasattr(request, "param"):
+    if getattr(request, "param", None) == "signed":
         SigningKey.create(tmp_path / "signing")
         more = {"signing_key_file": tmp_path / "signing", "head_interval_ms": 100}
     made = Installation(broker, tmp_path, name, partitions=1, more=more)
@@ -124,6 +124,22 @@ def test_without_releases_somebody_must_accept_a_lost_head(
     assert recovered(installation, capsys, "--accept-lost-ledger")["told_by"] == "nobody"
     assert recovered(installation, capsys)["told_by"] == "ledger", "the state says from where it is whole"
     assert_nobody_begins_anew(installation)
+
+
+@pytest.mark.parametrize("installation", ["unsigned", "signed"], indirect=True)
+def test_releases_do_not_tell_what_old_rows_lack(
+    installation: Installation, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    """Where rows end before the ledger begins, entries are in neither: heads name the last ones, releases do not."""
+    lose_ledger_head(installation)
+    asyncio.run(store_row(installation, replace(stored_row(installation), ledger_offset=10)))
+    if "unsigned" not in request.node.name:
+        assert recovered(installation, capsys)["told_by"] == "heads"
+        return
+    assert installation.command("recover") == 2
+    assert "(ledger-short)" in (said := capsys.readouterr().err)
+    assert "a ledger from offset 10 on, up to which the rows that are left hold it" in said
+    assert recovered(installation, capsys, "--accept-lost-ledger")["told_by"] == "nobody"
 
 
 @pytest.mark.parametrize("installation", ["signed"], indirect=True)

@@ -12,19 +12,26 @@ from tests.run import Run, policy
 
 def test_who_tells() -> None:
     """A series that is named and has no row is never forgotten; where nobody can tell, somebody must say to go on."""
-    for lacking, first, covers, releases, expected, accepted in product(
-        (0, 2), (0, 5), (None, 0, 4, 5, 9), (Bounds(0, 0), Bounds(0, 3), Bounds(1, 3)), (False, True), (False, True)
+    for lacking, first, covers, releases, held, expected, accepted in product(
+        (0, 2),
+        (0, 5),
+        (None, 0, 4, 5, 9),
+        (Bounds(0, 0), Bounds(0, 3), Bounds(1, 3)),
+        (None, 0, 4, 5, 9),
+        (False, True),
+        (False, True),
     ):
         heads = None if covers is None else Covered(covers, {})
         ends = Ends(Bounds(0, 9), Bounds(first, 9), releases)
-        found = vouched(ends, heads, lacking, expected=expected, accepted=accepted)
+        found = vouched(ends, heads, lacking, held=held, expected=expected, accepted=accepted)
+        stale = first == 5 and held in {0, 4}
         if lacking:
             wanted = "ledger-short"
-        elif first == 0 or expected:
+        elif first == 0 or (expected and not stale):
             wanted = "ledger"
         elif covers is not None and covers >= 5:
             wanted = "heads"
-        elif releases == Bounds(0, 3):
+        elif releases == Bounds(0, 3) and not stale:
             wanted = "releases"
         else:
             wanted = "nobody" if accepted else "ledger-short"
