@@ -145,17 +145,19 @@ def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pyt
         assert "✗ 1 finding " in page.text
         assert "home-7" not in page.text
 
-        # It takes the place of the next true entry.
+        # It takes the place of the next entry; the worker writes none behind it, so that is forged, too.
         before = last_of(installation, "home-8")
         after = dict(before, sequence=int(str(before["sequence"])) + 1, previous=before["hash"])
         inject(installation, "home-8", orjson.dumps(after | {"hash": hash_of(after)}))
         follower.until(lambda: follower.found("step-order") == 1, "found the repeated step")
-        total += installation.send(readings(400, start=800))
-        worker.await_committed(total)
-        follower.until(lambda: follower.found("fork") == 2, "met the true entry")
+        other = dict(after, release="6" * 64)
+        inject(installation, "home-8", orjson.dumps(other | {"hash": hash_of(other)}))
+        follower.until(lambda: follower.found("fork") == 2, "met another entry in its place")
         inject(installation, "home-9", b'{"series":"home-9"}\n')
         follower.until(lambda: follower.found("unknown-entry") == 1, "found the odd record")
-        assert worker.stop() == 0
+        installation.send(readings(400, start=800))
+        worker.await_log("foreign-writer")
+        worker.stop()
         measures = follower.get("/metrics")
         code, report = follower.end(signal.SIGTERM)
     assert (code, report.splitlines()[0][:14]) == (1, "DOES NOT HOLD:")

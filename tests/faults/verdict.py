@@ -90,7 +90,7 @@ def _collected(value: bytes | None) -> bool:
         record = orjson.loads(value)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(record, dict) and record.get("type") in {"contribution", "watermark"}
+    return isinstance(record, dict) and record.get("type") in ("contribution", "watermark")
 
 
 def _uncommitted(verdict: Verdict, committed: Mapping[str, list[Any]], uncommitted: Mapping[str, list[Any]]) -> None:
