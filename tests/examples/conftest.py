@@ -8,6 +8,8 @@ from tests.examples.published import (
     PARTITIONS,
     POLICIES,
     Published,
+    aborted,
+    committed,
     compiled,
     observations,
     of_a_later_version,
@@ -16,7 +18,6 @@ from tests.examples.published import (
     producers,
     read,
     strays,
-    transaction,
 )
 from tests.kafka.installation import Installation
 from tests.programs import program
@@ -24,7 +25,7 @@ from tests.programs import program
 
 @pytest.fixture(scope="session")
 def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Published:
-    """Let every producer send, a worker decide, a transaction be aborted, and the producers and the worker go on."""
+    """Let every producer send, a worker decide and die within a transaction, and the next one go on."""
     for needed in ("kcat", "jq", "javac"):
         program(needed)
     folder = tmp_path_factory.mktemp("examples")
@@ -34,12 +35,14 @@ def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> 
     with installation.worker() as worker:
         sent = strays(installation, folder) + send(installation, commands, range(HOURS))
         worker.await_committed(sent)
-        aborted = transaction(installation, of_the_same_steps(installation), committed=False)
+        assert worker.stop() == 0
+    hidden = aborted(installation, of_the_same_steps(installation))
+    with installation.worker() as worker:
         sent += send(installation, commands, range(HOURS, 2 * HOURS))
         worker.await_committed(sent)
         assert worker.stop() == 0
-    transaction(installation, of_a_later_version(), committed=True)
-    return Published(installation, read(installation), aborted)
+    committed(installation, of_a_later_version())
+    return Published(installation, read(installation), hidden)
 
 
 def send(installation: Installation, commands: dict[str, list[str]], hours: range) -> int:

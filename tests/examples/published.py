@@ -12,6 +12,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.local.jars import fetch_jars
+from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.routing import router
 from tests.deploy import ROOT
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
@@ -148,24 +149,44 @@ def read(installation: Installation) -> tuple[bytes, ...]:
     return tuple(subprocess.run(command, capture_output=True, check=True).stdout.splitlines())
 
 
-def transaction(installation: Installation, releases: Iterable[bytes], *, committed: bool) -> tuple[bytes, ...]:
-    """Write records to the topic of releases in one transaction, committed or aborted; return them."""
+def aborted(installation: Installation, releases: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Write releases as a worker does that dies before its commit, while none runs; return them."""
 
     async def write() -> None:
-        """Write it."""
+        """Write each in a transaction of the owner of its partition."""
         partition_of = router(installation.partitions)
-        async with AIOKafkaProducer(
-            bootstrap_servers=installation.broker.bootstrap_servers, transactional_id=f"{installation.name}-other"
-        ) as producer:
-            await producer.begin_transaction()
-            for release in found:
-                key = json.loads(release)["series"].encode()
-                await producer.send_and_wait(installation.names.releases, release, key=key, partition=partition_of(key))
-            await (producer.commit_transaction() if committed else producer.abort_transaction())
+        for release in found:
+            key = json.loads(release)["series"].encode()
+            producer = await PartitionProducer.open(installation.settings(), partition_of(key))
+            pages = producer.pages()
+            pages.append(key, release, START_MS, [])
+            await producer.begin()
+            await producer.send(installation.names.releases, pages)
+            await producer.abort()
+            await producer.stop()
 
     found = tuple(releases)
     asyncio.run(write())
     return found
+
+
+def committed(installation: Installation, releases: Iterable[bytes]) -> None:
+    """Write releases in a transaction of somebody else."""
+
+    async def write() -> None:
+        """Write them."""
+        partition_of = router(installation.partitions)
+        async with (
+            AIOKafkaProducer(
+                bootstrap_servers=installation.broker.bootstrap_servers, transactional_id=f"{installation.name}-other"
+            ) as producer,
+            producer.transaction(),
+        ):
+            for release in releases:
+                key = json.loads(release)["series"].encode()
+                await producer.send_and_wait(installation.names.releases, release, key=key, partition=partition_of(key))
+
+    asyncio.run(write())
 
 
 def of_the_same_steps(installation: Installation) -> Iterator[bytes]:

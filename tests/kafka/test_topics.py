@@ -135,7 +135,7 @@ def test_command_makes_then_checks(
     assert main(["topics", "--check"]) == 2
     assert "command.ledger: topic is missing" in capsys.readouterr().out
     assert main(["topics", "--json"]) == 0
-    assert orjson.loads(capsys.readouterr().out) == {"holds": True, "made": list(names), "differences": []}
+    assert orjson.loads(capsys.readouterr().out) == {"holds": True, "made": list(names), "differences": [], "short": []}
     assert main(["topics"]) == 0
     assert "command.ledger: as it must be, 4 partitions" in capsys.readouterr().out
 
