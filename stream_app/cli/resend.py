@@ -22,7 +22,8 @@ HELP = "send a backup of the events again, without those that were refused"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "The events topic must be empty. Key, policies and settings must be those under which the backup was decided."
+        "The events topic must be empty. Key, policies, settings and version must be those under which the backup "
+        "was decided: another version may refuse what was adopted, and measure steps again."
     )
     parser.add_argument("file", type=Path, help="what `read events` printed")
     parser.add_argument("--rejects", type=Path, required=True, help="what `read rejects` printed, after the events")
