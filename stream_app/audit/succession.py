@@ -96,6 +96,7 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
             found.append("fewer numbers are neighbours")
     if new["kind"] == "counts" and terms.scale_nano < ruling.scale_nano:
         found.append("the sensitivity of counts shrinks")
+    found += _dropped(old, new)
     if new["kind"] == "location":
         shrunk = any(sign * (new["bounds"][side] - old["bounds"][side]) > 0 for side, sign in _SIDES)
         if shrunk or terms.scale_nano < ruling.scale_nano:
@@ -108,6 +109,14 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
     if ruling.intrusion_nano and not 0 < terms.intrusion_nano <= ruling.intrusion_nano:
         found.append("a look at the memory tells more")
     return found
+
+
+def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return what keys or categories became invalid with no substitute to hide it; other kinds have none."""
+    name = "keys" if new["kind"] == "counts" else "categories"
+    known = set(new.get(name, ()))
+    gone = [] if _substitutes(new) else [each for each in old.get(name, ()) if each not in known]
+    return [f"{name} become invalid, which is told, the first of them {gone[0]!r}"] if gone else []
 
 
 def _is_whole(value: Mapping[str, Any]) -> bool:

@@ -11,7 +11,8 @@ weaker* iff every two neighbours of the ruling version that differ from d on are
   ``s' - gcd(s, s')`` after a new step does; what lies outside w' steps from there would spend once more.
 * ``length``: what is to come of a ruling user level, ``length`` steps from its first (d before it), is landmarks.
   Else all of its steps but one would spend anew.
-* ``neighbours``: no two values, nor an invalid one and its substitute, nor items, cease to be neighbours.
+* ``neighbours``: no two values, nor an invalid one and its substitute, nor items, cease to be neighbours; nor does a
+  valid value, a category or a key, become an invalid one that no substitute hides.
   Else the version would tell apart what was promised to be indistinguishable, at any budget.
 
 A new user level counts as landmarks from d on, for its length, with w' = 1. How much is lost over versions is not asked
@@ -34,7 +35,7 @@ SENTENCES: Final[dict[Less, str]] = {
     "landmarks": "landmarks to come of the version before are none of its own",
     "window": "fewer steps in a row, or shorter ones, are protected together",
     "length": "steps to come of the level user before are none of its landmarks",
-    "neighbours": "fewer values of one step are neighbours, or items are protected otherwise",
+    "neighbours": "fewer values of one step are neighbours (or valid), or items are protected otherwise",
 }
 """What is protected less together, for people."""
 
@@ -123,13 +124,14 @@ def _keeps_values(kind: Kind, former: Kind) -> bool:
             same = (kind.lower, kind.upper, kind.axis) == (former.lower, former.upper, former.axis)
             return same and kind.sensitivity >= former.sensitivity
         case Counts(), Counts():
-            return kind.sensitivity >= former.sensitivity
+            # A key that is none any more makes its tables invalid, which is told: no counts take a substitute.
+            return kind.sensitivity >= former.sensitivity and set(former.keys) <= set(kind.keys)
         case Location(), Location():
             edges = zip((kind.east, kind.north), (former.east, former.north), strict=True)
             wide = all(low <= former_low and high >= former_high for (low, high), (former_low, former_high) in edges)
             return wide and kind.radius >= former.radius
         case Category(), Category():
-            return True
+            return kind.substitute is not None or set(former.categories) <= set(kind.categories)
         case _:
             return False
 

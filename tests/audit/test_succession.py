@@ -56,9 +56,12 @@ FORMS: tuple[dict[str, Any], ...] = (
     *({"value": each} for each in (NUMBER, NARROW, {**NARROW, "sensitivity": 3}, {**NARROW, "upper": 9})),
     *({"value": {**NUMBER, "invalid": 5}}, {"value": {**NUMBER, "sensitivity": 10}}, {"value": {**NUMBER, "upper": 5}}),
     *({"value": each} for each in (COUNTS, {**COUNTS, "sensitivity": 1}, CATEGORY, SUBSTITUTED)),
+    *({"value": {**each, "categories": ["none", "ill"]}} for each in (CATEGORY, SUBSTITUTED)),
+    *({"value": {**COUNTS, "keys": each}} for each in (["ride", "rest"], ["more", "rest", "ride", "walk"])),
     *({"value": each} for each in (LOCATION, {**LOCATION, "radius": 400}, {**LOCATION, "resolution": 20})),
     *({"value": {**LOCATION, "bounds": {**BOUNDS, side: BOUNDS[side] + 0.01}}} for side in BOUNDS),
     *({"value": KEYED, "collect": each} for each in (COLLECTED, {**COLLECTED, "neighbours": "add-remove"})),
+    {"value": {**KEYED, "keys": ["x", "y"]}, "collect": COLLECTED},
     *({"value": KEYED, "collect": {**COLLECTED, "intrusion_nano": each}} for each in (4, 5)),
 )
 

@@ -201,6 +201,11 @@ BOUNDS = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
             for side in BOUNDS
         ),
         (CATEGORY, {"kind": "category", "categories": ["none", "ill"]}, True),
+        # A category or key that is none any more makes its values invalid, which is told unless a substitute hides it.
+        ({"kind": "category", "categories": ["none", "ill"]}, CATEGORY, False),
+        ({"kind": "category", "categories": ["none", "ill"], "invalid": "ill"}, CATEGORY, True),
+        ({**COUNTS, "keys": ["ride", "rest"]}, COUNTS, False),
+        ({**COUNTS, "keys": ["more", "rest", "ride", "walk"]}, COUNTS, True),
         # A substitute: kept, or dropped where its kind no longer takes one.
         ({**NUMBER, "invalid": 5}, {**NUMBER, "invalid": 5}, True),
         ({**NUMBER, "invalid": 7}, {**NUMBER, "invalid": 5}, True),
@@ -242,6 +247,48 @@ def test_numbers_by_enumeration() -> None:
             assert of[mth] <= of[nth], (value, former)
         elif all(value[name] == former[name] for name in ("lower", "upper", "resolution")):
             assert not of[mth] <= of[nth], (value, former)
+
+
+def test_categories_and_keys_by_enumeration() -> None:
+    """A version is weaker exactly where two values that were neighbours are none, one of them as it became invalid."""
+    chosen: list[list[Any]] = [
+        ["a", "b"],
+        ["b", "a"],
+        ["b", "c"],
+        ["a", "b", "c"],
+        ["a", "b", True],
+        ["a", "b", "True"],
+    ]
+    categories: list[dict[str, Any]] = [
+        {"kind": "category", "categories": each, "invalid": invalid} for each in chosen for invalid in ("reject", "b")
+    ]
+    counts: list[dict[str, Any]] = [
+        {"kind": "counts", "keys": keys, "sensitivity": sensitivity}
+        for keys in (["a"], ["b"], ["a", "b"], ["b", "a"], ["b", "c"], ["a", "b", "c"])
+        for sensitivity in (1, 2)
+    ]
+    tables = [
+        {key: count for key, count in zip("abc", each, strict=True) if count} for each in product(range(3), repeat=3)
+    ]
+    for forms, values in ((categories, ["a", "b", "c", True, "True"]), (counts, tables)):
+        of = [_neighbours(form, values) for form in forms]
+        for (nth, value), (mth, former) in product(enumerate(forms), enumerate(forms)):
+            assert kept(value, former) == (of[mth] <= of[nth]), (value, former)
+
+
+def _neighbours(form: dict[str, Any], values: list[Any]) -> set[tuple[int, int]]:
+    """Return which two values are neighbours: any two categories, or tables at most the sensitivity apart."""
+    members, hides = set(form.get("categories") or form["keys"]), form.get("invalid", "reject") != "reject"
+
+    def valid(value: Any) -> bool:
+        return hides or (set(value) <= members if isinstance(value, dict) else value in members)
+
+    def apart(one: Any, other: Any) -> int:
+        return sum(abs(one.get(key, 0) - other.get(key, 0)) for key in members) if isinstance(one, dict) else 0
+
+    pairs = product(enumerate(values), enumerate(values))
+    most = form.get("sensitivity", 0)
+    return {(n, m) for (n, a), (m, b) in pairs if valid(a) and valid(b) and apart(a, b) <= most}
 
 
 REPLACE = {"neighbours": "replace", "open_steps": 2}
