@@ -112,10 +112,11 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
 
 
 def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return what keys or categories became invalid with no substitute to hide it; other kinds have none."""
+    """Return what keys became invalid, or categories with no substitute to hide it; other kinds have none."""
     name = "keys" if new["kind"] == "counts" else "categories"
     known = set(new.get(name, ()))
-    gone = [] if _substitutes(new) else [each for each in old.get(name, ()) if each not in known]
+    hidden = name == "categories" and _substitutes(new)
+    gone = [] if hidden else [each for each in old.get(name, ()) if each not in known]
     return [f"{name} become invalid, which is told, the first of them {gone[0]!r}"] if gone else []
 
 
