@@ -17,8 +17,8 @@ from stream_app.bench.running import work, worker
 from stream_app.bench.site import Ground, Site
 from stream_app.bench.sizes import Sizes
 from stream_app.bench.watch import Watch
+from stream_app.kafka.foreign import input_offset
 from stream_app.kafka.log import LogReader
-from stream_app.kafka.tail import input_offset
 
 DEFAULT = Sizes(events=400_000, series=10_000)
 LOAD = 0.5

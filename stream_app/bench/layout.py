@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from stream_app import wire
 from stream_app.bench.site import Site
 from stream_app.kafka.claim import is_claim
+from stream_app.kafka.foreign import input_offset
 from stream_app.kafka.log import LogReader
-from stream_app.kafka.tail import input_offset
 
 
 class Transaction(NamedTuple):

@@ -7,13 +7,13 @@ entry and release byte for byte, and the chains go on behind them.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from stream_app import encoding, wire
+from stream_app import encoding
 from stream_app.context import Context
 from stream_app.kafka.claim import is_claim
+from stream_app.kafka.foreign import entry_of, input_offset
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import PartitionProducer
 from stream_app.kafka.stopped import PartitionStoppedError
-from stream_app.kafka.tail import input_offset
 from stream_app.kafka.topics import TopicNames
 from stream_app.rebuild import restored
 from stream_app.rows import SeriesRow
@@ -90,7 +90,7 @@ async def _aborted(
         for record in records:
             if is_claim(record) or input_offset(record) >= before:
                 continue
-            entry: Any = wire.load(record.value)
+            entry = entry_of(record)
             row = rows.get(entry["series"])
             if row is None or entry["sequence"] > row.sequence:
                 found.setdefault((entry["series"], entry["sequence"]), _Aborted(record, entry))

@@ -1,15 +1,15 @@
 """What the ledger and the releases of a partition tell of its series, entry after entry."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from stream_app import rows, wire
+from stream_app import rows
 from stream_app.context import Context
 from stream_app.kafka.claim import is_claim
+from stream_app.kafka.foreign import entry_of, input_offset
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.releases import Releases
 from stream_app.kafka.rowcopy import RowCopy
-from stream_app.kafka.tail import input_offset
 from stream_app.kafka.topics import TopicNames
 from stream_app.privacy.policy import Policy
 from stream_app.rebuild import RebuildError, restored
@@ -50,6 +50,7 @@ async def fold(
 
     Raises:
         RebuildError: if the ledger does not follow from itself.
+        PartitionStoppedError: if a record of ledger or releases is none that this application writes.
     """
     told = Folded(dict(base or {}), {}, {}, -1, set(), set())
     last_input = -1
@@ -66,7 +67,7 @@ async def fold(
                 offset = input_offset(record)
                 last_input = max(last_input, offset)
                 at_hand = await releases.of(offset)
-                entry: Any = wire.load(record.value)
+                entry = entry_of(record)
                 series = entry["series"]
                 if series in told.cut:
                     continue

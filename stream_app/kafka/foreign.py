@@ -7,13 +7,68 @@ batch then begins right behind the marker of its last transaction.
 """
 
 from collections.abc import Collection, Mapping
+from typing import Any, Final
 
+from stream_app import wire
+from stream_app.decider import INPUT_HEADER
 from stream_app.kafka.claim import is_claim
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Extent
 from stream_app.kafka.row import UNKNOWN
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.settings import Settings
+
+_ENTRY: Final = {"entry": str, "series": str, "sequence": int, "previous": str, "hash": str}
+"""What every ledger entry has."""
+
+
+def entry_of(record: Any) -> Any:
+    """Return the entry that a record of the ledger holds.
+
+    Raises:
+        PartitionStoppedError: if it holds none.
+    """
+    found = content(record)
+    if not all(isinstance(found.get(name), kind) for name, kind in _ENTRY.items()):
+        raise stray(record)
+    return found
+
+
+def content(record: Any) -> Any:
+    """Return the members of an output record.
+
+    Raises:
+        PartitionStoppedError: if it is no JSON object.
+    """
+    try:
+        found: Any = wire.load(record.value)
+    except (ValueError, TypeError):
+        raise stray(record) from None
+    if not isinstance(found, dict):
+        raise stray(record)
+    return found
+
+
+def input_offset(record: Any) -> int:
+    """Return the input offset that an output record's header names.
+
+    Raises:
+        PartitionStoppedError: if it has no such header, or no value.
+    """
+    try:
+        return next(int(value) for name, value in record.headers if name == INPUT_HEADER and record.value is not None)
+    except (StopIteration, ValueError, TypeError):
+        raise stray(record) from None
+
+
+def stray(record: Any) -> PartitionStoppedError:
+    """Return why nobody goes on over a record that this application cannot have written."""
+    return PartitionStoppedError(
+        record.partition,
+        "foreign-writer",
+        asked=f"no records in {record.topic} but this application's",
+        found=f"at offset {record.offset} one that no version of it writes",
+    )
 
 
 class Ownership:

@@ -9,11 +9,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from stream_app import encoding, wire
+from stream_app import encoding
 from stream_app.head import Foliage, Head, Leaf, decode
 from stream_app.kafka.claim import is_claim
+from stream_app.kafka.foreign import entry_of
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.shell import Shell
@@ -65,7 +65,7 @@ class Heads:
                 for record in records:
                     if is_claim(record):
                         continue
-                    entry: Any = wire.load(record.value)
+                    entry = entry_of(record)
                     self._changed[entry["series"]] = Leaf(entry["series"], entry["sequence"], entry["hash"])
                 self._covered = records[-1].offset + 1
                 if len(self._changed) >= _MOST_LEAVES:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from stream_app import wire
 from stream_app.decider import INPUT_HEADER
 from stream_app.kafka.ends import NOTHING, Answered, Bounds, Ends
+from stream_app.kafka.foreign import entry_of, input_offset
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.topics import TopicNames
 
@@ -29,7 +29,7 @@ async def answered_of(reader: LogReader, names: TopicNames, partition: int) -> A
         """Tell whether a record is such an entry."""
         if not _answers(record):
             return False
-        entry: Any = wire.load(record.value)
+        entry = entry_of(record)
         return _input(record) <= release or entry["entry"] == "release"
 
     decided = await reader.last(names.ledger, partition, settles) if entry > release else None
@@ -41,6 +41,4 @@ def _answers(record: Any) -> bool:
 
 
 def _input(record: Any | None) -> int:
-    if record is None:
-        return NOTHING
-    return next(int(value) for name, value in record.headers if name == INPUT_HEADER)
+    return NOTHING if record is None else input_offset(record)

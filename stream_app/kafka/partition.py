@@ -243,7 +243,8 @@ class Partition:
         restorer = self._restorer = Restorer(self._shell, await self._facts(), self.number)
         tell_discarded(self._shell.metrics, self.number, self._shell.store.reopen(self.number))
         await self._transactions.find_claim()
-        restored = await restorer.restore((await consumer.committed([self.tp]))[self.tp])
+        committed = (await consumer.committed([self.tp]))[self.tp]
+        restored = await restorer.restore(committed, lambda row: self._transactions.judge(producer, row))
         self._rows.clear()
         self._tail = restored.tail
         row = self._row = await self._transactions.begin(producer, restored.row)

@@ -11,9 +11,9 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from stream_app import encoding, rows, wire
+from stream_app import encoding, rows
 from stream_app.context import Context
 from stream_app.decider import INPUT_HEADER
 from stream_app.kafka import claim as claims
@@ -21,6 +21,7 @@ from stream_app.kafka import group
 from stream_app.kafka.abandoned import abandoned, adopt
 from stream_app.kafka.claim import is_claim
 from stream_app.kafka.folding import Folded, Progress
+from stream_app.kafka.foreign import content, entry_of, input_offset
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.producer import Pages, PartitionProducer
 from stream_app.kafka.reopening import LOST, Loss, Past, Reopening
@@ -30,7 +31,6 @@ from stream_app.kafka.skipped import skipped
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.kafka.survey import Accepted, Survey
 from stream_app.kafka.table import PARTITION_KEY
-from stream_app.kafka.tail import input_offset
 from stream_app.kafka.topicid import TopicFacts
 from stream_app.kafka.topics import TopicNames
 from stream_app.kafka.witness import Witness
@@ -105,8 +105,9 @@ class Recovery:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises:
-            PartitionStoppedError: if the ledger is another application's; if input is lost or skipped and that was not
-                accepted, or with it the only way to a release; or if ledger or releases lost an end.
+            PartitionStoppedError: if the ledger is another application's, or records of its outputs are; if input is
+                lost or skipped and that was not accepted, or with it the only way to a release; or if ledger or
+                releases lost an end.
             RebuildError: if the ledger does not follow from itself.
         """
         producer = await PartitionProducer.open(self._settings, partition)
@@ -159,8 +160,8 @@ class Recovery:
                 for record in records:
                     offset = input_offset(record)
                     last_input = max(last_input, offset)
-                    reject: Any = wire.load(record.value)
-                    if reject["reason"] == LOST:
+                    reject = content(record)
+                    if reject.get("reason") == LOST:
                         losses.append(Loss(reject["offset"] + 1, offset + 1))
                     elif offset >= min([committed, *(loss.line for loss in losses)]):
                         rejected.add(offset)
@@ -218,7 +219,7 @@ class Recovery:
                 for record in records:
                     if is_claim(record):
                         continue
-                    entry: Any = wire.load(record.value)
+                    entry = entry_of(record)
                     row = found.get(entry["series"])
                     if row is None or entry["sequence"] > row.sequence:
                         return int(record.offset)

@@ -100,7 +100,7 @@ class _Rehearsal:
         """Read back and decide what waits; ``committed`` is the group's offset."""
         row: PartitionRow | None = None
         try:
-            restored = await self._restorer.restore(committed, alone=False)
+            restored = await self._restorer.restore(committed, None)
             row, tail = restored.row, restored.tail
             binding = 0 if tail is None else len(tail)
             settle = None if tail is None else tail.settle

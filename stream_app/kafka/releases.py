@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from stream_app import encoding
-from stream_app.kafka.tail import input_offset
+from stream_app.kafka.foreign import input_offset, stray
 
 
 class Releases:
@@ -19,7 +19,11 @@ class Releases:
         self._series: set[bytes] = set()
 
     async def of(self, offset: int) -> Mapping[str, bytes]:
-        """Return the releases of an input offset; offsets never go back."""
+        """Return the releases of an input offset; offsets never go back.
+
+        Raises:
+            PartitionStoppedError: if a record is no release.
+        """
         if offset == self._offset:
             return self._at_hand
         self._offset, self._at_hand = offset, {}
@@ -45,5 +49,8 @@ class Releases:
     async def _next(self) -> list[Any] | None:
         batch = await anext(self._batches, None)
         if batch is not None:
+            for record in batch:
+                if record.key is None or input_offset(record) < 0:
+                    raise stray(record)
             self._series.update(record.key for record in batch)
         return batch

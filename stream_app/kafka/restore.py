@@ -3,7 +3,7 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from stream_app import rows
@@ -27,6 +27,7 @@ from stream_app.privacy.policy import Policy
 
 logger = logging.getLogger(__name__)
 NOISE_KEY = "noise key"
+Judge = Callable[[PartitionRow], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,11 @@ class Restorer:
         self._partition = partition
         self._copy = ChangelogCopy(shell, facts[shell.names.changelog].id, partition)
 
-    async def restore(self, committed: int | None, *, alone: bool = True) -> Restored:
+    async def restore(self, committed: int | None, judge: Judge | None) -> Restored:
         """Return where to go on; ``committed`` is the group's offset.
 
-        Not ``alone``, others may write meanwhile: then logs that were read one after the other are not compared.
+        ``judge`` stops where others wrote behind a row, before what they wrote is read. None: the owner may write
+        meanwhile, and logs that were read one after the other are not compared.
 
         Raises:
             PartitionStoppedError: if going on could decide something twice or lose something.
@@ -78,7 +80,9 @@ class Restorer:
                 # Series that the new count puts here have spent elsewhere.
                 asked = f"{placed} partitions, by which another partition's row says that series were placed"
                 raise self._stopped("partition-count", asked, f"{events} in the cluster")
-            answered = await answered_of(reader, self._names, self._partition) if alone else None
+            if judge is not None and row is not None:
+                await judge(row)
+            answered = None if judge is None else await answered_of(reader, self._names, self._partition)
         async with LogReader.opened(self._settings, "read_uncommitted") as reader:
             first, end = await reader.bounds(self._names.events, self._partition)
             ends = await ends_of(reader, self._names, self._partition)

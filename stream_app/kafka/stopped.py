@@ -110,7 +110,8 @@ REASONS: Final[dict[StopReason, Explained]] = {
         "the outputs are another application's: its claim rules the ledger, or records lie there that this application "
         "did not write; both would decide every step, and spend its budget twice",
         "Give each `application` a `prefix` of its own. Where another one wrote by mistake, stop it for good; "
-        "`landmark-stream audit` tells whether both decided the same step, and if it holds, `recover` goes on",
+        "`landmark-stream audit` tells whether both decided the same step, and if it holds, `recover` goes on. A "
+        "record that is no output at all it names, and goes no further: restore that topic from a backup",
     ),
     "topic-replaced": Explained(
         "the events topic was deleted and made again: offsets of the old one mean nothing in it",

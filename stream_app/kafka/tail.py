@@ -12,9 +12,8 @@ of its entries must be one that the ledger holds.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stream_app import wire
-from stream_app.decider import INPUT_HEADER
 from stream_app.kafka.claim import is_claim
+from stream_app.kafka.foreign import entry_of, input_offset
 from stream_app.kafka.log import LogReader
 from stream_app.kafka.stopped import PartitionStoppedError
 from stream_app.outcome import LedgerMessage
@@ -45,7 +44,7 @@ class Tail:
         ``sequence_of`` gives a series' restored sequence.
 
         Raises:
-            PartitionStoppedError: if two entries bind the same place of a chain.
+            PartitionStoppedError: if two entries bind the same place of a chain, or a record is no entry.
         """
         async for records in reader.records(topic, self._partition, start):
             for record in records:
@@ -54,7 +53,7 @@ class Tail:
                 self._bind(record, sequence_of)
 
     def _bind(self, record: Any, sequence_of: Callable[[str], int]) -> None:
-        entry: Any = wire.load(record.value)
+        entry = entry_of(record)
         place = (record.key, entry["sequence"])
         if entry["sequence"] <= sequence_of(entry["series"]):
             return
@@ -118,8 +117,3 @@ class Tail:
             asked=asked,
             found=f"{found}; {' and '.join(self._changes) or _UNCHANGED}",
         )
-
-
-def input_offset(record: Any) -> int:
-    """Return the input offset that an output record's header names."""
-    return next(int(value) for name, value in record.headers if name == INPUT_HEADER)

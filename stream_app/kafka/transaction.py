@@ -53,9 +53,18 @@ class Transactions:
         if offset == claims.NO_CLAIM:
             offset = await claims.write(shell.settings, names, self._partition, producer, start)
         self._claim = claims.Found(offset, start)
+        await self.judge(producer, row)
+        return replace(row, claim=offset)
+
+    async def judge(self, producer: PartitionProducer, row: PartitionRow) -> None:
+        """Look at what ledger and releases hold behind a row.
+
+        Raises:
+            PartitionStoppedError: if they have records that this application did not write.
+        """
+        names = self._shell.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
         await self._ownership.begin(starts, {row.producer, producer.id})
-        return replace(row, claim=offset)
 
     async def commit(self, producer: PartitionProducer, row: PartitionRow, batch: Batch) -> PartitionRow:
         """Let a batch take effect and return the partition row after it.

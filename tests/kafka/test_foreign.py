@@ -161,6 +161,46 @@ async def _copy_last(installation: Installation, topic: str) -> None:
     await producer.stop()
 
 
+NO_OUTPUTS = [
+    ("ledger", b"stray", b"hello"),
+    ("ledger", b"home-1", b'{"entry":"release","series":"home-1","sequence":9,"previous":"","hash":"aa"}'),
+    ("ledger", b"home-1", None),
+    ("releases", b"stray", b"hello"),
+]
+
+
+@pytest.mark.parametrize("nth", range(len(NO_OUTPUTS)))
+def test_a_stray_record_is_named(
+    broker: LocalBroker, tmp_path: Path, nth: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One record of no transaction and without the header: a start and `recover` say whose topic, and where it lies."""
+    meaning, key, value = NO_OUTPUTS[nth]
+    installation = Installation(broker, tmp_path, f"stray-{nth}", partitions=1)
+    total = installation.send(readings(40))
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    name: str = getattr(installation.names, meaning)
+    offset = asyncio.run(_stray(installation, name, key, value))
+    with installation.worker() as worker:
+        assert worker.await_end() == 1
+        said = worker.log.read_text()
+    assert f"stopped (foreign-writer): wanted no records in {name} but this application's; found one of another" in said
+    capsys.readouterr()
+    assert installation.command("recover") == 2
+    assert f"found at offset {offset} one that no version of it writes" in (said := capsys.readouterr().err)
+    assert f"(foreign-writer): wanted no records in {name}" in said
+
+
+async def _stray(installation: Installation, topic: str, key: bytes, value: bytes | None) -> int:
+    """Write a record as somebody does who took the topic for another; return where."""
+    producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
+    await producer.start()
+    written = await producer.send_and_wait(topic, value, key, 0)
+    await producer.stop()
+    return int(written.offset)
+
+
 def test_own_aborted_records_are_own(installation: Installation) -> None:
     """Of a worker that died before its commit, and of another tenure: neither gap nor producer is foreign."""
     total = installation.send(readings(40))
