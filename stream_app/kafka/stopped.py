@@ -132,7 +132,7 @@ REASONS: Final[dict[StopReason, Explained]] = {
     ),
     "not-authorized": Explained(
         "the brokers' ACLs refuse what a worker needs; nothing of the batch counts",
-        "Run the commands that `landmark-stream topics --acls worker=PRINCIPAL` prints; then restart the worker",
+        "Allow it: `landmark-stream topics --acls worker=PRINCIPAL` prints the commands; then restart the worker",
     ),
     "transaction-failed": Explained(
         "a transaction was not committed, and a new producer did not mend it",
