@@ -24,9 +24,9 @@ test: lint  ## Check and test everything, with a real Kafka broker
 lint: $(TEST)  ## Check style, types, layers and docstrings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy stream_app tests examples
+	$(BIN)/mypy stream_app benchmarks tests examples
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/interrogate --quiet stream_app tests deploy
+	$(BIN)/interrogate --quiet stream_app benchmarks tests deploy
 
 format: $(TEST)  ## Put the code in the formatter's shape
 	$(BIN)/ruff check --fix

@@ -12,22 +12,22 @@ from typing import Any
 
 from setuptools import setup
 
-CORE = """axis collect collected contribution dissimilarity entry fold guard key kind_form landmarks laplace level noise
-open_steps place planar policy protection randomness rational raw reason release response scheme state window"""
-KINDS = "__init__ category counts location number"
-AUDIT = "books chain entry exposure finding form guarantee landmarks reader series share swift terms window"
-OUTSIDE = "collecting collection context decider decision encoding outcome rows wire"
+COMPILED = {
+    "privacy": """entry fold guard landmarks level parameters place policy protection rational raw reason release scheme
+    state window""",
+    "privacy/collected": "closing collect contribution open_steps",
+    "privacy/kinds": "__init__ axis category counts kind_form location number",
+    "privacy/noise": "dissimilarity key laplace planar randomness response streams",
+    "audit": "books chain entry exposure finding form guarantee landmarks reader series share swift terms window",
+    "deciding": "collecting collection context decider decision outcome rows",
+    "formats": "encoding wire",
+}
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}
 
 
 def compiled_files() -> list[str]:
     """Return the files that every event or entry passes."""
-    return [
-        *(f"stream_app/privacy/{name}.py" for name in CORE.split()),
-        *(f"stream_app/privacy/kinds/{name}.py" for name in KINDS.split()),
-        *(f"stream_app/audit/{name}.py" for name in AUDIT.split()),
-        *(f"stream_app/{name}.py" for name in OUTSIDE.split()),
-    ]
+    return [f"stream_app/{room}/{name}.py" for room, names in COMPILED.items() for name in names.split()]
 
 
 def extensions() -> list[Any]:

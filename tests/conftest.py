@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.stacks import pending_tasks
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)

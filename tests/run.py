@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from stream_app.collection import Collection
-from stream_app.context import Context, DefaultPolicy, Limits
-from stream_app.decision import decide
-from stream_app.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Outcome, Rejected
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Outcome, Rejected
+from stream_app.deciding.rows import SeriesRow
 from stream_app.privacy.guard import Guard
-from stream_app.privacy.key import KeyRing
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import policy_of
-from stream_app.rows import SeriesRow
 
 KEYS = KeyRing("0123456789abcdef", 0, bytes(range(32)))
 Record = Mapping[str, object]

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from stream_app import rows
-from stream_app.context import Context, Limits
-from stream_app.privacy.loss.correlation import Correlation
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.temporal import Adversary
-from stream_app.rebuild import rebuild
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.rebuild import rebuild
+from stream_app.loss.correlation import Correlation
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.temporal import Adversary
 from tests.run import KEYS, SCHEMES, Record, Run, observation, policy
 
 CAO = Envelope.of(TransitionMatrix.dense([[0.8, 0.2], [0, 1]]))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_app import keyfile, wire
+from stream_app.formats import wire
+from stream_app.setup import keyfile
 from tests.programs import program
 
 ROOT = Path(__file__).parent.parent

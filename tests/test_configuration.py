@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import main
-from stream_app.configuration import context_of, default_policies, limits_of, policies_in
-from stream_app.context import Context, DefaultPolicy, Limits
-from stream_app.outcome import Decided
-from stream_app.privacy.key import KeyRing
-from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
+from stream_app.deciding.outcome import Decided
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.setup.configuration import context_of, default_policies, limits_of, policies_in
+from stream_app.setup.settings import InvalidSettingsError, Settings
 from tests.run import COUNTS, KEYS, NUMBER, UNIFORM, Run, default, observation, policy
 
 TOML = """

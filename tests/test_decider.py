@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app import rows
-from stream_app.collection import Collection
-from stream_app.context import Context, Limits
-from stream_app.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers, Outlets
-from stream_app.decision import decide
-from stream_app.outcome import Decided, InputRecord, LedgerMessage, Rejected
-from stream_app.rows import SeriesRow
+from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers, Outlets
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Decided, InputRecord, LedgerMessage, Rejected
+from stream_app.deciding.rows import SeriesRow
 from tests.run import ADAPTIVE, KEYS, Record, default, observation, policy
 
 CONTEXT = Context(KEYS, (default("home-*"),), Limits(lifetime_nano=10**12))

@@ -7,9 +7,9 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from stream_app.context import Context, Limits
-from stream_app.outcome import Decided, Message, Outcome, Rejected
-from stream_app.privacy.key import KeyRing
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided, Message, Outcome, Rejected
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import Reason
 from tests.hostile import hostile
 from tests.run import (

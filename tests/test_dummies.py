@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from stream_app import rows
-from stream_app.context import Context, Limits
-from stream_app.encoding import NO_HASH, Link, encode_entry
-from stream_app.kafka.topics import OUTPUT_BYTES
-from stream_app.outcome import Decided
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided
+from stream_app.deciding.rebuild import rebuild
+from stream_app.formats.encoding import NO_HASH, Link, encode_entry
+from stream_app.formats.wire import PolicyRecord, decode
+from stream_app.kafka.client.topics import OUTPUT_BYTES
 from stream_app.privacy import fold
 from stream_app.privacy.dummies.request import MOST_STEPS
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import PolicyError, policy_of
-from stream_app.rebuild import rebuild
-from stream_app.wire import PolicyRecord, decode
 from tests.audit.ways import audit
 from tests.run import KEYS, Record, Run, default, observation, policy
 from tests.test_rows import TableRun

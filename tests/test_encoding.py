@@ -3,7 +3,7 @@
 import json
 from hashlib import blake2b
 
-from stream_app import encoding
+from stream_app.formats import encoding
 from tests.run import KINDS, Run, observation, policy
 from tests.test_rows import records
 

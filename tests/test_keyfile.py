@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from stream_app import keyfile
-from stream_app.context import Context
-from stream_app.outcome import Rejected
-from stream_app.privacy.key import KeyRing
-from stream_app.rebuild import rebuild
-from stream_app.signing import SigningKey
+from stream_app.deciding.context import Context
+from stream_app.deciding.outcome import Rejected
+from stream_app.deciding.rebuild import rebuild
+from stream_app.heads.signing import SigningKey
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.setup import keyfile
 from tests.run import Run, observation, policy
 
 DAY_MS = 86_400_000

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app import encoding, rows
-from stream_app.context import Context, Limits
-from stream_app.outcome import Decided
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided
+from stream_app.deciding.rebuild import RebuildError, rebuild, restored
+from stream_app.formats import encoding
 from stream_app.privacy.kinds import Category, Kind
 from stream_app.privacy.raw import ReleasedCells
-from stream_app.rebuild import RebuildError, rebuild, restored
 from tests.audit.ways import audit
 from tests.privacy.test_long_traces import TRACES, Move, Version, play
 from tests.run import COUNTS, KEYS, KINDS, LOCATION, NUMBER, SCHEMES, Record, Run, default, observation, policy

@@ -6,13 +6,13 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app import rows
-from stream_app.collection import Collection
-from stream_app.context import Context, Limits
-from stream_app.decider import Decider, Headers, Outlets
-from stream_app.decision import recall
-from stream_app.outcome import InputRecord
-from stream_app.rows import SeriesRow
+from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decider import Decider, Headers, Outlets
+from stream_app.deciding.decision import recall
+from stream_app.deciding.outcome import InputRecord
+from stream_app.deciding.rows import SeriesRow
 from tests.collected import schedules
 from tests.run import KEYS
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.replayfolder import OUTPUTS, ReplayFolder, read
+from stream_app.cli.replayfolder import OUTPUTS, ReplayFolder, read
+from stream_app.setup import keyfile
 from tests.run import NUMBER, observation, policy
 
 Record = dict[str, Any]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app import rows
-from stream_app.context import Context, Limits
-from stream_app.outcome import Decided, Outcome
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided, Outcome
+from stream_app.deciding.rows import SeriesRow
 from stream_app.privacy.policy import Policy
-from stream_app.rows import SeriesRow
 from tests.privacy.test_long_traces import SERIES, TRACES, Move, Version, play
 from tests.run import KEYS, KINDS, NUMBER, SCHEMES, Record, Run, default, observation, policy
 

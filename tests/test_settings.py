@@ -7,11 +7,11 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from stream_app.cli import main
-from stream_app.configuration import context_of
-from stream_app.privacy.key import KeyRing
+from stream_app.heads.signing import SigningKey
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.settings import InvalidSettingsError, Settings
-from stream_app.signing import SigningKey
+from stream_app.setup.configuration import context_of
+from stream_app.setup.settings import InvalidSettingsError, Settings
 from tests.kafka.secured import Authority
 
 

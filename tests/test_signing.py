@@ -8,9 +8,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_public_key
 
-from stream_app import keyfile
-from stream_app.keyfile import KeyFileError
-from stream_app.signing import SigningKey, is_signing_key
+from stream_app.heads.signing import SigningKey, is_signing_key
+from stream_app.setup import keyfile
+from stream_app.setup.keyfile import KeyFileError
 
 # RFC 8032, section 7.1: secret key, message, signature.
 VECTORS = (

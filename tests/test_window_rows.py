@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from stream_app import rows
-from stream_app.context import Context, Limits
-from stream_app.outcome import Decided
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided
+from stream_app.deciding.rebuild import rebuild
 from stream_app.privacy.state import NO_WINDOW
 from stream_app.privacy.window import Window
-from stream_app.rebuild import rebuild
 from tests.run import COUNTS, KEYS, NUMBER, Record, Run, observation, policy
 from tests.test_rows import TableRun
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app import wire
+from stream_app.formats import wire
+from stream_app.formats.wire import CloseRecord, LandmarksRecord, Malformed, PolicyRecord
 from stream_app.privacy.fold import Observation
-from stream_app.wire import CloseRecord, LandmarksRecord, Malformed, PolicyRecord
 
 LAST = 253_402_300_799_999
 

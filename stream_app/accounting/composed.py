@@ -8,7 +8,7 @@ from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, Law
 from stream_app.accounting.steps import NANO, Steps
 from stream_app.audit.standing import Standing
-from stream_app.privacy.loss import composition
+from stream_app.loss import composition
 
 
 class Composed(NamedTuple):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stream_app.accounting.steps import Steps
-from stream_app.privacy.loss.landmark import landmark_losses
-from stream_app.privacy.loss.temporal import Adversary, TemporalLoss
+from stream_app.loss.landmark import landmark_losses
+from stream_app.loss.temporal import Adversary, TemporalLoss
 
 
 class Exposure(NamedTuple):

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, assert_never
 
-from stream_app import wire
 from stream_app.audit.entry import (
     CloseEntry,
     DummiesEntry,
@@ -24,7 +23,8 @@ from stream_app.audit.entry import (
 )
 from stream_app.audit.finding import Finding
 from stream_app.audit.reader import CLAIM, is_claim, read_entry
-from stream_app.privacy.kind_form import substitute_fault
+from stream_app.formats import wire
+from stream_app.privacy.kinds.kind_form import substitute_fault
 from stream_app.privacy.landmarks import aligned
 from stream_app.privacy.policy import PolicyError, stored_policy_of
 from stream_app.privacy.rational import NANO

@@ -6,15 +6,15 @@ Records are refused one by one: a series of which one is refused would begin ane
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from stream_app import wire
 from stream_app.accounting.left import Left, Record
-from stream_app.collection import Collection
-from stream_app.context import Context, Limits
-from stream_app.decision import decide
-from stream_app.outcome import Decided, InputRecord, Rejected
-from stream_app.privacy.key import KeyRing
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Decided, InputRecord, Rejected
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import wire
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import REASONS, Reason
-from stream_app.rows import SeriesRow
 
 _SECRET = bytes(32)
 """Stands for the new key: no noise is drawn."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stream_app import correlationfile, wire
 from stream_app.accounting.composed import Composed, over_series, over_steps, over_window
 from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import OVER_SERIES
@@ -14,8 +13,10 @@ from stream_app.accounting.steps import LeftOut, Steps, steps_of
 from stream_app.audit.curve import Curve
 from stream_app.audit.standing import Standing
 from stream_app.cli import UsageError
-from stream_app.privacy.loss.composition import CompositionError
-from stream_app.privacy.loss.temporal import Adversary
+from stream_app.formats import wire
+from stream_app.loss.composition import CompositionError
+from stream_app.loss.temporal import Adversary
+from stream_app.setup import correlationfile
 
 
 class Known(NamedTuple):

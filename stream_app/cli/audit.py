@@ -15,7 +15,7 @@ from stream_app.cli.lifetime import add_lifetime, lifetime_of, settings_of
 
 if TYPE_CHECKING:
     from stream_app.cli.audited_topics import TopicSource
-    from stream_app.settings import Settings
+    from stream_app.setup.settings import Settings
 
 HELP = "check a ledger: chain, arithmetic, theorem"
 

@@ -14,8 +14,8 @@ from stream_app.cli import UsageError
 from stream_app.cli.attested import feed_head_files
 from stream_app.cli.configured import reaching
 from stream_app.cli.progress import progress
-from stream_app.kafka.security import client_arguments
-from stream_app.settings import Settings
+from stream_app.kafka.client.security import client_arguments
+from stream_app.setup.settings import Settings
 
 
 class TopicSource:

@@ -10,14 +10,14 @@ from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.table import Table
 
-from stream_app import wire
-from stream_app.bench import catalogue
-from stream_app.bench.figure import Result
-from stream_app.bench.machine import Machine
-from stream_app.bench.process import ClientError
-from stream_app.bench.sizes import FILTERS, SCHEMES, VALUES
+from benchmarks import catalogue
+from benchmarks.figure import Result
+from benchmarks.machine import Machine
+from benchmarks.process import ClientError
+from benchmarks.sizes import FILTERS, SCHEMES, VALUES
 from stream_app.cli import UsageError
-from stream_app.kafka.local.errors import LocalBrokerError
+from stream_app.formats import wire
+from stream_app.localbroker.errors import LocalBrokerError
 
 HELP = "measure the worker against bare clients, as ratios of one run"
 _SIZES = ("events", "series", "partitions", "repeats", "scheme", "filter", "kind")

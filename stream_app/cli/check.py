@@ -5,13 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from stream_app import keyfile
 from stream_app.cli.policyfile import documents_in, hindrances_of, problems_of, weaker_of
-from stream_app.configuration import context_of
-from stream_app.keyfile import KeyFileError
-from stream_app.privacy.key import KeyRing
-from stream_app.settings import InvalidSettingsError, Problem, Settings
-from stream_app.signing import SigningKey
+from stream_app.heads.signing import SigningKey
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.setup import keyfile
+from stream_app.setup.configuration import context_of
+from stream_app.setup.keyfile import KeyFileError
+from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 HELP = "check the configuration or a policy file"
 

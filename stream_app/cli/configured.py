@@ -8,10 +8,10 @@ from pathlib import Path
 from aiokafka.errors import KafkaError
 
 from stream_app.cli import UsageError
-from stream_app.kafka.cluster import ClusterError
-from stream_app.kafka.logs import told_otherwise
-from stream_app.kafka.refusal import refusal_of
-from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.kafka.client.cluster import ClusterError
+from stream_app.kafka.client.refusal import refusal_of
+from stream_app.monitoring.logs import told_otherwise
+from stream_app.setup.settings import InvalidSettingsError, Settings
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

@@ -11,15 +11,15 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.eventfile import add_mapping, events
 from stream_app.cli.readings import Readings
-from stream_app.privacy.loss.correlation import Correlation, CorrelationError, Strength
-from stream_app.privacy.loss.estimation import counted, estimated
-from stream_app.privacy.loss.form import matrix_document
-from stream_app.privacy.loss.matrix import MOST_STATES, MatrixError
-from stream_app.privacy.loss.states import States, by_cells, by_grid, by_quantiles, by_values
+from stream_app.formats import wire
+from stream_app.loss.correlation import Correlation, CorrelationError, Strength
+from stream_app.loss.estimation import counted, estimated
+from stream_app.loss.form import matrix_document
+from stream_app.loss.matrix import MOST_STATES, MatrixError
+from stream_app.loss.states import States, by_cells, by_grid, by_quantiles, by_values
 
 HELP = "transition matrices from data, or of a given strength"
 STATES = 10

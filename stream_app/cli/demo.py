@@ -12,18 +12,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.eventfile import series_key
 from stream_app.demo.data import DemoSeries, demo_series
 from stream_app.demo.stage import StageError, stage
 from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
-from stream_app.kafka.claim import is_claim
-from stream_app.kafka.local.errors import LocalBrokerError
-from stream_app.kafka.reading import records_of
-from stream_app.kafka.sending import Event, send_events
-from stream_app.kafka.topics import TopicNames
-from stream_app.settings import Settings
+from stream_app.formats import wire
+from stream_app.kafka.client.reading import records_of
+from stream_app.kafka.client.sending import Event, send_events
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.setup.settings import Settings
 
 HELP = "run the whole system on a local Kafka with real data"
 PARTITIONS = 4

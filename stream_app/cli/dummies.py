@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 from rich.console import Console
 from rich.table import Table
 
-from stream_app import keyfile, wire
 from stream_app.audit.canvas import PlotError, picture, prepare
 from stream_app.audit.plots import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, settings_of
+from stream_app.formats import wire
 from stream_app.privacy.dummies.choice import probabilities
 from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.options import Histograms, Sets
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
-from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.rational import NANO
+from stream_app.setup import keyfile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import Progress
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
 from stream_app.cli.exits import exit_codes_of
 from stream_app.cli.moment import milliseconds_of
-from stream_app.configuration import context_of
-from stream_app.context import Context
-from stream_app.kafka.rehearsal import Rehearsed, rehearse
-from stream_app.kafka.routing import router
-from stream_app.keyfile import ClaimedKey, claimed, looked_at
-from stream_app.privacy.key import MINIMUM_EPOCH_MS, KeyRing
+from stream_app.deciding.context import Context
+from stream_app.formats import wire
+from stream_app.kafka.client.routing import router
+from stream_app.kafka.rebuild.dry_run import Rehearsed, rehearse
+from stream_app.privacy.noise.key import MINIMUM_EPOCH_MS, KeyRing
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.setup.configuration import context_of
+from stream_app.setup.keyfile import ClaimedKey, claimed, looked_at
+from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "destroy the keys of old epochs for ever, once nothing in Kafka needs them"
 LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS

@@ -3,16 +3,16 @@
 import argparse
 from dataclasses import replace
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.eventfile import events
-from stream_app.configuration import policies_in
-from stream_app.context import Context, DefaultPolicy, Limits
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.evaluation.dataset import SHARE_WRONG, DataSet
 from stream_app.evaluation.trial import key_of
+from stream_app.formats import wire
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.rational import NANO
-from stream_app.settings import InvalidSettingsError
+from stream_app.setup.configuration import policies_in
+from stream_app.setup.settings import InvalidSettingsError
 
 UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "number": "units"}
 

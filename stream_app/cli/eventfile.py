@@ -5,9 +5,9 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.moment import INTEGER, milliseconds_of
+from stream_app.formats import wire
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:

@@ -64,7 +64,7 @@ def _from_topics(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation
     # A client of Kafka takes seconds to load, and files need none.
     from stream_app.audit.topic import TopicError, read_ledger_topic  # noqa: PLC0415
     from stream_app.cli.configured import reaching, settings_of  # noqa: PLC0415
-    from stream_app.kafka.security import client_arguments  # noqa: PLC0415
+    from stream_app.kafka.client.security import client_arguments  # noqa: PLC0415
 
     if arguments.releases is not None:
         raise UsageError("--releases FILE: give --ledger FILE with it; without files both topics are read")

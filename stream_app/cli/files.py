@@ -5,8 +5,8 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 import stream_app
-from stream_app import wire
 from stream_app.cli import UsageError
+from stream_app.formats import wire
 
 HELP = "where the schemas, examples, dashboards and rules of this installation are"
 IN_A_CHECKOUT = {

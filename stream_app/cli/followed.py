@@ -18,9 +18,9 @@ from stream_app.cli import UsageError
 if TYPE_CHECKING:
     from stream_app.audit.topic import Waiting
     from stream_app.cli.audited_topics import TopicSource
-    from stream_app.kafka.statuspage.audit import Found
-    from stream_app.kafka.statuspage.document import Look
-    from stream_app.settings import Settings
+    from stream_app.monitoring.statuspage.audit import Found
+    from stream_app.monitoring.statuspage.document import Look
+    from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +50,8 @@ class Following:
 
     def __init__(self, source: "TopicSource", settings: "Settings", port: int) -> None:
         """Log as a worker does; a page, metrics and health are served once it runs."""
-        from stream_app.kafka.logs import configure_logs  # noqa: PLC0415 - files are audited without it
-        from stream_app.kafka.metrics import AUDIT_TABLE, Metrics  # noqa: PLC0415
+        from stream_app.monitoring.logs import configure_logs  # noqa: PLC0415 - files are audited without it
+        from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics  # noqa: PLC0415
 
         configure_logs(settings.log_level)
         self._source = source
@@ -88,7 +88,7 @@ class Following:
 
     def run(self, auditor: Auditor) -> "Waiting":
         """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""
-        from stream_app.kafka.serve import ListenError  # noqa: PLC0415
+        from stream_app.monitoring.serve import ListenError  # noqa: PLC0415
 
         try:
             with self._source.reaching():
@@ -98,7 +98,7 @@ class Following:
             raise UsageError(f"--http-port: {error} {remedy}") from None
 
     async def _run(self, auditor: Auditor) -> "Waiting":
-        from stream_app.kafka.serve import Server  # noqa: PLC0415
+        from stream_app.monitoring.serve import Server  # noqa: PLC0415
 
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
@@ -133,7 +133,7 @@ class Following:
         return (True, "follows the ledger") if self._ready else (False, "reading what there is")
 
     def _shown(self, finding: Finding) -> "Found":
-        from stream_app.kafka.statuspage.audit import Found  # noqa: PLC0415
+        from stream_app.monitoring.statuspage.audit import Found  # noqa: PLC0415
 
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
         # PRIVACY: the page is for whoever reaches the port, so series are shown where the operator allowed it.
@@ -143,7 +143,7 @@ class Following:
         return Found(when, finding.code, place, finding.message)
 
     def _page(self, auditor: Auditor, look: "Look") -> str:
-        from stream_app.kafka.statuspage.audit import Auditing, audit_page  # noqa: PLC0415
+        from stream_app.monitoring.statuspage.audit import Auditing, audit_page  # noqa: PLC0415
 
         up_seconds = time.monotonic() - self._began_seconds
         signed = auditor.heads is not None

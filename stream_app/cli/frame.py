@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stream_app.cli import printable
-from stream_app.kafka.distribution import Distribution
-from stream_app.kafka.sight import AuditSight, NoSight, Sight, WorkerSight, together
+from stream_app.monitoring.distribution import Distribution
+from stream_app.monitoring.snapshot import AuditSight, NoSight, Sight, WorkerSight, together
 
 NANO = 10**9
 BAD = "bold red"

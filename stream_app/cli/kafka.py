@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from stream_app.cli import UsageError
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.local.errors import LocalBrokerError
-from stream_app.kafka.local.ports import HOST
-from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker.ports import HOST
+from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "start, stop or show a local single-node Kafka broker without Docker"
 

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-from stream_app import keyfile, wire
 from stream_app.cli import UsageError, erasing
-from stream_app.privacy.key import KeyRing
-from stream_app.signing import SigningKey, is_signing_key
+from stream_app.formats import wire
+from stream_app.heads.signing import SigningKey, is_signing_key
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.setup import keyfile
 
 HELP = "make, list and erase noise keys, make and export signing keys"
 

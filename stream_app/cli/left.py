@@ -6,14 +6,14 @@ import sys
 import time
 from pathlib import Path
 
-from stream_app import wire
 from stream_app.accounting.left import Left, LeftError, Remains
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.audit.reader import dump
 from stream_app.cli import UsageError, printable
 from stream_app.cli.lifetime import add_lifetime, lifetime_of, settings_of
 from stream_app.cli.progress import progress
-from stream_app.settings import Settings
+from stream_app.formats import wire
+from stream_app.setup.settings import Settings
 
 HELP = "what each series has left of its budget, as records to begin anew with"
 LINES_BYTES = 128 * 1024
@@ -73,7 +73,7 @@ def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
     # The decision takes a while to load, and a ledger that does not tell all needs none.
     from stream_app.accounting.trial import faults  # noqa: PLC0415
     from stream_app.cli.configured import settings_of as settings_in_force  # noqa: PLC0415
-    from stream_app.configuration import limits_of  # noqa: PLC0415
+    from stream_app.setup.configuration import limits_of  # noqa: PLC0415
 
     refused = list(faults(found, limits_of(settings_in_force(arguments)), time.time_ns() // 1_000_000))
     if refused:
@@ -125,7 +125,7 @@ def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
 def _read_topic(settings: Settings, remains: Remains) -> None:
     # A client of Kafka takes seconds to load, and files need none.
     from stream_app.cli.configured import reaching  # noqa: PLC0415
-    from stream_app.kafka.reading import records_of  # noqa: PLC0415
+    from stream_app.kafka.client.reading import records_of  # noqa: PLC0415
 
     async def take() -> None:
         async for record in records_of(settings, f"{settings.prefix}.ledger", isolation="read_uncommitted"):

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stream_app.settings import Settings
+    from stream_app.setup.settings import Settings
 
 NANO = 10**9
 LARGEST = Decimal(sys.float_info.max)

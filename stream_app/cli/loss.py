@@ -7,13 +7,14 @@ from math import fsum
 from pathlib import Path
 from typing import NamedTuple
 
-from stream_app import correlationfile, wire
 from stream_app.cli import UsageError
-from stream_app.privacy.loss.correlation import CorrelationError
-from stream_app.privacy.loss.form import correlation_of
-from stream_app.privacy.loss.landmark import LandmarkError, landmark_losses
-from stream_app.privacy.loss.supremum import supremum
-from stream_app.privacy.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
+from stream_app.formats import wire
+from stream_app.loss.correlation import CorrelationError
+from stream_app.loss.form import correlation_of
+from stream_app.loss.landmark import LandmarkError, landmark_losses
+from stream_app.loss.supremum import supremum
+from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
+from stream_app.setup import correlationfile
 
 HELP = "temporal privacy loss of given matrices and budgets"
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
-from stream_app import correlationfile, wire
 from stream_app.audit.canvas import PlotError, picture, prepare
 from stream_app.audit.plots import name as label_of
 from stream_app.cli import UsageError
@@ -18,7 +17,9 @@ from stream_app.cli.configured import add_config, settings_of
 from stream_app.cli.moment import milliseconds_of
 from stream_app.cli.planned import print_plan
 from stream_app.cli.policyfile import parameters_of, records_in
-from stream_app.correlationfile import CorrelationFileError
+from stream_app.formats import wire
+from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
+from stream_app.loss.temporal import Adversary
 from stream_app.outlook.course import CourseError
 from stream_app.outlook.crowding import Crowd, crowd_events, crowds
 from stream_app.outlook.error import unit
@@ -26,10 +27,10 @@ from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.question import Question
-from stream_app.privacy.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
-from stream_app.privacy.loss.temporal import Adversary
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.rational import NANO
+from stream_app.setup import correlationfile
+from stream_app.setup.correlationfile import CorrelationFileError
 
 HELP = "what a policy will cost under each scheme, before any data"
 

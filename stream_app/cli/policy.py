@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config
 from stream_app.cli.policyfile import document_in, hindrances_of, weaker_of
 from stream_app.cli.send import send_and_tell
-from stream_app.kafka.sending import Event
+from stream_app.formats import wire
+from stream_app.kafka.client.sending import Event
 from stream_app.privacy.policy import PolicyError, policy_of
 
 HELP = "send policies to the events topic"

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stream_app import wire
 from stream_app.cli import UsageError
+from stream_app.formats import wire
 from stream_app.privacy.fold import adopt
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.weaker import SENTENCES, Less, less_protected
-from stream_app.settings import Problem
+from stream_app.setup.settings import Problem
 
 REQUIRED = ("type", "series", "version")
 """Members without which a record is no policy of one series."""

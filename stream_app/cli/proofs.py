@@ -15,7 +15,7 @@ from stream_app.audit.report import line_of, quoted
 from stream_app.audit.topic import TopicError
 from stream_app.cli import UsageError
 from stream_app.cli.configured import reaching, settings_of
-from stream_app.kafka.security import client_arguments
+from stream_app.kafka.client.security import client_arguments
 
 
 def prove(arguments: argparse.Namespace) -> int:

@@ -9,17 +9,17 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
-from stream_app import wire
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
 from stream_app.cli.moment import milliseconds_of
-from stream_app.kafka.backup import decided, end_line, event_line
-from stream_app.kafka.claim import is_claim
-from stream_app.kafka.reading import records_of
-from stream_app.kafka.refusal import refusal_of
-from stream_app.kafka.topics import TopicNames
-from stream_app.settings import Settings
+from stream_app.formats import wire
+from stream_app.kafka.client.reading import records_of
+from stream_app.kafka.client.refusal import refusal_of
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.rebuild.backup import decided, end_line, event_line
+from stream_app.setup.settings import Settings
 
 HELP = "read events, releases, ledger, rejects or heads"
 TOPICS = ("events", "releases", "ledger", "rejects", "heads")

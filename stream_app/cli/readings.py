@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from stream_app import wire
 from stream_app.cli import UsageError
+from stream_app.formats import wire
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.raw import is_number
 

@@ -14,19 +14,19 @@ from rich.progress import Progress, TaskID
 
 from stream_app.cli import UsageError
 from stream_app.cli.configured import reaching
-from stream_app.context import Context
-from stream_app.kafka.group import members
-from stream_app.kafka.recover import Recovered, Recovery
-from stream_app.kafka.routing import load_context
-from stream_app.kafka.stopped import PartitionStoppedError
-from stream_app.kafka.survey import Accepted
-from stream_app.kafka.topicid import describe
-from stream_app.kafka.topics import TopicNames
-from stream_app.kafka.witness import TOLD
-from stream_app.keyfile import KeyFileError
-from stream_app.rebuild import RebuildError
-from stream_app.settings import InvalidSettingsError, Settings
-from stream_app.signing import SigningKey
+from stream_app.deciding.context import Context
+from stream_app.deciding.rebuild import RebuildError
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.group import members
+from stream_app.kafka.client.routing import load_context
+from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.rebuild.recover import Recovered, Recovery
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.witness import TOLD
+from stream_app.setup.keyfile import KeyFileError
+from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "rebuild lost state rows from ledger and releases"
 

@@ -12,19 +12,20 @@ from typing import BinaryIO, NamedTuple
 from rich.console import Console
 from rich.progress import track
 
-from stream_app import keyfile, wire
 from stream_app.cli import UsageError
 from stream_app.cli.eventfile import add_mapping, events
-from stream_app.collection import Collection
-from stream_app.configuration import default_policies, limits_of, policies_in
-from stream_app.context import Context
-from stream_app.decider import Append, Decider, Headers, Outlets
-from stream_app.outcome import InputRecord
-from stream_app.privacy.contribution import Intrusion, Watermark
-from stream_app.privacy.key import KeyRing
+from stream_app.cli.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, Run, read
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context
+from stream_app.deciding.decider import Append, Decider, Headers, Outlets
+from stream_app.deciding.outcome import InputRecord
+from stream_app.formats import wire
+from stream_app.privacy.collected.contribution import Intrusion, Watermark
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import REASONS, Reason
-from stream_app.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, Run, read
-from stream_app.settings import InvalidSettingsError, Settings
+from stream_app.setup import keyfile
+from stream_app.setup.configuration import default_policies, limits_of, policies_in
+from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "decide a file of events without Kafka"
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
-from stream_app.kafka.backup import BackupError, Resent, assert_empty, refused_in
-from stream_app.kafka.sending import send_events
-from stream_app.kafka.topics import TopicNames
-from stream_app.settings import Settings
+from stream_app.formats import wire
+from stream_app.kafka.client.sending import send_events
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.rebuild.backup import BackupError, Resent, assert_empty, refused_in
+from stream_app.setup.settings import Settings
 
 HELP = "send a backup of the events again, without those that were refused"
 

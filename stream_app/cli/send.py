@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.progress import track
 
-from stream_app import wire
 from stream_app.cli.configured import add_config, reaching, settings_of
 from stream_app.cli.eventfile import add_mapping, events, series_key
-from stream_app.kafka.sending import Event, send_events
+from stream_app.formats import wire
+from stream_app.kafka.client.sending import Event, send_events
 
 HELP = "send events from a file to the events topic"
 

@@ -10,12 +10,12 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import settings_of
 from stream_app.cli.frame import frame
-from stream_app.kafka.endpoint import Endpoint, EndpointError
-from stream_app.kafka.sight import NoSight, Sight, document
+from stream_app.formats import wire
+from stream_app.monitoring.endpoint import Endpoint, EndpointError
+from stream_app.monitoring.snapshot import NoSight, Sight, document
 
 HELP = "watch running workers and audits, from their metrics"
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, not bound to

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
-from stream_app.kafka.acls import ROLES, commands
+from stream_app.kafka.client.acls import ROLES, commands
 from stream_app.kafka.provision import MOST_REPLICAS, Report, make_and_check
 
 HELP = "create and check the topics"

@@ -8,15 +8,16 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stream_app import keyfile, wire
 from stream_app.audit.canvas import PlotError, picture, prepare
 from stream_app.audit.plots import name as label_of
 from stream_app.cli import UsageError
 from stream_app.cli.policyfile import parameters_of, records_in
 from stream_app.cli.progress import progress
-from stream_app.privacy.key import SECRET_BYTES
+from stream_app.formats import wire
+from stream_app.privacy.noise.key import SECRET_BYTES
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
+from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.plots import plots_of
 from stream_app.verify.trial import UnusableError

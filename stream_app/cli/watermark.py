@@ -9,13 +9,13 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from stream_app import wire
 from stream_app.cli import UsageError
 from stream_app.cli.configured import add_config, reaching, settings_of
 from stream_app.cli.moment import milliseconds_of
-from stream_app.kafka.sending import Event, send_events
-from stream_app.keyfile import fresh_secret
+from stream_app.formats import wire
+from stream_app.kafka.client.sending import Event, send_events
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.setup.keyfile import fresh_secret
 
 HELP = "end the steps of collected series, once or at an interval; announce an intrusion"
 

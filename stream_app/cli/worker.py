@@ -6,24 +6,24 @@ import signal
 import sys
 from pathlib import Path
 
-from stream_app import keyfile
 from stream_app.cli import UsageError
 from stream_app.cli.configured import reaching
-from stream_app.context import Context
-from stream_app.kafka.cluster import Cluster
-from stream_app.kafka.datafolder import DataFolderError, claimed
-from stream_app.kafka.forcedexit import ForcedExit
-from stream_app.kafka.logs import configure_logs
-from stream_app.kafka.rehearsal import rehearse
-from stream_app.kafka.routing import load_context
-from stream_app.kafka.security import client_arguments
-from stream_app.kafka.serve import ListenError
-from stream_app.kafka.topicid import describe
-from stream_app.kafka.topics import TopicNames, differences, wanted_topics
+from stream_app.deciding.context import Context
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.cluster import Cluster
+from stream_app.kafka.client.routing import load_context
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.client.topics import TopicNames, differences, wanted_topics
+from stream_app.kafka.faust.datafolder import DataFolderError, claimed
+from stream_app.kafka.rebuild.dry_run import rehearse
 from stream_app.kafka.worker import Worker
-from stream_app.keyfile import KeyFileError
-from stream_app.settings import InvalidSettingsError, Settings
-from stream_app.signing import SigningKey
+from stream_app.monitoring.forcedexit import ForcedExit
+from stream_app.monitoring.logs import configure_logs
+from stream_app.monitoring.serve import ListenError
+from stream_app.setup import keyfile
+from stream_app.setup.keyfile import KeyFileError
+from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "run a worker: events in, releases and ledger out"
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
-from stream_app import wire
+from stream_app.formats import wire
 
 HOUR_MS = 3_600_000
 RIDE_START_MS = 1_600_000_000_000  # the ride carries elapsed time only

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stream_app import keyfile
-from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.provision import make_and_check
-from stream_app.settings import Settings
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.setup import keyfile
+from stream_app.setup.settings import Settings
 
 MARKER = "made-by-landmark-stream-demo"
 STOP_SECONDS = 30.0

@@ -10,8 +10,8 @@ import numpy as np
 from rich.box import SIMPLE
 from rich.table import Table
 
-from stream_app import wire
 from stream_app.demo.data import DemoSeries
+from stream_app.formats import wire
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.reason import REASONS

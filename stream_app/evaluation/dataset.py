@@ -6,7 +6,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
-from stream_app import wire
+from stream_app.formats import wire
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.raw import Raw
 

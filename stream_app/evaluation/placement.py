@@ -7,7 +7,7 @@ skewed ones about the centre of a half, bimodal ones about the centres of both; 
 from math import exp, log
 from typing import Literal, NamedTuple, assert_never
 
-from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.noise.randomness import BitStream
 
 Distribution = Literal["uniform", "skewed", "bimodal"]
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "skewed", "bimodal")

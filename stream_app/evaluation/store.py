@@ -13,9 +13,9 @@ from typing import Any, Self
 import numpy as np
 
 import stream_app
-from stream_app import wire
 from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.trial import Measures, Setting
+from stream_app.formats import wire
 
 FILE_NAME = "trials.jsonl"
 ROOMS = ("privacy", "evaluation")

@@ -13,12 +13,12 @@ from stream_app.evaluation.dataset import DataSet, Reading
 from stream_app.evaluation.error import best_constant, error, guess
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
+from stream_app.loss.correlation import Correlation
+from stream_app.loss.landmark import landmark_losses
 from stream_app.privacy import fold
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
 from stream_app.privacy.fold import Observation, Stepped
-from stream_app.privacy.key import SECRET_BYTES, KeyRing
-from stream_app.privacy.loss.correlation import Correlation
-from stream_app.privacy.loss.landmark import landmark_losses
+from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.reason import Refused

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from stream_app.kafka.cluster import Cluster
-from stream_app.kafka.ends import shortage
-from stream_app.kafka.log import LogReader
-from stream_app.kafka.logends import ends_of
-from stream_app.kafka.placement import last_row
-from stream_app.kafka.security import client_arguments
-from stream_app.kafka.stopped import PartitionStoppedError
-from stream_app.kafka.topics import Difference, Topic, TopicNames, differences, wanted_topics
-from stream_app.settings import Settings
+from stream_app.kafka.client.cluster import Cluster
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.topics import Difference, Topic, TopicNames, differences, wanted_topics
+from stream_app.kafka.evidence.ends import shortage
+from stream_app.kafka.evidence.logends import ends_of
+from stream_app.kafka.evidence.placement import last_row
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.setup.settings import Settings
 
 MOST_REPLICAS = 3  # what is acknowledged by two of three outlives any one broker
 

@@ -8,27 +8,27 @@ import time
 from contextlib import suppress
 
 from stream_app import __version__
-from stream_app.context import Context
-from stream_app.kafka.app import App
-from stream_app.kafka.eventstopic import LOOK_SECONDS, EventsTopic
-from stream_app.kafka.forcedexit import ForcedExit
-from stream_app.kafka.localcopy import LOCAL_REASONS, files_exhausted
-from stream_app.kafka.logs import tell_repeated
-from stream_app.kafka.metrics import Metrics
-from stream_app.kafka.policylabel import NAMED, label_of, labels_of
-from stream_app.kafka.recurring import recur
-from stream_app.kafka.refusal import GRANT, silent_brokers, unauthorized
-from stream_app.kafka.report import report_standing
-from stream_app.kafka.serve import Server
-from stream_app.kafka.standing import standing_of
-from stream_app.kafka.statuspage.document import Look
-from stream_app.kafka.statuspage.worker import Standing, worker_page
-from stream_app.kafka.stopped import REASONS
-from stream_app.kafka.topics import TopicNames
-from stream_app.kafka.trouble import told
+from stream_app.deciding.context import Context
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.stopped import REASONS
+from stream_app.kafka.evidence.trouble import told
+from stream_app.kafka.faust.app import App
+from stream_app.kafka.faust.localcopy import LOCAL_REASONS, files_exhausted
+from stream_app.kafka.owner.eventstopic import LOOK_SECONDS, EventsTopic
+from stream_app.monitoring.forcedexit import ForcedExit
+from stream_app.monitoring.logs import tell_repeated
+from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.periodic import recur
+from stream_app.monitoring.policylabel import NAMED, label_of, labels_of
+from stream_app.monitoring.report import report_standing
+from stream_app.monitoring.serve import Server
+from stream_app.monitoring.standing import standing_of
+from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.worker import Standing, worker_page
 from stream_app.privacy.rational import NANO
-from stream_app.settings import Settings
-from stream_app.signing import SigningKey
+from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from math import floor
 
+from stream_app.loss.temporal import Adversary
 from stream_app.outlook.course import Watch
 from stream_app.outlook.forecast import temporal_loss
 from stream_app.outlook.question import Question, courses_of, epsilons_of
 from stream_app.outlook.variant import Variant
-from stream_app.privacy.loss.temporal import Adversary
 from stream_app.privacy.parameters import LARGEST_EPSILON
 from stream_app.privacy.rational import NANO
 

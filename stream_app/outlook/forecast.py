@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.fading import faded
-from stream_app.privacy.loss.temporal import Adversary, TemporalLoss
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.fading import faded
+from stream_app.loss.temporal import Adversary, TemporalLoss
 
 
 def temporal_loss(adversary: Adversary, epsilons: Sequence[float], gap: int) -> TemporalLoss:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
+from stream_app.loss.temporal import TemporalLoss
 from stream_app.outlook.bound import epsilon_within
 from stream_app.outlook.course import Watch
 from stream_app.outlook.error import expected_error
 from stream_app.outlook.forecast import temporal_loss
 from stream_app.outlook.question import Question, courses_of, draws, epsilons_of
 from stream_app.outlook.variant import Variant, variants
-from stream_app.privacy.loss.temporal import TemporalLoss
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from stream_app.loss.temporal import Adversary
 from stream_app.outlook.course import Course, Spend, Watch
 from stream_app.outlook.horizon import Horizon
 from stream_app.outlook.variant import Variant
 from stream_app.privacy.dummies.written import drawn
-from stream_app.privacy.loss.temporal import Adversary
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 

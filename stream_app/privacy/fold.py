@@ -7,18 +7,18 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 from collections.abc import Iterable
 from typing import Final, NamedTuple, final
 
-from stream_app.privacy.dissimilarity import differs
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.entry import CloseEntry, DummiesEntry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.privacy.guard import Guard
-from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
-from stream_app.privacy.noise import closing_stream, coin_stream, dissimilarity_stream, noise_stream
+from stream_app.privacy.noise.dissimilarity import differs
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.noise.randomness import happens_rational
+from stream_app.privacy.noise.streams import closing_stream, coin_stream, dissimilarity_stream, noise_stream
 from stream_app.privacy.place import Place, place, proposal, spent, unspent, window_after
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
-from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from stream_app.privacy.reason import Reason, Refused

@@ -12,10 +12,10 @@ from fractions import Fraction
 from math import sqrt
 from typing import assert_never
 
-from stream_app.privacy.axis import Axis
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.noise.response import truth_probability
 from stream_app.privacy.raw import ReleasedCells
-from stream_app.privacy.response import truth_probability
 
 LevelState = tuple[float, ...]
 MOST_STEPS = 64

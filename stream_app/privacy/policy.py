@@ -11,11 +11,11 @@ from typing import Literal, assert_never
 
 from pydantic import ValidationError
 
-from stream_app.privacy.collect import SENSITIVITY, Collect, collect_faults, collect_of
+from stream_app.privacy.collected.collect import SENSITIVITY, Collect, collect_faults, collect_of
 from stream_app.privacy.dummies.request import Dummies, dummies_of
 from stream_app.privacy.dummies.written import drawn, undrawn
-from stream_app.privacy.kind_form import KindFault, kind_of, substitute_fault
 from stream_app.privacy.kinds import Counts, Kind
+from stream_app.privacy.kinds.kind_form import KindFault, kind_of, substitute_fault
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.parameters import (
     AdaptiveForm,

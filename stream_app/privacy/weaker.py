@@ -23,8 +23,8 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final, Literal
 
-from stream_app.privacy.kind_form import takes_substitute
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds.kind_form import takes_substitute
 from stream_app.privacy.landmarks import Interval, LandmarkSet
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import UserLevel

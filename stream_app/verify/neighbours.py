@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from operator import add
 from typing import Any, Literal, NamedTuple
 
-from stream_app import wire
-from stream_app.privacy.collect import Collect
+from stream_app.formats import wire
+from stream_app.privacy.collected.collect import Collect
 from stream_app.privacy.kinds import Counts
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.raw import RawCells

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app import wire
-from stream_app.collection import Collection
-from stream_app.context import Context
-from stream_app.decision import Lookup, decide
-from stream_app.outcome import Advanced, Decided, InputRecord, Message, Outcome, Rejected
-from stream_app.privacy.key import SECRET_BYTES, KeyRing
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context
+from stream_app.deciding.decision import Lookup, decide
+from stream_app.deciding.outcome import Advanced, Decided, InputRecord, Message, Outcome, Rejected
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import wire
 from stream_app.privacy.kinds import Kind
-from stream_app.rows import SeriesRow
+from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent
 
 Decide = Callable[[Context, Lookup, Collection, InputRecord], Outcome]

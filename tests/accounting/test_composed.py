@@ -9,8 +9,8 @@ from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, OVER_SERIES, OVER_STEPS
 from stream_app.accounting.steps import Steps, steps_of
 from stream_app.audit.standing import Standing
-from stream_app.privacy.loss.composition import CompositionError
-from stream_app.privacy.loss.form import correlation_of
+from stream_app.loss.composition import CompositionError
+from stream_app.loss.form import correlation_of
 from tests.accounting.worked import BACKWARD, MATRIX, TENTH, TOTAL, curve_of
 
 STANDINGS = [

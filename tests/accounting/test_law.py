@@ -15,7 +15,7 @@ from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS
 from stream_app.accounting.steps import Steps, steps_of
 from stream_app.audit import Auditor
-from stream_app.privacy.loss.form import correlation_of
+from stream_app.loss.form import correlation_of
 from tests.accounting.worked import curve_of
 from tests.audit.written import write
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import orjson
 from hypothesis import strategies as st
 
-from stream_app.collection import Collection
-from stream_app.context import Context, Limits
-from stream_app.decision import decide
-from stream_app.outcome import Decided, InputRecord, Rejected
-from stream_app.privacy.key import KeyRing
-from stream_app.rows import SeriesRow
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Decided, InputRecord, Rejected
+from stream_app.deciding.rows import SeriesRow
+from stream_app.privacy.noise.key import KeyRing
 
 HORIZON = 60  # steps
 DAY_MS = 86_400_000

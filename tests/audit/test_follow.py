@@ -18,10 +18,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.metrics import AUDIT_TABLE
-from stream_app.kafka.routing import router
-from stream_app.signing import SigningKey
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.routing import router
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.monitoring.metrics import AUDIT_TABLE
 from tests.audit.written import hash_of
 from tests.kafka.installation import Installation, readings
 from tests.kafka.statuspage.read import Page

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from stream_app.audit import Auditor
 from stream_app.audit.publickey import PublicKeys
-from stream_app.encoding import NO_HASH, digest
-from stream_app.head import Foliage, Head, Leaf, decode
-from stream_app.signing import SigningKey
+from stream_app.formats.encoding import NO_HASH, digest
+from stream_app.heads.head import Foliage, Head, Leaf, decode
+from stream_app.heads.signing import SigningKey
 from tests.audit.histories import History, histories
 from tests.audit.signed import KEYS, PARTITIONS, TOPIC, Signer, attest, heads_in, tell_story
 from tests.audit.ways import codes

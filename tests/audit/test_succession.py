@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit import Auditor, check
 from stream_app.audit.remark import KeyChange, Remark
-from stream_app.privacy.key import KeyRing
+from stream_app.privacy.noise.key import KeyRing
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
 from tests.privacy.test_weaker import BOUNDS, NARROW, Version, versions

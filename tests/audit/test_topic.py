@@ -12,9 +12,9 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from stream_app.audit import Auditor
 from stream_app.audit.topic import TopicError, read_topics
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.cluster import Cluster
-from stream_app.kafka.topics import TopicNames, wanted_topics
+from stream_app.kafka.client.cluster import Cluster
+from stream_app.kafka.client.topics import TopicNames, wanted_topics
+from stream_app.localbroker.broker import LocalBroker
 from tests.audit.ways import codes
 from tests.audit.written import LEDGERS, Written, write
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stream_app.bench.site import Ground
+from benchmarks.site import Ground
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stream_app.bench.figure import Figure, Target
+from benchmarks.figure import Figure, Target
 
 
 def test_a_figure_tells_median_least_and_most() -> None:

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from stream_app.bench.events import events
-from stream_app.bench.layout import Layout
-from stream_app.bench.process import Client
-from stream_app.bench.running import work
-from stream_app.bench.site import Ground, Site
-from stream_app.bench.sizes import Sizes
-from stream_app.bench.watch import Watch
+from benchmarks.events import events
+from benchmarks.layout import Layout
+from benchmarks.process import Client
+from benchmarks.running import work
+from benchmarks.site import Ground, Site
+from benchmarks.sizes import Sizes
+from benchmarks.watch import Watch
 
 
 def test_bare_client_writes_what_the_worker_wrote(ground: Ground, tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_bare_client_writes_what_the_worker_wrote(ground: Ground, tmp_path: Path
         (tmp_path / "layout.json").write_bytes(written.dump())
         words = (str(site.config), str(tmp_path / "layout.json"), names.releases, names.ledger, names.changelog)
         watch = Watch.begun(site.settings, names.releases)
-        with Client.started("stream_app.bench.bare", words, ground.cores.client, tmp_path / "bare.log") as client:
+        with Client.started("benchmarks.bare", words, ground.cores.client, tmp_path / "bare.log") as client:
             watch.until(sizes.events, client, _quiet)
         site.names = names
         assert Layout.read(site) == written

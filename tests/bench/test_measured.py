@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from stream_app.bench.measured import usage_of
-from stream_app.bench.process import ClientError
+from benchmarks.measured import usage_of
+from benchmarks.process import ClientError
 
 MEBIBYTE = 1024 * 1024
 

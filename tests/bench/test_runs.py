@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stream_app.bench.catalogue import BENCHES
-from stream_app.bench.figure import Result
-from stream_app.bench.site import Ground
+from benchmarks.catalogue import BENCHES
+from benchmarks.figure import Result
+from benchmarks.site import Ground
 
 FIGURES = {
     "worker": {"worker", "bare", "worker_over_bare", "worker_cpu", "bare_cpu", "bare_cpu_over_worker_cpu"}
@@ -42,7 +42,7 @@ SIZES = {
 def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
     """Sizes as asked for, every figure measured once, and targets that name figures."""
     shown: list[str] = []
-    module: Any = importlib.import_module(f"stream_app.bench.{BENCHES[name][0]}")
+    module: Any = importlib.import_module(f"benchmarks.{BENCHES[name][0]}")
     sizes = replace(module.DEFAULT, repeats=1, **({"partitions": 1} | SIZES[name]))
     result: Result = module.run(ground, sizes, lambda what, *_: shown.append(what))
     assert result.bench == name

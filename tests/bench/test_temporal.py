@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stream_app.bench import published, temporal
-from stream_app.privacy.loss.matrix import TransitionMatrix
+from benchmarks import published, temporal
+from stream_app.loss.matrix import TransitionMatrix
 from tests.privacy.loss.enumeration import enumerated, sums
 
 

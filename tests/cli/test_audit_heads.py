@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from stream_app.cli import main
-from stream_app.signing import SigningKey
+from stream_app.heads.signing import SigningKey
 from tests.audit.signed import Signer, Story, heads_in, tell_story
 
 SERIES = "home-uniform"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_app import correlationfile
 from stream_app.cli import main
-from stream_app.privacy.loss.correlation import Correlation
+from stream_app.loss.correlation import Correlation
+from stream_app.setup import correlationfile
 from tests.run import observation, policy
 
 WARNING = "statistics of the values in the file"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from stream_app import keyfile
 from stream_app.cli import main
 from stream_app.privacy.dummies.draw import drawn_landmarks, named_by_series
 from stream_app.privacy.policy import policy_of
+from stream_app.setup import keyfile
 from tests.run import NUMBER, UNIFORM
 
 HOUR = 3_600_000

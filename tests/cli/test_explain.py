@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.audit.test_topic import producing, send, topics
 from tests.audit.written import LEDGERS, Written, write
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.signing import SigningKey
+from stream_app.heads.signing import SigningKey
+from stream_app.setup import keyfile
 
 DAY = "86400000"
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from stream_app import keyfile, wire
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import main
+from stream_app.formats import wire
+from stream_app.setup import keyfile
 from tests.run import KINDS, NUMBER, Run
 
 HOUR = 3_600_000

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stream_app.cli import main
-from stream_app.privacy.loss.correlation import Correlation
-from stream_app.privacy.loss.landmark import landmark_losses
-from stream_app.privacy.loss.matrix import TransitionMatrix
+from stream_app.loss.correlation import Correlation
+from stream_app.loss.landmark import landmark_losses
+from stream_app.loss.matrix import TransitionMatrix
 
 CAO = [[0.8, 0.2], [0, 1]]
 QUESTION: dict[str, Any] = {"backward": CAO, "forward": CAO, "epsilons": [0.1] * 10}

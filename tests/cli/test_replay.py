@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.context import Context, Limits
+from stream_app.deciding.context import Context, Limits
+from stream_app.setup import keyfile
 from tests.collected import schedules
 from tests.hostile import hostile
 from tests.run import KINDS, NUMBER, Run, default, observation, policy

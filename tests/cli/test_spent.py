@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.kafka.replayed import replay
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.metrics import AUDIT_TABLE, Metrics
-from stream_app.kafka.serve import Server
+from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
+from stream_app.monitoring.serve import Server
 from tests.kafka.test_sight import busy
 from tests.terminal import CONTROL, terminal
 

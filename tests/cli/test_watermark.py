@@ -4,9 +4,9 @@ import argparse
 
 import pytest
 
-from stream_app import wire
 from stream_app.cli import UsageError, main, watermark
-from stream_app.privacy.contribution import Intrusion, Watermark
+from stream_app.formats import wire
+from stream_app.privacy.collected.contribution import Intrusion, Watermark
 
 
 def given(*words: str) -> argparse.Namespace:

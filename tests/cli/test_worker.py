@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_app import keyfile
-from stream_app.kafka.datafolder import claimed
+from stream_app.kafka.faust.datafolder import claimed
+from stream_app.setup import keyfile
 
 
 def test_brokers_that_do_not_answer_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from stream_app.kafka.metrics import AUDIT_TABLE, TABLE
+from stream_app.monitoring.metrics import AUDIT_TABLE, TABLE
 from tests.deploy import ROOT
 
 DASHBOARDS = sorted((ROOT / "deploy" / "grafana" / "dashboards").glob("*.json"))

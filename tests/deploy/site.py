@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stream_app import keyfile
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.local.ports import free_ports
+from stream_app.heads.signing import SigningKey
 from stream_app.kafka.provision import make_and_check
-from stream_app.settings import Settings
-from stream_app.signing import SigningKey
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.ports import free_ports
+from stream_app.setup import keyfile
+from stream_app.setup.settings import Settings
 from tests.deploy.queries import PROMETHEUS
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 from tests.programs import program

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from stream_app.cli import audit
-from stream_app.kafka.local.jars import KAFKA_VERSION
-from stream_app.settings import PREFIX, Settings
+from stream_app.localbroker.jars import KAFKA_VERSION
+from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
 
 

@@ -5,14 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stream_app import keyfile
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.local.ports import free_ports
-from stream_app.kafka.log import LogReader
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.sending import send_events
+from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.provision import make_and_check
-from stream_app.kafka.sending import send_events
-from stream_app.kafka.topics import TopicNames
-from stream_app.settings import Settings
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.ports import free_ports
+from stream_app.setup import keyfile
+from stream_app.setup.settings import Settings
 from tests.deploy import ROOT
 from tests.deploy.site import running, wait_for
 from tests.deploy.test_prometheus import round_of_events

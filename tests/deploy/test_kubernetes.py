@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from stream_app.cli import COMMANDS, audit, topics, worker
-from stream_app.kafka.acls import ROLES
-from stream_app.settings import PREFIX, Settings
+from stream_app.kafka.client.acls import ROLES
+from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
 from tests.deploy.queries import PROMETHEUS
 from tests.programs import program

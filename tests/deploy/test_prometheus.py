@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.sending import Event, send_events
+from stream_app.kafka.client.sending import Event, send_events
+from stream_app.localbroker.broker import LocalBroker
 from tests.deploy.prometheus import promtool_failures
 from tests.deploy.queries import (
     ALL,

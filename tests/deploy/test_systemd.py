@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.settings import PREFIX, Settings
+from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
 from tests.programs import program
 

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.local.ports import free_ports
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.ports import free_ports
 from tests.deploy import ROOT
 from tests.docs.page import Block
 from tests.docs.transcript import agrees

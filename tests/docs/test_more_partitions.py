@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.routing import router
+from stream_app.kafka.client.routing import router
+from stream_app.localbroker.broker import LocalBroker
 from tests.deploy import ROOT
 from tests.docs.page import blocks_of
 from tests.kafka.installation import POLICY, Installation, readings

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.deploy import ROOT
 from tests.docs.page import blocks_of
 from tests.docs.reader import Reader, stops_broker, wants_broker

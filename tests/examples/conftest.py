@@ -2,7 +2,7 @@
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.examples.published import (
     HOURS,
     PARTITIONS,

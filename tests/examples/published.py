@@ -11,9 +11,9 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from stream_app.kafka.local.jars import fetch_jars
-from stream_app.kafka.producer import PartitionProducer
-from stream_app.kafka.routing import router
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.routing import router
+from stream_app.localbroker.jars import fetch_jars
 from tests.deploy import ROOT
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from stream_app.kafka.routing import router
+from stream_app.kafka.client.routing import router
 from tests.examples.published import HOURS, PARTITIONS, STRAYS, VALUES, Published
 
 

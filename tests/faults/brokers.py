@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from stream_app.kafka.broker import STOP_SECONDS, LocalBroker
-from stream_app.kafka.local.ports import HOST, free_ports
+from stream_app.localbroker.broker import STOP_SECONDS, LocalBroker
+from stream_app.localbroker.ports import HOST, free_ports
 
 COUNT = 3
 _SETTINGS = {

@@ -13,8 +13,8 @@ import orjson
 import pytest
 import rocksdict
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.trouble import told
+from stream_app.kafka.evidence.trouble import told
+from stream_app.localbroker.broker import LocalBroker
 from tests.faults.canary import Aviary, Search, files
 from tests.faults.fleet import Fleet, Site, Worker
 from tests.faults.topics import Sent, Topics

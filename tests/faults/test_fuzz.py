@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.faults.fleet import Fleet, Site
 from tests.faults.fuzzing import Fuzz
 from tests.faults.topics import Topics

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.faults.fleet import Fleet, Site
 from tests.faults.gathered import Gathered
 from tests.faults.topics import Sent, Topics

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.faults.fleet import SESSION_MS, Fleet, Site
 from tests.faults.moment import freeze_with_tail
 from tests.faults.topics import Sent, Topics

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import orjson
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.landmarks import MOST_INTERVALS
 from tests.faults.fleet import Fleet, Site
 from tests.faults.topics import Sent, Topics

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.faults.brokers import COUNT, Brokers
 from tests.faults.fleet import SESSION_MS
 from tests.faults.underload import PARTITIONS, Run, served, under_load

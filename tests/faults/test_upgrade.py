@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.faults.underload import Run, under_load
 
 MORE = 2_000

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from stream_app.kafka.broker import STOP_SECONDS, LocalBroker
+from stream_app.localbroker.broker import STOP_SECONDS, LocalBroker
 
 _HEADER = struct.Struct(">qi")
 """Of a Kafka batch: base offset, and the bytes behind these two."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from stream_app.cli import main
-from stream_app.kafka import group
-from stream_app.kafka.acls import Access, needs
-from stream_app.settings import Settings
+from stream_app.kafka.client import group
+from stream_app.kafka.client.acls import Access, needs
+from stream_app.setup.settings import Settings
 from tests.kafka.forked import Forked
 from tests.kafka.installation import readings
 from tests.kafka.secured import SecuredBroker

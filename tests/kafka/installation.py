@@ -17,15 +17,15 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.kafka import group
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.log import Isolation, LogReader
+from stream_app.kafka.client import group
+from stream_app.kafka.client.log import Isolation, LogReader
+from stream_app.kafka.client.routing import router
+from stream_app.kafka.client.topics import TopicNames, wanted_topics
 from stream_app.kafka.provision import make_and_check
-from stream_app.kafka.routing import router
-from stream_app.kafka.topics import TopicNames, wanted_topics
-from stream_app.settings import Settings
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.setup import keyfile
+from stream_app.setup.settings import Settings
 from tests.kafka.forked import Forked
 from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words

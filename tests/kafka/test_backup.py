@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.kafka.storedrow import store_row, stored_row

@@ -9,10 +9,10 @@ from urllib.request import urlopen
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.temporal import Adversary
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.temporal import Adversary
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, WorkerProcess, readings
 
 ROWS = [[0.8, 0.2], [0, 1]]

@@ -15,10 +15,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.local import jars
-from stream_app.kafka.local.errors import LocalBrokerError
-from stream_app.kafka.local.process import Process
+from stream_app.localbroker import jars
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker.process import Process
 from tests.patience import PATIENCE_SECONDS
 
 FIVE_MEGABYTES = 5 * 1024 * 1024

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.collection import Collection
-from stream_app.context import Context, Limits
-from stream_app.decider import Decider, Outlets
-from stream_app.kafka.census import Census
-from stream_app.outcome import InputRecord
-from stream_app.privacy.loss.correlation import Correlation
-from stream_app.rows import SeriesRow
-from stream_app.settings import Settings
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decider import Decider, Outlets
+from stream_app.deciding.outcome import InputRecord
+from stream_app.deciding.rows import SeriesRow
+from stream_app.loss.correlation import Correlation
+from stream_app.monitoring.census import Census
+from stream_app.setup.settings import Settings
 from tests.run import KEYS, SCHEMES, Record, observation, policy
 
 SERIES = [f"home-{nth}" for nth in range(6)]

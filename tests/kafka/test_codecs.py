@@ -10,8 +10,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.unreadable import CODECS, UnreadableBatchError
+from stream_app.kafka.client.unreadable import CODECS, UnreadableBatchError
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 
 _BASE_OFFSET, _CRC, _BEHIND_CRC, _RECORDS = slice(0, 8), slice(17, 21), 21, 61

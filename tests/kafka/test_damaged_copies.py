@@ -11,8 +11,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.producer import PartitionProducer
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.damage import damage_copy, middle_flipped
 from tests.kafka.installation import Installation, WorkerProcess, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from itertools import product
 
-from stream_app.kafka.ends import NOTHING, Answered, Bounds, Ends, adopted, disagreement, shortage, torn
-from stream_app.kafka.row import UNKNOWN, PartitionRow
+from stream_app.kafka.evidence.ends import NOTHING, Answered, Bounds, Ends, adopted, disagreement, shortage, torn
+from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
 from tests.kafka.test_row import ROW
 
 OFFSETS = range(4)

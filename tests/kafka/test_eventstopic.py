@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka import eventstopic
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.eventstopic import EventsTopic
-from stream_app.kafka.topicid import describe
+from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.owner import eventstopic
+from stream_app.kafka.owner.eventstopic import EventsTopic
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation
 from tests.patience import PATIENCE_SECONDS
 

@@ -11,11 +11,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.producer import PartitionProducer
-from stream_app.kafka.routing import router
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.routing import router
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.setup import keyfile
 from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, WorkerProcess, readings
 from tests.patience import PATIENCE_SECONDS

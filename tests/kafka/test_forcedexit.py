@@ -44,7 +44,7 @@ def test_what_the_loop_waits_for_is_told() -> None:
     """Files, lines and functions, from outside in; no value."""
     script = (
         "import asyncio\n"
-        "from stream_app.kafka.forcedexit import ForcedExit\n"
+        "from stream_app.monitoring.forcedexit import ForcedExit\n"
         "async def wait(secret):\n    await asyncio.sleep(600)\n"
         "async def work():\n    ForcedExit().within(0.5)\n    await wait('nobody may read this')\n"
         "asyncio.run(work())\n"

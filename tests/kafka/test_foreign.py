@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream_app.kafka import claim as claims
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.log import Isolation
-from stream_app.kafka.producer import PartitionProducer
-from stream_app.kafka.stopped import PartitionStoppedError
-from stream_app.settings import Settings
+from stream_app.kafka.client.log import Isolation
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.evidence import claim as claims
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.setup.settings import Settings
 from tests.kafka.installation import Installation, readings
 
 

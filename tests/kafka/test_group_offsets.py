@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, input_of, readings
 from tests.kafka.wards import Wards, send_and_await
 

@@ -13,11 +13,11 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from stream_app.cli import main
-from stream_app.encoding import NO_HASH
-from stream_app.head import Foliage, Head
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.producer import PartitionProducer
-from stream_app.signing import SigningKey
+from stream_app.formats.encoding import NO_HASH
+from stream_app.heads.head import Foliage, Head
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 from tests.patience import PATIENCE_SECONDS
 

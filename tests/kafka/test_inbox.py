@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.kafka.consumer import Fetched
-from stream_app.kafka.inbox import Inbox, Portion
-from stream_app.outcome import InputRecord
+from stream_app.deciding.outcome import InputRecord
+from stream_app.kafka.faust.consumer import Fetched
+from stream_app.kafka.owner.inbox import Inbox, Portion
 
 
 def fetched(start: int, end: int, *, size: int = 10, skip: frozenset[int] = frozenset()) -> Fetched:

@@ -11,14 +11,14 @@ from urllib.request import urlopen
 
 import pytest
 
-from stream_app import keyfile
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.routing import router
-from stream_app.privacy.key import KeyRing
-from stream_app.privacy.noise import noise_stream
+from stream_app.kafka.client.routing import router
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.raw import Raw
+from stream_app.setup import keyfile
 from tests.kafka.aborted import abort_entries
 from tests.kafka.disk import disk_of
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation

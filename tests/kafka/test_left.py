@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.routing import router
+from stream_app.kafka.client.routing import router
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.kafka.replayed import replay

@@ -11,9 +11,9 @@ import faust
 import pytest
 import rocksdict
 
-from stream_app.kafka.localcopy import DamagedCopyError, LocalStateError, files_exhausted
-from stream_app.kafka.table import MemoryBudget, StateStore, StateTable
-from stream_app.settings import Settings
+from stream_app.kafka.faust.localcopy import DamagedCopyError, LocalStateError, files_exhausted
+from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
+from stream_app.setup.settings import Settings
 from tests.kafka.damage import DAMAGE, damage_copy, middle_flipped
 
 ROWS = {b"s%04d" % number: os.urandom(200) for number in range(2_000)}

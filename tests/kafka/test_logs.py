@@ -20,7 +20,7 @@ from aiokafka.errors import (
 from mode import Service
 
 import stream_app.kafka
-from stream_app.kafka.logs import (
+from stream_app.monitoring.logs import (
     MINUTE_SECONDS,
     MOST_LINES,
     NO_BOOTSTRAP,
@@ -93,7 +93,7 @@ def test_what_faust_logs_under_our_names_is_kept_down() -> None:
     """A service of Faust's logs whole messages at debug level, under the name of the module that derives from it."""
     services = {
         kind.__module__
-        for module in pkgutil.iter_modules(stream_app.kafka.__path__, "stream_app.kafka.")
+        for module in pkgutil.walk_packages(stream_app.kafka.__path__, "stream_app.kafka.")
         for kind in vars(importlib.import_module(module.name)).values()
         if isinstance(kind, type) and issubclass(kind, Service) and kind.__module__ == module.name
     }
@@ -158,8 +158,8 @@ def test_what_differs_is_written() -> None:
     """By logger, by level, by text; of our own lines by every figure: they name partitions."""
     written = Written()
     for partition in range(3):
-        written.log("%s", f"partition {partition} stopped", name="stream_app.kafka.partition")
-        written.log("partition %d: asks again", partition, name="stream_app.kafka.eventstopic")
+        written.log("%s", f"partition {partition} stopped", name="stream_app.kafka.owner.partition")
+        written.log("partition %d: asks again", partition, name="stream_app.kafka.owner.eventstopic")
     written.log("refused", level=logging.ERROR)
     written.log("refused")
     written.log("refused", name="faust")
@@ -167,8 +167,8 @@ def test_what_differs_is_written() -> None:
         written.log("Unable connect to node with id %s: %r", 1, why)
     assert len(written.lines) == 11
     # Faust's services log under the names of our modules, with numbers that grow.
-    written.log("generation 1", name="stream_app.kafka.recovery")
-    written.log("generation 2", name="stream_app.kafka.recovery")
+    written.log("generation 1", name="stream_app.kafka.faust.recovery")
+    written.log("generation 2", name="stream_app.kafka.faust.recovery")
     assert len(written.lines) == 12
 
 
@@ -178,6 +178,6 @@ def test_lines_without_end_are_counted_in_bounded_memory() -> None:
     for _ in range(3):
         written.log("first")
     for number in range(MOST_LINES):
-        written.log(str(number), name="stream_app.kafka.partition")
+        written.log(str(number), name="stream_app.kafka.owner.partition")
     assert len(written.handler._repeated) == MOST_LINES  # noqa: SLF001
     assert "first … repeated 2 times more in the last minute" in written.lines

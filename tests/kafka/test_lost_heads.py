@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.row import UNKNOWN
-from stream_app.signing import SigningKey
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.evidence.row import UNKNOWN
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 from tests.kafka.storedrow import store_row, stored_row
 

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from stream_app import keyfile
-from stream_app.kafka.broker import LocalBroker
-from stream_app.privacy.noise import coin_stream, noise_stream, start_stream
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.privacy.noise.randomness import BLOCK_BYTES, WORD_BYTES, BitStream
+from stream_app.privacy.noise.streams import coin_stream, noise_stream, start_stream
 from stream_app.privacy.policy import policy_of
-from stream_app.privacy.randomness import BLOCK_BYTES, WORD_BYTES, BitStream
 from stream_app.privacy.raw import Raw
+from stream_app.setup import keyfile
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
 from tests.kafka.memory import forms, memory_of
 from tests.kafka.wards import COLLECTS, contribution, ward_policy, watermark

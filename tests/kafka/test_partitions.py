@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from stream_app import keyfile
-from stream_app.kafka.eventstopic import EventsTopic
-from stream_app.kafka.metrics import TABLE, Metrics
-from stream_app.kafka.partitions import Partitions
-from stream_app.kafka.scrape import scrape_of
-from stream_app.kafka.topics import TopicNames
-from stream_app.settings import Settings
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.owner.eventstopic import EventsTopic
+from stream_app.kafka.owner.partitions import Partitions
+from stream_app.monitoring.metrics import TABLE, Metrics
+from stream_app.monitoring.scrape import scrape_of
+from stream_app.setup import keyfile
+from stream_app.setup.settings import Settings
 from tests.run import limited
 
 GAUGES = [name for name, meaning in TABLE.items() if meaning.kind == "gauge" and "partition" in meaning.labels]

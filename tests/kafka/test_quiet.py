@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.signing import SigningKey
+from stream_app.heads.signing import SigningKey
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 
 GRAVE = re.compile(r"^.* (?:WARNING|ERROR|CRITICAL) .*$", re.MULTILINE)

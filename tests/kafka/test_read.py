@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.patience import PATIENCE_SECONDS

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stream_app.kafka.recurring import recur
+from stream_app.monitoring.periodic import recur
 
 RAW = "7.319"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from stream_app import encoding
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.routing import router
+from stream_app.formats import encoding
+from stream_app.kafka.client.routing import router
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import POLICY, START_MS, Installation, readings
 from tests.kafka.test_faults import ledger_of

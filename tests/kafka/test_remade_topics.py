@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
 from stream_app.kafka.provision import make_and_check
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 from tests.kafka.storedrow import store_row, stored_row
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from stream_app.collection import Collection
-from stream_app.context import Context, Limits
-from stream_app.decision import recall
-from stream_app.kafka.reopening import Loss, Past, Reopening
-from stream_app.outcome import Advanced, Decided, InputRecord, Rejected
-from stream_app.rebuild import rebuild
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decision import recall
+from stream_app.deciding.outcome import Advanced, Decided, InputRecord, Rejected
+from stream_app.deciding.rebuild import rebuild
+from stream_app.kafka.rebuild.open_steps import Loss, Past, Reopening
 from tests.run import KEYS, Run, default, policy
 
 STEP = 10

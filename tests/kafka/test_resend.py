@@ -13,10 +13,10 @@ from aiokafka import AIOKafkaProducer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app import wire
 from stream_app.cli import main
-from stream_app.kafka.backup import BackupError, Resent, event_line, refused_in
-from stream_app.kafka.broker import LocalBroker
+from stream_app.formats import wire
+from stream_app.kafka.rebuild.backup import BackupError, Resent, event_line, refused_in
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, readings
 from tests.kafka.wards import Wards, send_and_await
 

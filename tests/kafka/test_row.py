@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from stream_app.kafka.row import UNKNOWN, PartitionRow
+from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
 
 ROW = PartitionRow(
     topic="t",

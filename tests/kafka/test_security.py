@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.acls import ROLES, Access, Operation, commands, needs
-from stream_app.settings import Settings
-from stream_app.signing import SigningKey
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.acls import ROLES, Access, Operation, commands, needs
+from stream_app.setup.settings import Settings
 from tests.kafka.guarded import Guarded, GuardedWorker
 from tests.kafka.installation import POLICY, readings
 from tests.kafka.secured import PASSWORD, Authority, secured_broker

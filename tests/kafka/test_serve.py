@@ -11,11 +11,11 @@ from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.metrics import Metrics
-from stream_app.kafka.scrape import scrape_of
-from stream_app.kafka.serve import Server
-from stream_app.kafka.statuspage.document import Look
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.scrape import scrape_of
+from stream_app.monitoring.serve import Server
+from stream_app.monitoring.statuspage.document import Look
 from tests.kafka.installation import Installation, WorkerProcess, readings
 from tests.kafka.statuspage.read import Page
 from tests.patience import ANSWER_SECONDS

@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app.collection import Collection
-from stream_app.context import Context, Limits
-from stream_app.kafka.shortfall import Run as Beside
-from stream_app.kafka.shortfall import Shortfall
-from stream_app.outcome import InputRecord
-from stream_app.privacy.key import KeyRing
-from stream_app.privacy.open_steps import GIVEN_UP, OpenSteps
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import InputRecord
+from stream_app.kafka.rebuild.shortfall import Run as Beside
+from stream_app.kafka.rebuild.shortfall import Shortfall
+from stream_app.privacy.collected.open_steps import GIVEN_UP, OpenSteps
+from stream_app.privacy.noise.key import KeyRing
 from tests.collected import STEP, collected, contribution, schedules, watermark
 from tests.run import KEYS, Record, Run, observation, policy
 

@@ -3,9 +3,9 @@
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from stream_app.kafka.metrics import AUDIT_TABLE, Metrics
-from stream_app.kafka.scrape import Scrape, ScrapeError, per_second, scrape_of
-from stream_app.kafka.sight import AuditSight, NoSight, WorkerSight, sight_of, together
+from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
+from stream_app.monitoring.scrape import Scrape, ScrapeError, per_second, scrape_of
+from stream_app.monitoring.snapshot import AuditSight, NoSight, WorkerSight, sight_of, together
 
 
 def busy() -> Metrics:

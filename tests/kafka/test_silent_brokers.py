@@ -13,8 +13,8 @@ from urllib.request import urlopen
 import pytest
 from aiokafka.errors import KafkaError
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.cluster import Cluster
+from stream_app.kafka.client.cluster import Cluster
+from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, WorkerProcess, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS

@@ -1,13 +1,13 @@
 """How budgets stand in the metrics: which series count, in which class, under which label."""
 
-from stream_app.context import Context, Limits
-from stream_app.kafka.metrics import Metrics
-from stream_app.kafka.policylabel import EARLIER, MORE, NAMED, OWN, label_of, labels_of
-from stream_app.kafka.recent import Recent
-from stream_app.kafka.report import report_standing
-from stream_app.kafka.scrape import scrape_of
-from stream_app.kafka.standing import SHARES, standing_of
-from stream_app.rows import SeriesRow
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.owner.recent import Recent
+from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.policylabel import EARLIER, MORE, NAMED, OWN, label_of, labels_of
+from stream_app.monitoring.report import report_standing
+from stream_app.monitoring.scrape import scrape_of
+from stream_app.monitoring.standing import SHARES, standing_of
 from tests.run import ADAPTIVE, KEYS, Run, default, observation, policy
 
 USER = {"level": "user", "length": 4}

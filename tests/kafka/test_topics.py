@@ -8,9 +8,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 from stream_app.cli import main
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.cluster import Cluster, ClusterError
-from stream_app.kafka.topics import TopicNames, differences, wanted_topics
+from stream_app.kafka.client.cluster import Cluster, ClusterError
+from stream_app.kafka.client.topics import TopicNames, differences, wanted_topics
+from stream_app.localbroker.broker import LocalBroker
 
 HOUR_MS = 3_600_000
 YEAR_2012_MS = 1_338_534_000_000

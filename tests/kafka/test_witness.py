@@ -2,11 +2,11 @@
 
 from itertools import product
 
-from stream_app.kafka.ends import Bounds, Ends, Shortage
-from stream_app.kafka.folding import Folded
-from stream_app.kafka.witness import Covered, missing, vouched
-from stream_app.outcome import Decided
-from stream_app.rows import SeriesRow
+from stream_app.deciding.outcome import Decided
+from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
+from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.witness import Covered, missing, vouched
 from tests.run import Run, policy
 
 

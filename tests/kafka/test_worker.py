@@ -12,8 +12,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from stream_app.kafka.broker import LocalBroker
-from stream_app.kafka.metrics import TABLE
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.monitoring.metrics import TABLE
 from tests.kafka.installation import Installation, input_of, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.patience import PATIENCE_SECONDS

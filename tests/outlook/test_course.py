@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stream_app.context import Context
+from stream_app.deciding.context import Context
 from stream_app.outlook.course import Course, CourseError
 from stream_app.outlook.horizon import MOST_EVENTS, Horizon, HorizonError, horizon_of
 from stream_app.privacy.policy import policy_of

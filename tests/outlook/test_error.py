@@ -10,7 +10,7 @@ from scipy.stats import dlaplace
 
 from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum
 from stream_app.privacy.kinds import Category, Location
-from stream_app.privacy.noise import noise_stream
+from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stream_app.loss.correlation import Correlation
+from stream_app.loss.landmark import landmark_losses
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.temporal import Adversary
 from stream_app.outlook.forecast import temporal_loss
 from stream_app.outlook.horizon import horizon_of
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
 from stream_app.outlook.question import Question
-from stream_app.privacy.loss.correlation import Correlation
-from stream_app.privacy.loss.landmark import landmark_losses
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.temporal import Adversary
 from stream_app.privacy.policy import policy_of
 from tests.run import ADAPTIVE, BALANCED, KINDS, SKIP, UNIFORM
 

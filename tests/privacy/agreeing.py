@@ -9,8 +9,8 @@ from math import exp
 from typing import assert_never
 
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
-from stream_app.privacy.planar import HALF_ROOT
-from stream_app.privacy.randomness import FAST_BITS, BitStream
+from stream_app.privacy.noise.planar import HALF_ROOT
+from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
 from stream_app.privacy.raw import RawCells, ReleasedCells
 from tests.privacy.bits import GivenBits
 

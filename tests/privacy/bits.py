@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from stream_app.privacy.randomness import FAST_BITS, BitStream
+from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
 
 SECRET = bytes(range(32))
 

@@ -5,8 +5,8 @@ from math import exp
 import pytest
 from scipy.stats import binomtest, dlaplace
 
-from stream_app.privacy.dissimilarity import differs
-from stream_app.privacy.noise import coin_stream, dissimilarity_stream, noise_stream
+from stream_app.privacy.noise.dissimilarity import differs
+from stream_app.privacy.noise.streams import coin_stream, dissimilarity_stream, noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import RawCells, ReleasedCells

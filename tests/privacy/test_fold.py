@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stream_app.outcome import Decided, Rejected
+from stream_app.deciding.outcome import Decided, Rejected
 from tests.run import ADAPTIVE, BALANCED, NUMBER, SKIP, UNIFORM, Run, limited, observation, policy
 
 NANO = 10**9

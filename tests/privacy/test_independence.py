@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_app.context import Context, Limits
-from stream_app.outcome import Decided, Rejected
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.privacy.kinds import Kind, Number
-from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from tests.privacy.agreeing import AgreeingNumber, agreeing
 from tests.run import (

@@ -8,10 +8,10 @@ from math import exp
 import orjson
 import pytest
 
-from stream_app.context import Context, Limits
-from stream_app.privacy.collected import start_noise
-from stream_app.privacy.key import KeyRing
-from stream_app.privacy.noise import closing_stream
+from stream_app.deciding.context import Context, Limits
+from stream_app.privacy.collected.closing import start_noise
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.noise.streams import closing_stream
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import RawCells

@@ -7,10 +7,10 @@ import pytest
 
 from stream_app.privacy import fold
 from stream_app.privacy.kinds import Counts, Number
-from stream_app.privacy.laplace import discrete_laplace
-from stream_app.privacy.noise import coin_stream, dissimilarity_stream
+from stream_app.privacy.noise.laplace import discrete_laplace
+from stream_app.privacy.noise.randomness import happens_rational
+from stream_app.privacy.noise.streams import coin_stream, dissimilarity_stream
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.randomness import happens_rational
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, ReleasedCells
 from stream_app.privacy.state import State

@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import pytest
 
-from stream_app.privacy.key import KeyRing
+from stream_app.privacy.noise.key import KeyRing
 
 DAY = 86_400_000
 RING = KeyRing("0123456789abcdef", 0, bytes(range(32)), DAY)

@@ -8,8 +8,8 @@ import numpy as np
 import opendp.prelude as opendp
 import pytest
 
-from stream_app.privacy.laplace import discrete_laplace, geometric_fast, geometric_precise
-from stream_app.privacy.randomness import FAST_BITS
+from stream_app.privacy.noise.laplace import discrete_laplace, geometric_fast, geometric_precise
+from stream_app.privacy.noise.randomness import FAST_BITS
 from tests.privacy.bits import GivenBits, stream, turning_point
 from tests.privacy.fit import SURE, agree, fit
 

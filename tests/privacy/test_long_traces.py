@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app.context import Context, Limits
-from stream_app.outcome import Decided, Rejected
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.privacy.guard import Guard
 from tests.run import ADAPTIVE, BALANCED, KEYS, SKIP, UNIFORM, Run, observation, policy
 

@@ -7,9 +7,9 @@ from math import atan2, exp, hypot, pi
 import pytest
 from scipy.stats import chisquare
 
-from stream_app.privacy.laplace import discrete_laplace
-from stream_app.privacy.planar import HALF_ROOT, accepts, planar_laplace
-from stream_app.privacy.randomness import FAST_BITS
+from stream_app.privacy.noise.laplace import discrete_laplace
+from stream_app.privacy.noise.planar import HALF_ROOT, accepts, planar_laplace
+from stream_app.privacy.noise.randomness import FAST_BITS
 from tests.privacy.bits import GivenBits, stream, turning_point
 from tests.privacy.fit import SURE, fit
 

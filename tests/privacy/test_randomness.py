@@ -8,7 +8,7 @@ from hashlib import blake2b
 import pytest
 from scipy.stats import chisquare
 
-from stream_app.privacy.randomness import (
+from stream_app.privacy.noise.randomness import (
     BLOCK_BYTES,
     FAST_BITS,
     MORE_BITS,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from stream_app.outcome import Decided
+from stream_app.deciding.outcome import Decided
 from tests.run import ADAPTIVE, UNIFORM, Run, observation, policy
 
 LENGTH = 12

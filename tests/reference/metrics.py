@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from stream_app.kafka.metrics import AUDIT_TABLE, TABLE, Meaning
+from stream_app.monitoring.metrics import AUDIT_TABLE, TABLE, Meaning
 from tests.deploy import ROOT
 from tests.reference.markdown import code, pages_top, sentence, table
 
@@ -55,7 +55,7 @@ def page() -> str:
     """Return the page: a row for each metric of a worker, then of an audit."""
     rules = [rule for group in _rules() for rule in group["rules"]]
     return (
-        pages_top("Metrics", "stream_app/kafka/metrics.py and deploy/prometheus/rules.yml")
+        pages_top("Metrics", "stream_app/monitoring/metrics.py and deploy/prometheus/rules.yml")
         + TOP
         + table(HEADER, _rows(TABLE, rules))
         + MIDDLE

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from stream_app.settings import PREFIX, Settings
+from stream_app.setup.settings import PREFIX, Settings
 from tests.reference.markdown import code, pages_top, sentence, table
 from tests.reference.schema import domain
 
@@ -42,7 +42,7 @@ def page() -> str:
         for name, field in fields.items()
     ]
     return (
-        pages_top("Settings", "stream_app/settings.py")
+        pages_top("Settings", "stream_app/setup/settings.py")
         + TOP
         + table(("name, variable", "type", "unit", "default", "meaning"), rows)
     )

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from stream_app.kafka.topics import TopicNames, wanted_topics
+from stream_app.kafka.client.topics import TopicNames, wanted_topics
 from tests.schemas.catalogue import FOLDER, HEADS, RECORDS, UNASKED, file_of
 
 DOCUMENT = FOLDER / "asyncapi.v1.yaml"

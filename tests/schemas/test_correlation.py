@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stream_app import correlationfile
 from stream_app.cli import main
-from stream_app.correlationfile import CorrelationFileError
+from stream_app.setup import correlationfile
+from stream_app.setup.correlationfile import CorrelationFileError
 from tests.schemas.catalogue import Example, examples, fits, label
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]

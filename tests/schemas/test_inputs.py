@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_app import wire
-from stream_app.privacy.contribution import Contribution, Intrusion, Watermark
+from stream_app.formats import wire
+from stream_app.privacy.collected.contribution import Contribution, Intrusion, Watermark
 from stream_app.privacy.fold import Observation
 from stream_app.privacy.policy import PolicyError, policy_of
 from tests.schemas.beyond import RULES, Rule, Sent, broken_rules, sent

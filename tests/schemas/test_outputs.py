@@ -9,10 +9,10 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app import encoding
 from stream_app.audit.entry import OpaqueEntry
 from stream_app.audit.finding import Finding
 from stream_app.audit.reader import is_claim, read_entry, read_head_record, read_proof, read_release
+from stream_app.formats import encoding
 from stream_app.privacy.reason import Reason
 from tests.audit.histories import History, histories
 from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from stream_app.context import Context
-from stream_app.privacy.key import KeyRing
+from stream_app.deciding.context import Context
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.raw import RawCells
 from stream_app.verify.experiment import experiment, gathered, here
 from stream_app.verify.extremes import extremes

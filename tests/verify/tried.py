@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stream_app.rows import SeriesRow
+from stream_app.deciding.rows import SeriesRow
 from stream_app.verify.experiment import Experiment, gathered, here
 from stream_app.verify.neighbours import Pair, pairs
 from stream_app.verify.trial import Subject, ruled

@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import accumulate
 
-from stream_app.privacy.randomness import DIGITS_PER_BIT, MORE_BITS, BitStream
+from stream_app.privacy.noise.randomness import DIGITS_PER_BIT, MORE_BITS, BitStream
 from stream_app.privacy.rational import NANO
 
 GUARD_DIGITS = 20

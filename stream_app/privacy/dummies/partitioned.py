@@ -9,7 +9,7 @@ comes next. Source: Katsomallos 2022.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.noise.randomness import BitStream
 
 MOST_BINS = 256
 """Every draw looks at all bins; narrower ones are widened."""

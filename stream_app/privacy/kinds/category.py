@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.noise.randomness import BitStream
+from stream_app.privacy.noise.response import randomized_response
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
-from stream_app.privacy.response import randomized_response
 
 
 @dataclass(frozen=True, slots=True)

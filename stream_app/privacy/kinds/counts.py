@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from stream_app.privacy.laplace import discrete_laplace
-from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.noise.laplace import discrete_laplace
+from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
 
-from stream_app.privacy.axis import Axis, saturated
-from stream_app.privacy.planar import planar_laplace
-from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.kinds.axis import Axis, saturated
+from stream_app.privacy.noise.planar import planar_laplace
+from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.rational import NANO
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells, is_number
 

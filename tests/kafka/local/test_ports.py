@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.local.errors import LocalBrokerError
-from stream_app.kafka.local.ports import HOST, free_ports, ports_of
+from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker.ports import HOST, free_ports, ports_of
 
 
 @pytest.fixture

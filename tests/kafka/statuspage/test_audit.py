@@ -1,10 +1,10 @@
 """The page of an audit that follows: verdict, findings as far as they may be told, how far it is."""
 
-from stream_app.kafka.metrics import AUDIT_TABLE, Metrics
-from stream_app.kafka.scrape import gathered
-from stream_app.kafka.statuspage.audit import Auditing, Found, audit_page
-from stream_app.kafka.statuspage.document import Look
-from stream_app.kafka.statuspage.history import History
+from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
+from stream_app.monitoring.scrape import gathered
+from stream_app.monitoring.statuspage.audit import Auditing, Found, audit_page
+from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.history import History
 from tests.kafka.statuspage.read import Page
 
 

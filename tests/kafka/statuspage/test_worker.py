@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from stream_app.kafka.metrics import Metrics
-from stream_app.kafka.scrape import gathered
-from stream_app.kafka.statuspage.document import Look
-from stream_app.kafka.statuspage.history import EVERY_SECONDS, PLACES, History
-from stream_app.kafka.statuspage.worker import Standing, worker_page
-from stream_app.kafka.stopped import REASONS, StopReason
+from stream_app.kafka.evidence.stopped import REASONS, StopReason
+from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.scrape import gathered
+from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES, History
+from stream_app.monitoring.statuspage.worker import Standing, worker_page
 from stream_app.privacy.reason import REASONS as REJECTS
 from tests.kafka.statuspage.read import Page
 from tests.kafka.test_sight import busy

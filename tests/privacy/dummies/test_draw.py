@@ -7,8 +7,8 @@ from math import sqrt
 import pytest
 
 from stream_app.privacy.dummies.draw import drawn_landmarks, drawn_policy, named_by_glob, named_by_series
-from stream_app.privacy.key import KeyRing
 from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.reason import Refused
 from tests.run import KEYS, NUMBER, UNIFORM

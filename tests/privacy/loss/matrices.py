@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.temporal import Adversary
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.temporal import Adversary
 
 Rows = NDArray[np.float64]
 SORTS = ("dense", "zeros", "identity", "permutation", "near-uniform", "near-identity", "tiny", "equal-rows", "lazy")

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from stream_app.privacy.loss.composition import (
+from stream_app.loss.composition import (
     CompositionError,
     correlated,
     discounted_exponentially,
@@ -15,7 +15,7 @@ from stream_app.privacy.loss.composition import (
     parallel_series,
     sequential,
 )
-from stream_app.privacy.loss.temporal import EpsilonError
+from stream_app.loss.temporal import EpsilonError
 from tests.privacy.loss.matrices import adversaries
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.privacy.loss.envelope import LARGE, Envelope
-from stream_app.privacy.loss.matrix import LEAST_PROBABILITY, TransitionMatrix
+from stream_app.loss.envelope import LARGE, Envelope
+from stream_app.loss.matrix import LEAST_PROBABILITY, TransitionMatrix
 from tests.privacy.loss.enumeration import by_linear_programs, enumerated, exact_ratio, sums
 from tests.privacy.loss.matrices import SORTS, every_matrix, matrices, normalised, rounded
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stream_app.privacy.loss.correlation import CorrelationError
-from stream_app.privacy.loss.estimation import counted, estimated
-from stream_app.privacy.loss.matrix import MOST_STATES
-from stream_app.privacy.loss.states import EARTH_RADIUS_METRES, by_cells, by_grid, by_quantiles, by_values
+from stream_app.loss.correlation import CorrelationError
+from stream_app.loss.estimation import counted, estimated
+from stream_app.loss.matrix import MOST_STATES
+from stream_app.loss.states import EARTH_RADIUS_METRES, by_cells, by_grid, by_quantiles, by_values
 
 CHAIN = np.array([[0.7, 0.2, 0.1], [0.05, 0.9, 0.05], [0.3, 0.3, 0.4]])
 

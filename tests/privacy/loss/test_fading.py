@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from stream_app.privacy.loss.envelope import INDEPENDENT, Envelope
-from stream_app.privacy.loss.fading import faded
-from stream_app.privacy.loss.matrix import TransitionMatrix
+from stream_app.loss.envelope import INDEPENDENT, Envelope
+from stream_app.loss.fading import faded
+from stream_app.loss.matrix import TransitionMatrix
 from tests.privacy.loss.matrices import matrices
 
 ALPHAS = (1e-12, 1e-3, 0.3, 2.0, 30.0, 690.0, 5000.0)

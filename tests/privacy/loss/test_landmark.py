@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.landmark import LandmarkError, landmark_losses
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.temporal import Adversary, EpsilonError
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.landmark import LandmarkError, landmark_losses
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.temporal import Adversary, EpsilonError
 from tests.privacy.loss.matrices import adversaries
 
 LAZY = Envelope.of(TransitionMatrix.dense([[0.75, 0.25], [0.25, 0.75]]))

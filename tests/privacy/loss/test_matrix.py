@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_app.privacy.loss.correlation import Strength
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.matrix import LEAST_PROBABILITY, MOST_STATES, MatrixError, TransitionMatrix
+from stream_app.loss.correlation import Strength
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.matrix import LEAST_PROBABILITY, MOST_STATES, MatrixError, TransitionMatrix
 
 NAN, INFINITE = float("nan"), float("inf")
 

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
-from stream_app.privacy.loss.supremum import supremum
-from stream_app.privacy.loss.temporal import Adversary
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
+from stream_app.loss.supremum import supremum
+from stream_app.loss.temporal import Adversary
 from tests.privacy.loss.matrices import adversaries
 
 IDENTITY = Envelope.of(TransitionMatrix.dense([[1, 0], [0, 1]]))

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from stream_app.privacy.loss.envelope import INDEPENDENT, Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.supremum import supremum
+from stream_app.loss.envelope import INDEPENDENT, Envelope
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.supremum import supremum
 from tests.privacy.loss.matrices import SORTS, matrices
 
 CAO = Envelope.of(TransitionMatrix.dense([[0.8, 0.2], [0, 1]]))

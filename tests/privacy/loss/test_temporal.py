@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stream_app.privacy.loss.envelope import Envelope
-from stream_app.privacy.loss.matrix import TransitionMatrix
-from stream_app.privacy.loss.temporal import Adversary, EpsilonError
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.matrix import TransitionMatrix
+from stream_app.loss.temporal import Adversary, EpsilonError
 from tests.privacy.loss.enumeration import exact_ratio
 from tests.privacy.loss.matrices import adversaries
 

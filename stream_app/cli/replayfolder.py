@@ -1,0 +1,235 @@
+"""The folder of `replay`: its own key, what its latest run decided, and which run may follow that one.
+
+Noise depends on the cells, so two runs under one key show which values of their inputs differ, at any epsilon. The
+noise key is therefore made of the folder's own key and of the whole input, and only an input that begins with all
+records of the latest run goes on under it. Files are written under other names and put in place one after the other,
+`replay.json` first: wherever a crash cuts that, no output lies there whose input `replay.json` does not name, so nobody
+can go on with another input.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from stream_app.deciding.context import Context
+from stream_app.formats import wire
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.setup import keyfile
+
+KEY_NAME = "replay.key"
+RECORD_NAME = "replay.json"
+OUTPUTS = ("ledger.jsonl", "releases.jsonl", "rejects.jsonl")
+"""In the order in which they are put in place: no release shows before its ledger."""
+DIGEST_BYTES = 32
+
+
+class ReplayFolderError(Exception):
+    """A folder in which a run may not go on; the message says why and what to do."""
+
+
+class Digest:
+    """BLAKE2b, keyed, over what decisions depend on: first the configuration, then the records in order."""
+
+    def __init__(self, secret: bytes, context: Context) -> None:
+        """Take in default policies and configuration; ``secret`` keys the hash: it tells nothing of the input."""
+        self._state = blake2b(key=secret, digest_size=DIGEST_BYTES, person=b"landmark-replay")
+        self.records = 0
+        # PRIVACY: true landmarks under dummies count too, which no digest without a key may hold: over one draw of two
+        # sets of them, the landmarks of both runs would differ exactly where one of them is true.
+        parts = [
+            [each.glob, each.digest, *(each.policy.dummies.landmarks.intervals if each.policy.dummies else ())]
+            for each in context.defaults
+        ]
+        self._take(wire.dump([context.fingerprint, parts]))
+
+    def take(self, record: bytes) -> None:
+        """Take in the next record."""
+        self._take(record)
+        self.records += 1
+
+    def _take(self, part: bytes) -> None:
+        self._state.update(len(part).to_bytes(8))
+        self._state.update(part)
+
+    def hex(self) -> str:
+        """Return the digest of all that was taken in."""
+        return self._state.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run was of; as `replay.json` it is that of the latest one."""
+
+    key: str
+    """Fingerprint of the noise key, as the ledger has it."""
+    first: str
+    """Digest of the first run's input: it makes the key, where the key is the folder's."""
+    configuration: str
+    """Digest of default policies and configuration alone."""
+    digest: str
+    """Digest of all records, and of the above."""
+    records: int
+
+
+class Read(NamedTuple):
+    """An input that was read once: its digests, and that of the records which the latest run had."""
+
+    configuration: str
+    digest: str
+    records: int
+    before: str | None  # None: it has fewer
+
+
+def read(records: Iterable[bytes], secret: bytes, context: Context, latest: Run | None) -> Read:
+    """Read an input whole; nothing of it is decided."""
+    taken = Digest(secret, context)
+    wanted = latest.records if latest else 0
+    configuration = taken.hex()
+    before = configuration if wanted == 0 else None
+    for record in records:
+        taken.take(record)
+        if taken.records == wanted:
+            before = taken.hex()
+    return Read(configuration, taken.hex(), taken.records, before)
+
+
+class ReplayFolder:
+    """A folder that one `replay` has for itself."""
+
+    def __init__(self, path: Path) -> None:
+        """Look at a folder; ``claimed`` makes these."""
+        self.path = path
+        ledger, releases, _ = (path / name for name in OUTPUTS)
+        if ledger.exists():  # a run that decided nothing may be followed by any other
+            self.holds = any(each.exists() and each.stat().st_size > 0 for each in (ledger, releases))
+        else:
+            self.holds = releases.exists() or (path / RECORD_NAME).exists()
+        self.latest = self._latest() if self.holds else None
+
+    @classmethod
+    @contextmanager
+    def claimed(cls, path: Path) -> Iterator[Self]:
+        """Make the folder where there is none and keep other runs out of it; raises `ReplayFolderError`, `OSError`."""
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ReplayFolderError(f"--out {path}: another `replay` is at work there; wait for it") from None
+            yield cls(path)
+        finally:
+            os.close(descriptor)
+
+    def _latest(self) -> Run | None:
+        try:
+            fields: Any = wire.load((self.path / RECORD_NAME).read_bytes())
+            found = Run(**fields)
+            bytes.fromhex(found.first)
+        except (FileNotFoundError, ValueError, TypeError):  # a damaged one tells as little as none
+            return None
+        return found
+
+    def own_key(self, epoch_ms: int | None) -> KeyRing:
+        """Return the folder's key, a new one where it holds nothing; raises `KeyFileError`, `ReplayFolderError`."""
+        path = self.path / KEY_NAME
+        if not path.exists():
+            if self.holds:
+                raise self.refused(f"its {KEY_NAME} is not there: lost, or it was decided with --key")
+            keyfile.create(path)
+        return keyfile.load(path, epoch_ms)
+
+    def spare_key(self, epoch_ms: int | None) -> KeyRing:
+        """Return a new key, which ``replaced`` makes the folder's."""
+        path = _beside(self.path / KEY_NAME)
+        path.unlink(missing_ok=True)
+        keyfile.create(path)
+        return keyfile.load(path, epoch_ms)
+
+    def check(self, found: Read, keys: KeyRing) -> None:
+        """Refuse an input that may not follow the latest run under ``keys``, the ones of that run if all is well.
+
+        Raises:
+            ReplayFolderError: unless the folder is empty, or the input begins with all records of its latest run.
+        """
+        latest = self.latest
+        if latest is None:
+            if self.holds:
+                raise self.refused(
+                    f"it has no {RECORD_NAME} that can be read: a version before this one made it, or the file is lost"
+                )
+        elif latest.key != keys.fingerprint:
+            raise self.refused(f"its ledger was made under key {latest.key}, and this run has {keys.fingerprint}")
+        elif latest.configuration != found.configuration:
+            raise self.refused("--policies, --config, or the key's first epoch is another than in its latest run")
+        elif found.before is None:
+            raise self.refused(f"the input has {found.records} records, and its latest run had {latest.records}")
+        elif found.before != latest.digest:
+            raise self.refused(f"the first {latest.records} records are not those of its latest run")
+
+    def refused(self, why: str) -> ReplayFolderError:
+        """Return the error that says why this run may not go on here."""
+        return ReplayFolderError(f"--out {self.path}: holds a ledger, and {why}. {_RULE}; {_REMEDY}")
+
+    @contextmanager
+    def writing(self) -> Iterator[dict[str, Any]]:
+        """Open the outputs beside their places, by name; they stay there until ``settle``."""
+        files: dict[str, Any] = {}
+        try:
+            for name in OUTPUTS:
+                files[name] = _beside(self.path / name).open("wb")
+            yield files
+            for file in files.values():
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            for name in files:
+                _beside(self.path / name).unlink(missing_ok=True)
+            raise
+        finally:
+            for file in files.values():
+                file.close()
+
+    def replaced(self, *, own_key: bool) -> int:
+        """Move all old files to the first number that none of them has yet and return it; a spare key takes its place.
+
+        A crash in the midst leaves files that still refuse a run without ``--replace``, or none.
+        """
+        names = (*OUTPUTS, KEY_NAME, RECORD_NAME)
+        number = 1
+        while any((self.path / f"{name}.{number}").exists() for name in names):
+            number += 1
+        for name in names:
+            if (self.path / name).exists():
+                (self.path / name).rename(self.path / f"{name}.{number}")
+        if own_key:
+            _beside(self.path / KEY_NAME).rename(self.path / KEY_NAME)
+        keyfile.settle(self.path)
+        return number
+
+    def settle(self, run: Run) -> None:
+        """Put what was written in place: first what it was decided of, then the ledger, then releases and rejects."""
+        record = _beside(self.path / RECORD_NAME)
+        with record.open("wb") as file:
+            file.write(wire.dump(asdict(run)) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        for name in (RECORD_NAME, *OUTPUTS):
+            _beside(self.path / name).replace(self.path / name)
+            keyfile.settle(self.path)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + ".new")
+
+
+_RULE = "Only an input that begins with all records of that run, under equal policies, configuration and key, goes on"
+_REMEDY = (
+    "name another folder, or add --replace, which moves the old files aside: then both runs measure the same events, "
+    "and both budgets are spent"
+)

@@ -1,0 +1,1 @@
+"""One input record in, its decision out; pure."""

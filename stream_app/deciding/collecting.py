@@ -1,0 +1,139 @@
+"""Collected data decided: contributions into memory, watermarks into releases, intrusions into the ledger.
+
+A record of these kinds changes a series' row and the partition's `Collection` together; `recalled` brings the memory
+back from records that were decided before, and then it is the one that a worker without a crash would have.
+"""
+
+from typing import assert_never
+
+from stream_app.deciding.collection import Collection, LostCountersError
+from stream_app.deciding.context import Context
+from stream_app.deciding.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, changed, released
+from stream_app.deciding.rows import SeriesRow
+from stream_app.privacy.collected.closing import close_step, start_noise
+from stream_app.privacy.collected.contribution import Collected, Contribution, Intrusion, Watermark
+from stream_app.privacy.collected.open_steps import moved
+from stream_app.privacy.entry import IntrusionEntry
+from stream_app.privacy.raw import RawCells
+from stream_app.privacy.reason import Refused
+
+COUNTED = Counted()
+
+
+def collect(
+    context: Context,
+    row: SeriesRow,
+    adopted: tuple[LedgerMessage, ...],
+    collection: Collection,
+    found: Collected,
+    record: InputRecord,
+) -> Advanced | Counted | Decided | Refused:
+    """Decide a record of collected data; ``adopted`` is the entry of a default policy that ``row`` begins with.
+
+    Raises:
+        LostCountersError: if the row has an open step whose counters are not in memory.
+    """
+    if row.policy.collect is None:
+        return Refused("malformed")
+    match found:
+        case Contribution():
+            return _contribute(row, collection, found)
+        case Watermark():
+            return _advance(context, row, adopted, collection, found, record.offset)
+        case Intrusion():
+            return _intrude(context, row, collection, found, record)
+        case _:
+            assert_never(found)
+
+
+def recalled(row: SeriesRow, collection: Collection, found: Collected, offset: int) -> None:
+    """Take a record again that was decided before ``row`` was stored, so that what is still open is counted again.
+
+    Contributions and intrusions before the watermark that opened a step find nothing of it here, and steps that are
+    closed by now are never opened: so every counter gets what it got the first time, in the same order.
+    """
+    if row.policy.collect is None or row.open_steps is None:
+        return
+    match found:
+        case Contribution():
+            index = found.timestamp_ms // row.policy.step_ms
+            if index in collection.opened(row.series):
+                collection.count(row.series, index, found.member, found.value)
+        case Watermark():
+            _open(row, collection, row.open_steps.opened_at(offset), offset, found.seed)
+        case Intrusion():
+            if row.policy.collect.intrusion_nano is not None:
+                _see(row, collection, found.seed)
+        case _:
+            assert_never(found)
+
+
+def _contribute(row: SeriesRow, collection: Collection, found: Contribution) -> Counted | Refused:
+    if row.state.closed:
+        return Refused("closed")
+    if row.open_steps is None:
+        return Refused("early")
+    index = found.timestamp_ms // row.policy.step_ms
+    reason = row.open_steps.untimely(index) or collection.count(row.series, index, found.member, found.value)
+    return COUNTED if reason is None else Refused(reason)
+
+
+def _advance(
+    context: Context,
+    row: SeriesRow,
+    adopted: tuple[LedgerMessage, ...],
+    collection: Collection,
+    found: Watermark,
+    offset: int,
+) -> Advanced | Refused:
+    policy, series = row.policy, row.series
+    move = moved(policy, row.state, row.open_steps, found.timestamp_ms, offset)
+    if isinstance(move, Refused):
+        return move
+    ready = row.replaced(open_steps=move.after)
+    steps: list[Decided] = []
+    for index in move.closing:
+        cells = _cells(row, collection, index)
+        stepped = close_step(context.keys, policy, ready.state, series, index, cells, found.seed)
+        if stepped is not None:
+            step = released(context, ready, (), stepped)
+            steps.append(step)
+            ready = step.row
+    _open(ready, collection, move.opening, offset, found.seed)
+    return Advanced(ready, adopted, tuple(steps))
+
+
+def _cells(row: SeriesRow, collection: Collection, index: int) -> RawCells:
+    """Return what a closing step holds; nobody could contribute to one that was never open."""
+    if row.open_steps is not None and row.open_steps.untimely(index) is None:
+        return collection.close(row.series, index)
+    return RawCells((0,) * row.policy.kind.width)
+
+
+def _open(row: SeriesRow, collection: Collection, opening: range, offset: int, seed: bytes) -> None:
+    for index in opening:
+        collection.open(row.series, row.policy, index, offset, start_noise(seed, row.policy, row.series, index, 0))
+
+
+def _intrude(
+    context: Context, row: SeriesRow, collection: Collection, found: Intrusion, record: InputRecord
+) -> Decided | Refused:
+    policy, series, opened = row.policy, row.series, row.open_steps
+    if row.state.closed:
+        return Refused("closed")
+    if policy.collect is None or policy.collect.intrusion_nano is None:
+        return Refused("invalid-policy")  # bare counters were seen: no noise mends that now
+    counted = range(0) if opened is None else opened.counted
+    if not counted:
+        return Refused("early")
+    if list(collection.opened(series)) != list(counted):
+        raise LostCountersError(series, counted.start)
+    _see(row, collection, found.seed)
+    exposed = ((counted.start * policy.step_ms, counted.stop * policy.step_ms),)
+    entry = IntrusionEntry(policy.version, policy.collect.intrusion_nano, exposed)
+    return changed(context, row, (), row.state, entry, record)
+
+
+def _see(row: SeriesRow, collection: Collection, seed: bytes) -> None:
+    for index, counters in collection.opened(row.series).items():
+        counters.see(start_noise(seed, row.policy, row.series, index, counters.looks + 1))

@@ -1,0 +1,172 @@
+"""The decider of a batch: records in order, each seeing the rows that those before it changed; pure, and compiled."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, assert_never, final
+
+from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context
+from stream_app.deciding.decision import Lookup, decide
+from stream_app.deciding.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Rejected
+from stream_app.deciding.rows import SeriesRow
+from stream_app.privacy.reason import Reason
+
+INPUT_HEADER = "input"
+"""Names the offset of the input record that an output record came of; stands outside every hash."""
+
+MOST_CLOSED_BYTES = 16 * 1024 * 1024
+"""Outputs of watermarks after which a batch takes no more records; a single watermark's are whole in any case."""
+
+Headers = list[tuple[str, bytes]]
+Append = Callable[[bytes | None, bytes, int, Headers], None]
+"""Takes an output record: key, value, timestamp in milliseconds, headers."""
+Settle = Callable[[tuple[LedgerMessage, ...]], None]
+"""Compares entries with those that bind; raises when one differs."""
+
+
+@final
+class Outlets:
+    """Where a batch's output records go, a topic each; ``settle`` sees ledger entries before their topic does."""
+
+    def __init__(self, ledger: Append, release: Append, reject: Append, settle: Settle | None) -> None:
+        """Hold the outlets; ``settle`` is None where nothing binds."""
+        self.ledger: Final = ledger
+        self.release: Final = release
+        self.reject: Final = reject
+        self.settle: Final = settle
+
+
+@final
+class Decider:
+    """What a batch's records came to so far: rows changed, decisions counted, budget spent."""
+
+    def __init__(self, context: Context, find: Lookup, outlets: Outlets, collection: Collection) -> None:
+        """Take ``find`` for the row of a series before the batch, ``collection`` for its partition's open counters."""
+        self.changed: dict[str, SeriesRow] = {}
+        self.decisions: dict[tuple[str, str, str], int] = {}  # by decision, scheme and digest of the default policy
+        self.rejected: dict[Reason, int] = {}  # by reason
+        self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
+        self._context: Final = context
+        self._find: Final = find
+        self._outlets: Final = outlets
+        self._collection: Final = collection
+        self._closed_bytes = 0
+        self._before: dict[str, SeriesRow | None] = {}
+        self._succeeded: list[SeriesRow] = []  # the last rows of versions that others followed within the batch
+
+    def decide(self, records: Iterable[InputRecord]) -> bool:
+        """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises.
+
+        Return whether more may be decided: a watermark closes thousands of steps, and a few of them fill a batch.
+        """
+        context, lookup, outlets = self._context, self._lookup, self._outlets
+        ledger, release, reject, settle = outlets.ledger, outlets.release, outlets.reject, outlets.settle
+        changed, decisions, collection = self.changed, self.decisions, self._collection
+        for record in records:
+            outcome = decide(context, lookup, collection, record)
+            headers = [(INPUT_HEADER, b"%d" % record.offset)]
+            if not isinstance(outcome, Decided):
+                match outcome:
+                    case Rejected(message=message, reason=reason):
+                        reject(message.key, message.value, message.timestamp_ms, headers)
+                        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+                    case Counted():
+                        # PRIVACY: how many items were taken up is counted nowhere: it is the sum of raw counters.
+                        pass
+                    case Advanced():
+                        self._advance(outcome, headers)
+                        if self._closed_bytes >= MOST_CLOSED_BYTES:
+                            return False
+                    case _:
+                        assert_never(outcome)
+                continue
+            row = outcome.row
+            sort = (outcome.decision or self._control(row), row.policy.scheme.name, row.default)
+            changed[row.series] = row
+            if settle is not None:
+                settle(outcome.entries)
+            spent_nano = 0
+            for entry in outcome.entries:
+                ledger(entry.key, entry.value, entry.timestamp_ms, headers)
+                spent_nano += entry.spent_nano
+            released = outcome.release
+            if released is not None:
+                release(released.key, released.value, released.timestamp_ms, headers)
+            decisions[sort] = decisions.get(sort, 0) + 1
+            self._spend(sort[1], sort[2], spent_nano)
+        return True
+
+    def _control(self, row: SeriesRow) -> str:
+        """Return what a record between steps counts as; of a version that ends with it, keep the last row."""
+        last = self.changed.get(row.series)
+        if last is not None and last.policy.version != row.policy.version:
+            self._succeeded.append(last)
+        return "control"
+
+    def _spend(self, scheme: str, default: str, nano: int) -> None:
+        payer = (scheme, default)
+        self.spent[payer] = self.spent.get(payer, 0) + nano
+
+    def _advance(self, outcome: Advanced, headers: Headers) -> None:
+        outlets, scheme, default = self._outlets, outcome.row.policy.scheme.name, outcome.row.default
+        self.changed[outcome.row.series] = outcome.row
+        entries = (*outcome.adopted, *(entry for step in outcome.steps for entry in step.entries))
+        if outlets.settle is not None:
+            outlets.settle(entries)
+        for entry in entries:
+            outlets.ledger(entry.key, entry.value, entry.timestamp_ms, headers)
+            self._closed_bytes += len(entry.value)
+            self._spend(scheme, default, entry.spent_nano)
+        for step in outcome.steps:
+            assert step.release is not None, "a closed step has a release"
+            assert step.decision is not None, "a closed step was decided"
+            outlets.release(step.release.key, step.release.value, step.release.timestamp_ms, headers)
+            self._closed_bytes += len(step.release.value)
+            sort: tuple[str, str, str] = (step.decision, scheme, default)
+            self.decisions[sort] = self.decisions.get(sort, 0) + 1
+
+    def stored(self) -> list[tuple[bytes, bytes]]:
+        """Return the table rows to write for what changed."""
+        shared: set[str] = set()
+        pairs: list[tuple[bytes, bytes]] = []
+        for series, row in self.changed.items():
+            pairs += rows.dump(row, self._before[series], shared)
+        return pairs
+
+    def losses(self) -> list[tuple[float | None, float | None]]:
+        """Return the backward loss before and after of every changed series that had or has one."""
+        found: list[tuple[float | None, float | None]] = []
+        for series, row in self.changed.items():
+            before = self._before[series]
+            loss = None if before is None else before.backward_loss
+            if loss is not None or row.backward_loss is not None:
+                found.append((loss, row.backward_loss))
+        return found
+
+    def used(self) -> dict[tuple[str, str], int]:
+        """Return by how much the budget in use grew, ``S + M`` over all changed series, in nano-epsilon.
+
+        By scheme and digest of the default policy; under policies that can be used up alone (`Policy.exhaustible`).
+        """
+        found: dict[tuple[str, str], int] = {}
+        for row in (*self._succeeded, *self.changed.values()):
+            policy, guard = row.policy, row.state.guard
+            if not policy.exhaustible:
+                continue
+            grown = guard.used_nano
+            before = self._before[row.series]
+            if before is not None and before.policy.version == policy.version:
+                grown -= before.state.guard.used_nano
+            if grown:
+                payer = (policy.scheme.name, row.default)
+                found[payer] = found.get(payer, 0) + grown
+        return found
+
+    def _lookup(self, series: str) -> SeriesRow | None:
+        row = self.changed.get(series)
+        if row is not None:
+            return row
+        if series in self._before:
+            return self._before[series]
+        row = self._before[series] = self._find(series)
+        return row

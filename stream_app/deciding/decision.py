@@ -1,0 +1,203 @@
+"""One record in, its decision out: the pure path that the worker and ``replay`` share.
+
+Order of checks: envelope and routing, time, then state, the value last; a rejected record changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from stream_app.deciding.collecting import collect, recalled
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, DefaultPolicy
+from stream_app.deciding.outcome import (
+    Advanced,
+    Counted,
+    Decided,
+    InputRecord,
+    LedgerMessage,
+    Message,
+    Outcome,
+    Rejected,
+    changed,
+    released,
+)
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import encoding, wire
+from stream_app.formats.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
+from stream_app.privacy import fold
+from stream_app.privacy.collected.contribution import Contribution, Intrusion, Watermark
+from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
+from stream_app.privacy.landmarks import NO_LANDMARKS
+from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.weaker import carried
+
+_DATED: Final = (fold.Observation, Contribution, Watermark)
+"""Records that carry event time; a tuple, since a union would be made anew for each of them."""
+_TIMED: Final = (fold.Observation, Watermark)
+"""Those that move event time on. A contribution does not: its step is open already, whatever the limit is by now."""
+
+Lookup = Callable[[str], SeriesRow | None]
+"""Finds the row of a series; None: it has none yet."""
+
+
+def decide(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
+    """Decide one record; ``lookup`` finds a series' row, ``collection`` holds the partition's open counters.
+
+    Never raises for anything the record holds.
+
+    Raises:
+        LostCountersError: if a row has an open step whose counters are not in the collection.
+    """
+    found = wire.decode(record.value)
+    if isinstance(found, Malformed):
+        return _reject(found.series, found.timestamp_ms, found.reason, record)
+    timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
+    row = lookup(found.series)
+    refused = _misplaced(context, row, found.series, record) or _early(context, found, record)
+    outcome = Refused(refused) if refused else _apply(context, row, collection, found, record)
+    if isinstance(outcome, Refused):
+        return _reject(found.series, timestamp_ms, outcome.reason, record)
+    return outcome
+
+
+def recall(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> None:
+    """Take a record again that was decided before: nothing is put out, and ``collection`` gets what is still open.
+
+    ``lookup`` finds rows as they are stored now, after all records that are recalled. Feed it every record from
+    `Collection.floor` of the worker before up to the first undecided one, in order, and an empty collection: then it
+    equals that of a worker which never lost its memory.
+    """
+    found = wire.decode(record.value)
+    if not isinstance(found, Contribution | Watermark | Intrusion):
+        return
+    row = lookup(found.series)
+    # A watermark whose offset a row holds was in time, whatever the limit is by now.
+    if row is not None and not _misplaced(context, row, found.series, record):
+        recalled(row, collection, found, record.offset)
+
+
+def _misplaced(context: Context, row: SeriesRow | None, series: str, record: InputRecord) -> Reason | None:
+    """Return why the record may not be on this partition; a series with a row has been routed before."""
+    if context.partition_of is None:
+        return None
+    key = row.key if row else series.encode()
+    if record.key != key or (row is None and context.partition_of(key) != record.partition):
+        return "misrouted"
+    return None
+
+
+def _early(context: Context, found: EventRecord, record: InputRecord) -> Reason | None:
+    """Return whether the event lies too far ahead of the broker's clock."""
+    most = context.limits.max_future_ms
+    if most is None or not isinstance(found, _TIMED) or found.timestamp_ms <= record.timestamp_ms + most:
+        return None
+    return "future"
+
+
+def _reject(series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord) -> Rejected:
+    value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
+    return Rejected(reason, Message(series.encode() if series else None, value, record.timestamp_ms))
+
+
+def _apply(
+    context: Context, row: SeriesRow | None, collection: Collection, found: EventRecord, record: InputRecord
+) -> Decided | Counted | Advanced | Refused:
+    if isinstance(found, PolicyRecord):
+        return _adopt_own(context, row, collection, found, record)
+    adopted: tuple[LedgerMessage, ...] = ()
+    if row is None:
+        first = _adopt_default(context, found.series, record)
+        if isinstance(first, Refused):
+            return first
+        row, adopted = first.row, first.entries
+    if isinstance(found, fold.Observation):
+        if row.policy.collect is not None:
+            return Refused("malformed")
+        stepped = fold.step(context.keys, row.policy, row.state, found)
+        return stepped if isinstance(stepped, Refused) else released(context, row, adopted, stepped)
+    if isinstance(found, Contribution | Watermark | Intrusion):
+        return collect(context, row, adopted, collection, found, record)
+    outcome = _control(row, found)
+    if isinstance(outcome, Refused):
+        return outcome
+    if isinstance(outcome, fold.Closed):
+        collection.drop(row.series)
+    return changed(context, row, adopted, outcome.state, outcome.entry, record)
+
+
+def _control(row: SeriesRow, found: LandmarksRecord | CloseRecord) -> fold.Registered | fold.Closed | Refused:
+    match found:
+        case LandmarksRecord():
+            return fold.register(row.policy, row.state, found.add)
+        case CloseRecord():
+            return fold.close(row.policy, row.state)
+        case _:
+            assert_never(found)
+
+
+def _adopt_own(
+    context: Context, row: SeriesRow | None, collection: Collection, found: PolicyRecord, record: InputRecord
+) -> Decided | Refused:
+    if row is not None and row.state.closed:
+        return Refused("closed")
+    if not context.limits.accept_policies:
+        return Refused("invalid-policy")
+    try:
+        policy = policy_of(found.parameters, found.version)
+    except PolicyError:
+        return Refused("invalid-policy")
+    may_weaken = found.weaker and context.limits.accept_weaker_policies
+    adopted = _adopt(context, row, found.series, policy, None, record, may_weaken=may_weaken)
+    if not isinstance(adopted, Refused):
+        collection.drop(found.series)  # unread: what is open belongs to the version before
+    return adopted
+
+
+def _adopt_default(context: Context, series: str, record: InputRecord) -> Decided | Refused:
+    default = context.default_for(series)
+    if default is None:
+        return Refused("no-policy")
+    return _adopt(context, None, series, default.policy, default, record)
+
+
+def _adopt(
+    context: Context,
+    row: SeriesRow | None,
+    series: str,
+    policy: Policy,
+    shared: DefaultPolicy | None,
+    record: InputRecord,
+    *,
+    may_weaken: bool = False,
+) -> Decided | Refused:
+    before, state = (row.policy, row.state) if row else (None, None)
+    adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano, may_weaken=may_weaken)
+    if isinstance(adopted, Refused):
+        return adopted
+    most = context.limits.max_epsilon_nano
+    if most is not None and policy.epsilon_nano > most:
+        return Refused("budget-cap")
+    ruling = policy
+    if policy.dummies is not None:
+        # Only now, since a draw may take seconds: what is refused anyway draws nothing.
+        name = named_by_series(series) if shared is None else named_by_glob(shared.glob)
+        kept = carried(policy, before, state) if before and state else NO_LANDMARKS
+        drawn = drawn_policy(context.keys, name, policy, kept)
+        if isinstance(drawn, Refused):
+            return drawn
+        ruling = drawn
+        entry = adopted.entry._replace(parameters=ruling.parameters)
+        adopted = fold.Adopted(adopted.state.replaced(landmarks=ruling.landmarks), entry)
+    sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
+    loss = row.backward_loss if row else None
+    # What was drawn stands in no default policy.
+    default = "" if shared is None or policy.dummies is not None else shared.digest
+    base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss)
+    begun = changed(context, base, (), adopted.state, adopted.entry, record)
+    if policy.dummies is None:
+        return begun
+    disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
+    if isinstance(disguised, Refused):
+        return disguised
+    return changed(context, begun.row, begun.entries, disguised.state, disguised.entry, record)

@@ -1,0 +1,247 @@
+"""A series' row: its place in the hash chain, its policy and its state; and the bytes of it in the state table.
+
+Table keys: ``s`` + series holds chain, state and backward loss, written at every change; ``p`` + series its own policy
+and landmarks, written when those change; ``d`` + digest a default policy, shared by all series under it. Rows hold
+released values, counts and budgets only.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final, final
+
+from stream_app.formats import wire
+from stream_app.privacy.collected.open_steps import OpenSteps
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.policy import Policy, stored_policy_of
+from stream_app.privacy.raw import ReleasedCells
+from stream_app.privacy.state import NO_WINDOW, State
+from stream_app.privacy.window import Window
+
+DIGEST_BYTES = 16
+
+
+ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
+_STATE_FIELDS = 20
+"""Of a stored row; after them stand the backward loss, the open steps and the window, where a series has them."""
+
+
+@final
+class SeriesRow:
+    """One series between two records. A value: replaced, never edited."""
+
+    __slots__ = ROW_FIELDS
+
+    def __init__(  # noqa: PLR0913, PLR0917 (a row's fields, in their order)
+        self,
+        series: str,
+        key: bytes,
+        sequence: int,
+        previous: str,
+        policy: Policy,
+        default: str,
+        state: State,
+        backward_loss: float | None = None,
+        open_steps: OpenSteps | None = None,
+    ) -> None:
+        """Hold a row."""
+        self.series: Final = series
+        self.key: Final = key  # the series in UTF-8: the record key
+        self.sequence: Final = sequence  # of the last ledger entry; 0 before the first
+        self.previous: Final = previous  # hash of that entry
+        self.policy: Final = policy
+        self.default: Final = default  # digest of the default policy that rules; empty when the series has its own
+        self.state: Final = state
+        self.backward_loss: Final = backward_loss  # at the last decided step; None: the policy named no correlation
+        self.open_steps: Final = open_steps  # of collected data; None: nothing is open
+
+    def replaced(
+        self,
+        *,
+        sequence: int | None = None,
+        previous: str | None = None,
+        policy: Policy | None = None,
+        default: str | None = None,
+        state: State | None = None,
+        open_steps: OpenSteps | None = None,
+    ) -> "SeriesRow":
+        """Return the row of the same series with other values for some of its fields."""
+        return SeriesRow(
+            self.series,
+            self.key,
+            self.sequence if sequence is None else sequence,
+            self.previous if previous is None else previous,
+            self.policy if policy is None else policy,
+            self.default if default is None else default,
+            self.state if state is None else state,
+            self.backward_loss,
+            self.open_steps if open_steps is None else open_steps,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SeriesRow) and all(getattr(self, name) == getattr(other, name) for name in ROW_FIELDS)
+
+    def __hash__(self) -> int:
+        return hash((self.series, self.sequence, self.previous))
+
+
+def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:
+    """Return the table rows to write so that ``row`` replaces ``before`` (None: nothing stored).
+
+    ``shared`` holds the digests of default policies that were returned already, and takes up new ones.
+    """
+    pairs = [(b"s" + row.key, _dump_state(row))]
+    if before is None or before.policy is not row.policy or before.state.landmarks is not row.state.landmarks:
+        if row.default:
+            if row.default not in shared:
+                shared.add(row.default)
+                pairs.append((b"d" + row.default.encode(), policy_bytes(row.policy)))
+        else:
+            own: dict[str, object] = {
+                "policy": _policy_document(row.policy),
+                "landmarks": row.state.landmarks.intervals,
+            }
+            if row.policy.fixed:
+                own["fixed"] = True
+            pairs.append((b"p" + row.key, wire.dump(own)))
+    return pairs
+
+
+def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, Policy]) -> SeriesRow | None:
+    """Return the stored row of ``series``, or None; ``get`` reads the state table.
+
+    ``defaults`` holds the default policies that were read already, by digest, and takes up new ones.
+    """
+    key = series.encode()
+    stored = get(b"s" + key)
+    if stored is None:
+        return None
+    fields: Any = wire.load(stored)
+    default = fields[2]
+    if default:
+        policy = defaults.get(default) or _default_policy(get, default, defaults)
+        landmarks = policy.landmarks
+    else:
+        own = get(b"p" + key)
+        if own is None:
+            raise LookupError("state table: the policy of a stored series is missing; run `recover`")
+        policy, landmarks = _own_policy(own)
+    state = _load_state(fields, landmarks)
+    return SeriesRow(series, key, fields[0], fields[1], policy, default, state, _loss(fields), _open_steps(fields))
+
+
+def stored_loss(row: bytes) -> float | None:
+    """Return the backward loss in the bytes of a stored row (its key begins with ``s``)."""
+    return _loss(wire.load(row))
+
+
+def _loss(fields: Any) -> float | None:
+    loss: float | None = fields[_STATE_FIELDS] if len(fields) > _STATE_FIELDS else None
+    return loss
+
+
+def _open_steps(fields: Any) -> OpenSteps | None:
+    if len(fields) <= _STATE_FIELDS + 1 or fields[_STATE_FIELDS + 1] is None:
+        return None
+    first, offsets = fields[_STATE_FIELDS + 1]
+    return OpenSteps(first, tuple(offsets))
+
+
+def policy_bytes(policy: Policy) -> bytes:
+    """Return the bytes of a policy without its landmarks' later additions."""
+    return wire.dump(_policy_document(policy))
+
+
+def policy_digest(policy: Policy) -> str:
+    """Return the digest that names a default policy in the table."""
+    return blake2b(policy_bytes(policy), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _policy_document(policy: Policy) -> dict[str, object]:
+    return {"version": policy.version, "parameters": policy.parameters}
+
+
+def _default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:
+    stored = get(b"d" + digest.encode())
+    if stored is None:
+        raise LookupError(f"state table: the default policy {digest} of a stored series is missing; run `recover`")
+    document: Any = wire.load(stored)
+    policy = defaults[digest] = stored_policy_of(document["parameters"], document["version"])
+    return policy
+
+
+@lru_cache(maxsize=4096)
+def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
+    document: Any = wire.load(stored)
+    policy = stored_policy_of(document["policy"]["parameters"], document["policy"]["version"])
+    if document.get("fixed"):
+        policy = policy.with_fixed_landmarks()
+    return policy, LandmarkSet(tuple((first, end) for first, end in document["landmarks"]))
+
+
+def _dump_state(row: SeriesRow) -> bytes:
+    state = row.state
+    guard = state.guard
+    more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
+    opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
+    if opened is not None:
+        more = (row.backward_loss, opened)
+    if state.window != NO_WINDOW:
+        more = (row.backward_loss, opened, *state.window)
+    return wire.dump(
+        (
+            row.sequence,
+            row.previous,
+            row.default,
+            guard.budget_nano,
+            guard.landmark_spent_nano,
+            guard.regular_peak_nano,
+            state.spare_left,
+            state.prior_nano,
+            state.first_budget_nano,
+            state.period_start_ms,
+            state.decided_ms,
+            state.decided_end_ms,
+            state.first_step,
+            state.last_step,
+            state.rate_nano,
+            state.source_ms,
+            state.measurement,
+            state.estimate,
+            state.level,
+            state.closed,
+            *more,
+        )
+    )
+
+
+def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
+    budget, spent, peak, spare_left, prior, first_budget, period_start, decided, decided_end = fields[3:12]
+    first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
+    return State(
+        Guard(budget, spent, peak),
+        landmarks,
+        spare_left,
+        prior,
+        first_budget,
+        period_start,
+        decided,
+        decided_end,
+        first_step,
+        last_step,
+        rate,
+        source,
+        ReleasedCells(tuple(measurement)),
+        ReleasedCells(tuple(estimate)),
+        tuple(level),
+        closed,
+        _window(fields[_STATE_FIELDS + 2 :]),
+    )
+
+
+def _window(fields: list[Any]) -> Window:
+    if not fields:
+        return NO_WINDOW
+    opens, spent_end, reach, spends = fields
+    return Window(opens, spent_end, reach, tuple((step, spend) for step, spend in spends))

@@ -1,0 +1,78 @@
+"""Signing keys: Ed25519 (S. Josefsson, I. Liusvaara, RFC 8032, 2017), in files readable by their owner alone.
+
+A file is an unencrypted PKCS #8 PEM, the public key a SubjectPublicKeyInfo PEM: any tool can check a signature.
+"""
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, Self
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from stream_app.setup.keyfile import KeyFileError, read_private, write_private
+
+PEM_START: Final = b"-----BEGIN PRIVATE KEY-----"
+FINGERPRINT_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key that signs the ledger's heads; ``fingerprint`` is the start of its public key's BLAKE2b, 16 hex digits."""
+
+    private: Ed25519PrivateKey = field(repr=False)
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive the fingerprint."""
+        raw = self.private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        object.__setattr__(self, "fingerprint", blake2b(raw, digest_size=FINGERPRINT_BYTES).hexdigest())
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Write a new key with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
+        key = cls(Ed25519PrivateKey.generate())
+        write_private(path, key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        return key
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Return the key of a file; raises `KeyFileError` when it is missing, readable by others, or no such key."""
+        content = read_private(path)
+        try:
+            private = load_pem_private_key(content, None)
+        except (ValueError, TypeError):
+            private = None
+        if not isinstance(private, Ed25519PrivateKey):
+            raise KeyFileError(path, "holds no Ed25519 key in PEM; make one with `keys new FILE --signing`")
+        return cls(private)
+
+    def sign(self, content: bytes) -> bytes:
+        """Return the signature, 64 bytes; the same content always gets the same."""
+        return self.private.sign(content)
+
+    def signed(self, content: bytes, signature: bytes) -> bool:
+        """Tell whether this key made a signature."""
+        try:
+            self.private.public_key().verify(signature, content)
+        except InvalidSignature:
+            return False
+        return True
+
+    def public_pem(self) -> str:
+        """Return the public key, which auditors need; it is no secret."""
+        pem = self.private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        return pem.decode()
+
+
+def is_signing_key(path: Path) -> bool:
+    """Tell whether a key file is one of these rather than a noise key; raises `KeyFileError` as `load` does."""
+    return read_private(path).startswith(PEM_START)

@@ -1,0 +1,1 @@
+"""Kafka without a worker: connections, topics, producers, readers, groups and rights."""

@@ -1,0 +1,94 @@
+"""What a cluster has: its topics with their settings, read and made through Kafka's admin requests."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import for_code
+
+from stream_app.kafka.client.topics import Topic
+
+_PATIENCE_SECONDS = 30
+
+
+class ClusterError(Exception):
+    """A request that the cluster refused."""
+
+    def __init__(self, asked: str, found: str) -> None:
+        """Keep what was asked and what the cluster said as fields."""
+        super().__init__(f"{asked}: {found}")
+        self.asked = asked
+        self.found = found
+
+
+class Cluster:
+    """Admin requests to one cluster."""
+
+    def __init__(self, admin: AIOKafkaAdminClient) -> None:
+        """Hold a started admin client; ``connected`` makes these."""
+        self._admin = admin
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, client: Mapping[str, Any]) -> AsyncIterator["Cluster"]:
+        """Connect with the options that every client gets: ``bootstrap_servers`` and those of security."""
+        admin = AIOKafkaAdminClient(**client)
+        try:
+            await admin.start()
+            yield cls(admin)
+        finally:
+            await admin.close()
+
+    async def brokers(self) -> int:
+        """Return how many brokers there are."""
+        return len((await self._admin.describe_cluster())["brokers"])
+
+    async def find(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Return those of the named topics that exist."""
+        # All topics are asked for: asking by name may make a topic where the brokers are set so.
+        listed = {topic["topic"]: topic["partitions"] for topic in await self._admin.describe_topics()}
+        partitions = {name: listed[name] for name in names if name in listed}
+        settings = await self._settings(partitions)
+        return {
+            name: Topic(name, len(parts), min(len(part["replicas"]) for part in parts), settings[name])
+            for name, parts in partitions.items()
+        }
+
+    async def make(self, topics: Iterable[Topic]) -> None:
+        """Make topics; every refusal is told at once."""
+        wanted = [
+            NewTopic(topic.name, topic.partitions, topic.replication, topic_configs=dict(topic.settings))
+            for topic in topics
+        ]
+        if not wanted:
+            return
+        answer = await self._admin.create_topics(wanted)
+        refused = {name: (code, *rest) for name, code, *rest in answer.topic_errors if code}
+        if refused:
+            told = "; ".join(f"{name}: {_reason(*why)}" for name, why in refused.items())
+            raise ClusterError("making topics", told) from for_code(next(iter(refused.values()))[0])()
+        # The controller answers before the other brokers have heard of the topics.
+        names = {topic.name for topic in wanted}
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while missing := names - (await self.find(names)).keys():
+            if time.monotonic() > deadline:
+                raise ClusterError("making topics", f"not seen {_PATIENCE_SECONDS} s later: {', '.join(missing)}")
+            await asyncio.sleep(0.05)
+
+    async def _settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+        result: dict[str, dict[str, str]] = {}
+        for answer in await self._admin.describe_configs(resources) if resources else ():
+            for code, message, _, name, entries in answer.resources:
+                if code:
+                    raise ClusterError(f"settings of {name}", _reason(code, message)) from for_code(code)()
+                result[name] = {entry[0]: entry[1] for entry in entries}
+        return result
+
+
+def _reason(code: int, message: str | None = None) -> str:
+    return message or str(for_code(code).__name__)

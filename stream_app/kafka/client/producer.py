@@ -1,0 +1,153 @@
+"""The transactional producer of one input partition, and the pages that its batches are made of."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from aiokafka import AIOKafkaProducer
+
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.topics import OUTPUT_BYTES
+from stream_app.setup.settings import Settings
+
+_STOP_SECONDS = 10.0
+
+Headers = list[tuple[str, bytes]]
+
+
+class Pages:
+    """Records for one topic, in as many Kafka batches as their size needs; they are bytes from the start."""
+
+    __slots__ = ("_append", "_count", "_new", "pages", "records")
+
+    def __init__(self, new: Callable[[], Any]) -> None:
+        """Make pages by ``new``, which is the producer's ``create_batch``."""
+        self._new = new
+        self._append: Callable[..., Any] | None = None
+        self._count = 0
+        self.pages: list[Any] = []
+        self.records = 0
+
+    def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
+        """Add a record after the others."""
+        # The page's own `append` looks for serializers, of which there are none, and costs as much as the rest.
+        append = self._append
+        if append is None or append(self._count, timestamp_ms, key, value, headers) is None:
+            self._seal()
+            page = self._new()
+            self.pages.append(page)
+            self._append = append = page._builder.append  # noqa: SLF001
+            # The first record of a page always fits; a broker's limit shows when it is sent.
+            append(0, timestamp_ms, key, value, headers)
+        self._count += 1
+        self.records += 1
+
+    def sealed(self) -> list[Any]:
+        """Return the pages, to which nothing can be added any more."""
+        self._seal()
+        self._append = None
+        return self.pages
+
+    def _seal(self) -> None:
+        if self._append is not None:
+            page = self.pages[-1]
+            page._relative_offset = self._count  # noqa: SLF001 (how many records it holds)
+            page.close()
+            self._count = 0
+
+
+class Extent(NamedTuple):
+    """Where pages were written: the offset of the first record and that after the last; None where it is unknown.
+
+    An offset is unknown when a repeated request found its batch written already.
+    """
+
+    first: int | None
+    end: int | None
+
+
+class PartitionProducer:
+    """One transaction at a time, under an id that only the partition's owner may use."""
+
+    def __init__(self, producer: AIOKafkaProducer, partition: int) -> None:
+        """Hold a started producer; ``open`` makes these."""
+        self._producer = producer
+        self._partition = partition
+
+    @classmethod
+    async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
+        """Fence every earlier owner: its open transaction is ended, and nothing more of it will count."""
+        producer = AIOKafkaProducer(
+            **client_arguments(settings),
+            transactional_id=f"{settings.application}-{partition}",
+            transaction_timeout_ms=settings.transaction_timeout_ms,
+            max_batch_size=settings.output_batch_bytes,
+            # A row with the most landmark intervals has 2.2 MB: a batch of its own, of any size that its topic takes.
+            max_request_size=max(2 * settings.output_batch_bytes, OUTPUT_BYTES),
+            acks="all",
+        )
+        try:
+            await producer.start()
+        except BaseException:
+            await producer.stop()
+            raise
+        return cls(producer, partition)
+
+    @property
+    def id(self) -> int:
+        """The producer id that the brokers gave to the transactional id; it stands in every batch."""
+        return int(self._producer._txn_manager.producer_id)  # noqa: SLF001 (no public name)
+
+    def pages(self) -> Pages:
+        """Return empty pages."""
+        return Pages(self._producer.create_batch)
+
+    async def begin(self) -> None:
+        """Begin a transaction."""
+        await self._producer.begin_transaction()
+
+    async def send(self, topic: str, pages: Pages) -> Extent:
+        """Send and wait until all of it is acknowledged; return where it was written."""
+        answers: list[Any] = []
+        try:
+            for page in pages.sealed():
+                answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
+        finally:
+            # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.
+            found = await asyncio.gather(*answers, return_exceptions=True)
+        offsets: list[int] = []
+        for answer in found:
+            if isinstance(answer, BaseException):
+                raise self._why(answer)
+            offsets.append(int(answer.offset))
+        first, last = offsets[0], offsets[-1]
+        return Extent(
+            first if first >= 0 else None,
+            last + int(pages.pages[-1].record_count()) if last >= 0 else None,
+        )
+
+    def _why(self, error: BaseException) -> BaseException:
+        """Return what ended the transaction: the batch of a topic that is refused fails only as of no transaction."""
+        ended = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
+        cause: BaseException | None = ended.exception() if ended.done() and not ended.cancelled() else None
+        return cause or error
+
+    async def commit(self) -> None:
+        """Commit; when this raises, only the log knows whether it was."""
+        await self._producer.commit_transaction()
+
+    async def abort(self) -> None:
+        """Abort, if that is still possible; if not, the next owner's start does it."""
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._producer.abort_transaction()
+        except Exception:  # noqa: BLE001 (any failure leaves the same to the next owner)
+            return
+
+    async def stop(self) -> None:
+        """Disconnect; an open transaction stays open until somebody takes the id over."""
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._producer.stop()
+        except Exception:  # noqa: BLE001 (a lost connection cannot be closed better)
+            return

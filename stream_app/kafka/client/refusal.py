@@ -1,0 +1,114 @@
+"""Why the brokers could not be used: what was asked, what was found, and the remedy; never a password."""
+
+import asyncio
+import ssl
+from dataclasses import dataclass
+
+from aiokafka import errors
+from aiokafka.conn import collect_hosts, create_conn
+
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.unreadable import UnreadableBatchError
+from stream_app.setup.settings import Settings
+
+GRANT = "Allow it: `topics --acls ROLE=PRINCIPAL` prints the commands that give a role what it needs"
+_ALLOWED_ELSE = (
+    errors.TopicAuthorizationFailedError,
+    errors.GroupAuthorizationFailedError,
+    errors.ClusterAuthorizationFailedError,
+    errors.TransactionalIdAuthorizationFailed,
+)
+_LOGIN_SECONDS = 10.0
+
+
+def unauthorized(error: BaseException | None) -> bool:
+    """Tell whether the brokers' ACLs refused it; aiokafka wraps some errors into plain ones."""
+    return error is not None and (isinstance(error, _ALLOWED_ELSE) or unauthorized(error.__cause__))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was asked of the brokers, what was found, and what the operator can do."""
+
+    asked: str
+    found: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return f"{self.asked}: {self.found}. {self.remedy}"
+
+
+def refusal_of(settings: Settings, error: Exception) -> Refusal:
+    """Return an error of a Kafka client as what its user can act on.
+
+    Clients tell nothing of a failed login or handshake but that there is no broker: then one more is tried, to see why.
+    """
+    if isinstance(error, UnreadableBatchError):
+        return Refusal(f"wanted {error.asked}", f"found {error.found}", error.remedy)
+    asked = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
+    if isinstance(error, errors.KafkaConnectionError):
+        error = asyncio.run(_tried(settings)) or error
+    found = str(error).removeprefix("KafkaConnectionError: ") or type(error).__name__
+    return Refusal(asked, *_explained(settings, error, found))
+
+
+async def _tried(settings: Settings) -> Exception | None:
+    """Log in at each broker named; return the first reason why not that is not a dead address."""
+    client = client_arguments(settings)
+    why: Exception | None = None
+    for host, port, _ in collect_hosts(client.pop("bootstrap_servers")):
+        try:
+            connection = await create_conn(host, port, request_timeout_ms=int(_LOGIN_SECONDS * 1000), **client)
+        except (errors.KafkaError, OSError, TimeoutError) as error:
+            if isinstance(error, ssl.SSLError | errors.SaslAuthenticationFailed | errors.AuthenticationFailedError):
+                return error
+            why = why or error
+        else:
+            connection.close()
+    return why
+
+
+async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
+    """Return those of the brokers named that give no answer within so many seconds, a refusal being none."""
+    client = client_arguments(settings)
+    named = [(host, port) for host, port, _ in collect_hosts(client.pop("bootstrap_servers"))]
+
+    async def answers(host: str, port: int) -> bool:
+        """Tell whether a broker answers in time."""
+        try:
+            connection = await create_conn(host, port, request_timeout_ms=int(seconds * 1000), **client)
+        except (errors.KafkaError, OSError):  # of which TimeoutError is one
+            return False
+        connection.close()
+        return True
+
+    found = await asyncio.gather(*(answers(host, port) for host, port in named))
+    return [f"{host}:{port}" for (host, port), answered in zip(named, found, strict=True) if not answered]
+
+
+def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, str]:
+    """Return what was found and its remedy."""
+    if unauthorized(error):
+        return f"{_principal(settings)} is not allowed to do this ({found})", GRANT
+    if isinstance(error, errors.SaslAuthenticationFailed):
+        remedy = "Mend sasl_user, sasl_password_file and sasl_mechanism, or make the user on the brokers"
+        return f"they refuse the password of {_principal(settings)} ({found})", remedy
+    if isinstance(error, ssl.SSLCertVerificationError):
+        remedy = "Name in ca_file who signed it, and in bootstrap_servers the hosts that it is good for"
+        return f"their certificate is not to be trusted ({error.verify_message})", remedy
+    if isinstance(error, ssl.SSLError):
+        remedy = "Compare security_protocol with the brokers' listener, and certificate_file with whom they trust"
+        return f"the TLS handshake failed ({found})", remedy
+    if isinstance(error, errors.KafkaConnectionError) and settings.security_protocol != "PLAINTEXT":
+        remedy = (
+            "See that one listens there with security_protocol, and that it takes certificate_file: trusted, in date"
+        )
+        return found, remedy
+    return found, "Start one with `kafka start`, or name others"
+
+
+def _principal(settings: Settings) -> str:
+    if settings.sasl_user is not None:
+        return f"user {settings.sasl_user}"
+    return f"the holder of {settings.certificate_file}" if settings.certificate_file else "an anonymous user"

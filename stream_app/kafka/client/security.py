@@ -1,0 +1,64 @@
+"""How clients reach the brokers: the same transport security for every client of the program."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from faust.auth import SASLCredentials, SSLCredentials
+from faust.types.auth import CredentialsT
+
+import stream_app.kafka.client.unreadable  # noqa: F401 (from here on every consumer says which batch it cannot decode)
+from stream_app.setup.settings import Settings, load_certificate
+
+
+def client_arguments(settings: Settings) -> dict[str, Any]:
+    """Return the arguments that any aiokafka client needs to reach the brokers."""
+    arguments: dict[str, Any] = {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "security_protocol": settings.security_protocol,
+        "ssl_context": _context(settings),
+    }
+    if settings.security_protocol.startswith("SASL"):
+        arguments["sasl_mechanism"] = settings.sasl_mechanism
+        arguments["sasl_plain_username"] = settings.sasl_user
+        arguments["sasl_plain_password"] = settings.password()
+    return arguments
+
+
+@asynccontextmanager
+async def started(client: Any) -> AsyncIterator[Any]:
+    """Start an aiokafka client for a ``with`` block; its own block leaves one open that could not start."""
+    try:
+        await client.start()
+        yield client
+    finally:
+        await client.stop()
+
+
+def faust_credentials(settings: Settings) -> CredentialsT | None:
+    """Return the same for Faust, whose own rule (no TLS context, so plain text) must never choose the protocol."""
+    if settings.security_protocol == "PLAINTEXT":
+        return None
+    context = _context(settings)
+    if settings.security_protocol == "SSL":
+        return SSLCredentials(context)
+    credentials = SASLCredentials(
+        username=settings.sasl_user,
+        password=settings.password(),
+        ssl_context=context,
+        mechanism=settings.sasl_mechanism,
+    )
+    chosen = credentials.protocol.value
+    if chosen != settings.security_protocol:
+        raise AssertionError(f"Faust would use {chosen} where the settings say {settings.security_protocol}")
+    return credentials
+
+
+def _context(settings: Settings) -> ssl.SSLContext | None:
+    if settings.security_protocol not in ("SSL", "SASL_SSL"):
+        return None
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    if settings.certificate_file is not None and settings.certificate_key_file is not None:
+        load_certificate(context, settings.certificate_file, settings.certificate_key_file)
+    return context

@@ -1,0 +1,167 @@
+"""The ids of topics: a topic that was deleted and made again has another one under the same name."""
+
+import asyncio
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import NodeNotReadyError
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import (
+    Boolean,
+    CompactArray,
+    CompactString,
+    Int16,
+    Int32,
+    Schema,
+    TaggedFields,
+)
+
+from stream_app.kafka.client.security import client_arguments
+from stream_app.setup.settings import Settings
+
+# aiokafka 0.14 ends at version 5 of this request; ids came with 10, and 12 allows asking by name alone.
+# https://kafka.apache.org/protocol.html#The_Messages_Metadata
+
+
+class _Id:
+    """A 16-byte uuid, as the protocol writes it."""
+
+    @classmethod
+    def encode(cls, value: uuid.UUID) -> bytes:
+        return value.bytes
+
+    @classmethod
+    def decode(cls, data: Any) -> uuid.UUID:
+        return uuid.UUID(bytes=data.read(16))
+
+    @classmethod
+    def repr(cls, value: uuid.UUID) -> str:
+        return str(value)
+
+
+class _MetadataResponse(Response):
+    API_KEY = 3
+    API_VERSION = 12
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "brokers",
+            CompactArray(
+                ("node_id", Int32),
+                ("host", CompactString("utf-8")),
+                ("port", Int32),
+                ("rack", CompactString("utf-8")),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("cluster_id", CompactString("utf-8")),
+        ("controller_id", Int32),
+        (
+            "topics",
+            CompactArray(
+                ("error_code", Int16),
+                ("name", CompactString("utf-8")),
+                ("topic_id", _Id),
+                ("is_internal", Boolean),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("error_code", Int16),
+                        ("partition", Int32),
+                        ("leader", Int32),
+                        ("leader_epoch", Int32),
+                        ("replicas", CompactArray(Int32)),
+                        ("isr", CompactArray(Int32)),
+                        ("offline", CompactArray(Int32)),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("topic_authorized_operations", Int32),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class _MetadataStruct(RequestStruct):
+    API_KEY = 3
+    API_VERSION = 12
+    FLEXIBLE_VERSION = True
+    RESPONSE_TYPE = _MetadataResponse
+    SCHEMA = Schema(
+        ("topics", CompactArray(("topic_id", _Id), ("name", CompactString("utf-8")), ("tags", TaggedFields))),
+        ("allow_auto_topic_creation", Boolean),
+        ("include_topic_authorized_operations", Boolean),
+        ("tags", TaggedFields),
+    )
+
+
+class _MetadataRequest(Request[_MetadataStruct]):
+    API_KEY = 3
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        self._topics: list[tuple[uuid.UUID, str, dict[int, bytes]]] = [
+            (uuid.UUID(int=0), topic, {}) for topic in topics
+        ]
+
+    def build(self, request_struct_class: type[_MetadataStruct]) -> _MetadataStruct:
+        return request_struct_class(self._topics, False, False, {})  # noqa: FBT003 (fields in the protocol's order)
+
+
+class TopicFacts(NamedTuple):
+    """What the brokers say of a topic: its id and how many partitions it has."""
+
+    id: str
+    partitions: int
+
+
+async def ask(admin: AIOKafkaAdminClient, node: int, topics: Iterable[str]) -> Any:
+    """Return a broker's answer: what it knows of these topics."""
+    return await admin._send_request_to_node(node, _MetadataRequest(topics))  # noqa: SLF001 (no public call sends one's own)
+
+
+def any_node(admin: AIOKafkaAdminClient) -> int:
+    """Return a broker to ask when it does not matter which.
+
+    Raises:
+        NodeNotReadyError: when none is known yet, as by a cluster that has just begun.
+    """
+    node = admin._client.get_random_node()  # noqa: SLF001
+    if node is None:
+        raise NodeNotReadyError("no broker is known yet")
+    return int(node)
+
+
+async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, TopicFacts]:
+    """Return the facts of each topic that exists."""
+    admin = AIOKafkaAdminClient(**client_arguments(settings))
+    await admin.start()
+    try:
+        answer = await ask(admin, any_node(admin), topics)
+    finally:
+        await admin.close()
+    return {
+        name: TopicFacts(str(topic_id), len(partitions))
+        for error, name, topic_id, _, partitions, _, _ in answer.topics
+        if error == 0
+    }
+
+
+class Facts:
+    """The facts of some topics, asked for when first needed, and not again."""
+
+    def __init__(self, settings: Settings, topics: Iterable[str]) -> None:
+        """Ask nothing yet."""
+        self._settings, self._topics = settings, tuple(topics)
+        self._lock = asyncio.Lock()
+        self._known: Mapping[str, TopicFacts] | None = None
+
+    async def get(self) -> Mapping[str, TopicFacts]:
+        """Return the facts of each topic that exists; after a failure the next call asks again."""
+        async with self._lock:
+            if self._known is None:
+                self._known = await describe(self._settings, self._topics)
+            return self._known

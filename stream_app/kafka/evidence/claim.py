@@ -1,0 +1,131 @@
+"""Claims: records that say which application a ledger partition belongs to.
+
+Two applications under one prefix would each decide every step, and each spend its budget. So before its first entry an
+application writes a claim into each ledger partition: a record with an empty key and without the header `input`, of no
+series, in no chain and under no head. The committed claim of the lowest offset rules for ever; a partition older than
+claims has other records before it. An application that finds another one's claim stops (`foreign-writer`).
+"""
+
+import asyncio
+import logging
+import time
+from typing import Any, Final, NamedTuple
+
+from stream_app.formats import wire
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.placement import last_row
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.setup.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+CLAIM_KEY: Final = b""
+NO_CLAIM: Final = -1
+_PAUSE_SECONDS = 0.2
+
+
+class Claim(NamedTuple):
+    """Who claims a ledger partition, and where."""
+
+    offset: int
+    application: str
+    prefix: str
+
+
+def is_claim(record: Any) -> bool:
+    """Tell whether a record of the ledger is no entry but a claim."""
+    return bool(record.key == CLAIM_KEY)
+
+
+class Found(NamedTuple):
+    """What was found of a ledger partition's claim."""
+
+    offset: int
+    """Of this application's claim, which rules; `NO_CLAIM`: there is none."""
+    start: int
+    """Below it there is none."""
+
+
+async def find(settings: Settings, names: TopicNames, partition: int) -> Found:
+    """Return where this application's claim is; the ledger is read only where the partition row does not tell.
+
+    Raises:
+        PartitionStoppedError: if another application's claim rules.
+    """
+    async with LogReader.opened(settings, "read_committed") as reader:
+        row = await last_row(reader, names, partition)
+        if row is not None and row.claim != NO_CLAIM:
+            return Found(row.claim, 0)
+        start, claim = await _ruling(reader, names.ledger, partition, 0)
+    return Found(NO_CLAIM if claim is None else _own(settings, names, partition, claim), start)
+
+
+async def write(settings: Settings, names: TopicNames, partition: int, producer: PartitionProducer, start: int) -> int:
+    """Claim a ledger partition that has no claim below offset ``start``; return where.
+
+    Another claim may lie before it in a transaction that is still open, so all transactions before it are waited for.
+
+    Raises:
+        PartitionStoppedError: if another application was faster.
+    """
+    pages = producer.pages()
+    claim = {"entry": "claim", "application": settings.application, "prefix": settings.prefix}
+    pages.append(CLAIM_KEY, wire.dump(claim), int(time.time() * 1000), [])
+    await producer.begin()
+    try:
+        await producer.send(names.ledger, pages)
+    except Exception:
+        await producer.abort()
+        raise
+    await producer.commit()
+    async with LogReader.opened(settings, "read_committed") as reader:
+        while True:
+            # Committed records are shown up to the first transaction that is still open.
+            start, found = await _ruling(reader, names.ledger, partition, start)
+            if found is not None:
+                return _own(settings, names, partition, found)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def holds_entries(reader: LogReader, topic: str, partition: int) -> bool:
+    """Tell whether a ledger partition has any record but claims."""
+    async for records in reader.records(topic, partition, 0):
+        if not all(map(is_claim, records)):
+            return True
+    return False
+
+
+def _own(settings: Settings, names: TopicNames, partition: int, claim: Claim) -> int:
+    """Return the offset of a claim; raises when it is not this application's."""
+    if (claim.application, claim.prefix) != (settings.application, settings.prefix):
+        raise PartitionStoppedError(
+            partition,
+            "foreign-writer",
+            asked=f"{names.ledger} for application {settings.application} under prefix {settings.prefix}",
+            found=f"at offset {claim.offset} the claim of application {claim.application} under prefix {claim.prefix}",
+        )
+    return claim.offset
+
+
+async def _ruling(reader: LogReader, topic: str, partition: int, start: int) -> tuple[int, Claim | None]:
+    """Return the first claim from ``start`` on, and up to where there is none."""
+    async for records in reader.records(topic, partition, start):
+        for record in records:
+            if is_claim(record) and (claim := _decoded(record)) is not None:
+                return start, claim
+        start = records[-1].offset + 1
+    return start, None
+
+
+def _decoded(record: Any) -> Claim | None:
+    """Return the claim that a record holds; None where somebody else wrote something else without a key."""
+    try:
+        found: Any = wire.load(record.value)
+        return Claim(record.offset, str(found["application"]), str(found["prefix"]))
+    except (ValueError, TypeError, LookupError):
+        logger.warning(
+            "partition %d: offset %d of the ledger is no entry and no claim", record.partition, record.offset
+        )
+        return None

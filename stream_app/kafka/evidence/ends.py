@@ -1,0 +1,145 @@
+"""Logs have ends: what a partition's row says must be there, compared with what is. Pure rules, without a broker.
+
+A log that lost its beginning or its end must neither give budget back nor let anything be decided twice:
+
+* A changelog that begins later than the row allows misses rows of series that were idle: they would begin anew.
+* A ledger that begins later, or ends sooner, misses entries, and `recover` would not know what they spent.
+* Releases may expire, so where they begin says nothing; where they end does.
+* Entries, releases and rejects name the input that they came of. Ledger entries are written first: so a release without
+  an entry shows that the ledger lost its end, and an entry without its release that the releases did.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
+from stream_app.kafka.evidence.stopped import PartitionStoppedError, StopReason
+
+NOTHING: Final = -1
+"""The input of the last record of a log that holds none."""
+
+
+class Bounds(NamedTuple):
+    """The first offset kept of a partition's log, and the one after the last."""
+
+    first: int
+    end: int
+
+
+class Ends(NamedTuple):
+    """The bounds of one partition's logs, uncommitted records and markers counted."""
+
+    changelog: Bounds
+    ledger: Bounds
+    releases: Bounds
+
+
+class Answered(NamedTuple):
+    """The input offset that the last committed record of each log came of; `NOTHING`: there is no such record."""
+
+    entry: int
+    """Of the last ledger entry."""
+    decided: int
+    """Of the last ledger entry that has a release."""
+    release: int
+    """Of the last release."""
+    reject: int
+    """Of the last reject."""
+
+    @property
+    def before(self) -> int:
+        """Return the first input offset that no output came of: nothing below it is ever written again."""
+        return max(self.entry, self.release, self.reject) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """One log that lacks what it must hold."""
+
+    reason: StopReason
+    asked: str
+    found: str
+
+    def stopped(self, partition: int) -> PartitionStoppedError:
+        """Return it as the reason why a partition stops."""
+        return PartitionStoppedError(partition, self.reason, asked=self.asked, found=self.found)
+
+
+def shortage(row: PartitionRow | None, ends: Ends) -> Shortage | None:
+    """Return the first thing that a partition's logs lack of what its row says; None: nothing."""
+    if row is None:
+        return _late("ledger-short", "ledger", 0, ends.ledger.first)
+    return begins_late(row, ends) or ledger_shortage(row, ends.ledger) or releases_shortage(row, ends.releases)
+
+
+def begins_late(row: PartitionRow, ends: Ends) -> Shortage | None:
+    """Return what changelog or ledger lack at their beginning."""
+    found = _late("changelog-short", "changelog", row.changelog_first, ends.changelog.first)
+    return found or _late("ledger-short", "ledger", row.ledger_first, ends.ledger.first)
+
+
+def ledger_shortage(row: PartitionRow, ledger: Bounds) -> Shortage | None:
+    """Return what the ledger lacks at its end."""
+    if ledger.end >= row.ledger_offset:
+        return None
+    asked, found = f"a ledger up to offset {row.ledger_offset}", f"that it ends at {ledger.end}"
+    return Shortage("ledger-short", asked, f"{found}: entries are lost")
+
+
+def releases_shortage(row: PartitionRow, releases: Bounds) -> Shortage | None:
+    """Return what the releases lack at their end."""
+    if releases.end >= row.releases_offset:
+        return None
+    asked, found = f"releases up to offset {row.releases_offset}", f"that they end at {releases.end}"
+    return Shortage("releases-short", asked, f"{found}: published ones are lost")
+
+
+def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage | None:
+    if whole_from == UNKNOWN or first <= whole_from:
+        return None
+    return Shortage(reason, f"a {log} that is whole from offset {whole_from}", f"that it begins at {first}")
+
+
+def disagreement(answered: Answered, releases: Bounds, accepted: int) -> Shortage | None:
+    """Return what the end of the ledger shows to be missing of the releases, or the other way round.
+
+    Releases of input up to ``accepted`` may be missing.
+    """
+    if answered.release > answered.entry:
+        asked = f"the ledger entry of a release that input {answered.release} came to"
+        return Shortage("ledger-short", asked, f"that entries end with input {answered.entry}")
+    expired = answered.release == NOTHING and releases.first > 0
+    if answered.decided > max(answered.release, accepted) and not expired:
+        asked = f"the release that input {answered.decided} came to, whose ledger entry is there"
+        return Shortage("releases-short", asked, f"that releases end with input {answered.release}")
+    return None
+
+
+def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
+    """Return what a changelog lacks that ends within a transaction, though its only writer has none open.
+
+    The next commit would commit that half as well.
+    """
+    if committed_end >= changelog.end:
+        return None
+    asked, found = f"a changelog whose transactions have ended at {changelog.end}", f"one open from {committed_end} on"
+    return Shortage("changelog-short", asked, f"{found}: its end is lost")
+
+
+def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
+    """Return the row, with the ends of today for those that an earlier version did not keep, and what to warn of."""
+    late = tuple(
+        f"{log} begins at offset {first}, and the row, of an earlier version, does not tell whether it ever held more"
+        for log, known, first in (
+            ("the changelog", row.changelog_first, ends.changelog.first),
+            ("the ledger", row.ledger_first, ends.ledger.first),
+        )
+        if known == UNKNOWN and first > 0
+    )
+    whole = replace(
+        row,
+        changelog_first=ends.changelog.first if row.changelog_first == UNKNOWN else row.changelog_first,
+        ledger_first=ends.ledger.first if row.ledger_first == UNKNOWN else row.ledger_first,
+        releases_offset=ends.releases.end if row.releases_offset == UNKNOWN else row.releases_offset,
+    )
+    return whole, late

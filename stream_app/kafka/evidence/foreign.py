@@ -1,0 +1,121 @@
+"""Records that this application did not write, in topics that are its own.
+
+Every output carries the header `input`, whoever wrote it, and under one key another application writes the same bytes.
+What tells them apart is the producer id in the header of a batch, which the brokers give to a transactional id, and so
+to one application and partition. While one owner works, nothing has to be read to see that nobody else wrote: its next
+batch then begins right behind the marker of its last transaction.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.formats import wire
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.producer import Extent
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.row import UNKNOWN
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.setup.settings import Settings
+
+_ENTRY: Final = {"entry": str, "series": str, "sequence": int, "previous": str, "hash": str}
+"""What every ledger entry has."""
+
+
+def entry_of(record: Any) -> Any:
+    """Return the entry that a record of the ledger holds.
+
+    Raises:
+        PartitionStoppedError: if it holds none.
+    """
+    found = content(record)
+    if not all(isinstance(found.get(name), kind) for name, kind in _ENTRY.items()):
+        raise stray(record)
+    return found
+
+
+def content(record: Any) -> Any:
+    """Return the members of an output record.
+
+    Raises:
+        PartitionStoppedError: if it is no JSON object.
+    """
+    try:
+        found: Any = wire.load(record.value)
+    except (ValueError, TypeError):
+        raise stray(record) from None
+    if not isinstance(found, dict):
+        raise stray(record)
+    return found
+
+
+def input_offset(record: Any) -> int:
+    """Return the input offset that an output record's header names.
+
+    Raises:
+        PartitionStoppedError: if it has no such header, or no value.
+    """
+    try:
+        return next(int(value) for name, value in record.headers if name == INPUT_HEADER and record.value is not None)
+    except (StopIteration, ValueError, TypeError):
+        raise stray(record) from None
+
+
+def stray(record: Any) -> PartitionStoppedError:
+    """Return why nobody goes on over a record that this application cannot have written."""
+    return PartitionStoppedError(
+        record.partition,
+        "foreign-writer",
+        asked=f"no records in {record.topic} but this application's",
+        found=f"at offset {record.offset} one that no version of it writes",
+    )
+
+
+class Ownership:
+    """Where the next batch of each output topic must begin, for one partition and one owner."""
+
+    def __init__(self, settings: Settings, partition: int) -> None:
+        """Expect nothing yet."""
+        self._settings, self._partition = settings, partition
+        self._next: dict[str, int] = {}
+
+    async def begin(self, starts: Mapping[str, int], own: Collection[int]) -> None:
+        """Look at what each topic holds from an offset on (-1: not known), and expect only own records from now on.
+
+        ``own`` holds the producer ids of this application; where an offset or an id is not known, nothing is judged.
+
+        Raises:
+            PartitionStoppedError: if somebody else wrote there.
+        """
+        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            for topic, start in starts.items():
+                _, end = await reader.bounds(topic, self._partition)
+                if start != UNKNOWN and UNKNOWN not in own:
+                    await self._judge(reader, topic, start, end, own)
+                self._next[topic] = end
+
+    async def check(self, topic: str, written: Extent, count: int, own: int) -> None:
+        """Check that nothing lies before or within ``count`` records just written but markers.
+
+        Raises:
+            PartitionStoppedError: if somebody else wrote there.
+        """
+        due = self._next.pop(topic, None)
+        if written.first is None or written.end is None:
+            return  # a repeated request does not tell; the next batch begins the comparison anew
+        gapless = written.end - written.first == count
+        if due is not None and not (gapless and written.first <= due):
+            async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+                await self._judge(reader, topic, due, written.end, {own})
+        self._next[topic] = written.end + 1  # the marker that ends the transaction
+
+    async def _judge(self, reader: LogReader, topic: str, start: int, end: int, own: Collection[int]) -> None:
+        async for records in reader.records(topic, self._partition, start, end):
+            for record in records:
+                if record.offset < end and record.producer not in own and not is_claim(record):
+                    raise PartitionStoppedError(
+                        self._partition,
+                        "foreign-writer",
+                        asked=f"no records in {topic} but this application's",
+                        found=f"one of another producer ({record.producer}) at offset {record.offset}",
+                    )

@@ -1,0 +1,60 @@
+"""The partition row: how far a partition's state has come, and what it was computed with."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+from stream_app.formats import wire
+
+UNKNOWN: Final = -1
+"""What a row of an earlier version tells of something that it does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """Committed in the same transaction as the state it describes."""
+
+    topic: str
+    """Id of the events topic: offsets mean nothing in another one."""
+    changelog: str
+    """Id of the changelog topic: a local copy of another one is worth nothing."""
+    partitions: int
+    """Partition count: with another one, series would lie elsewhere."""
+    next_offset: int
+    """The first input offset that is not decided."""
+    recall_offset: int
+    """Where input is read again from: counts of collected steps still open are in memory alone; else the next one."""
+    ledger_offset: int
+    """Every ledger record below is either in the state or was found not to bind."""
+    key: str
+    """Fingerprint of the noise key."""
+    configuration: str
+    """Fingerprint of everything in the configuration that changes decisions."""
+    last_offset: int = -1
+    """Offset of the last input record that was decided; -1: none, or decided before this was kept."""
+    last_append_ms: int = 0
+    """When the broker appended it: an events topic that lost its end and has grown again has another there."""
+    changelog_first: int = UNKNOWN
+    """The offset from which the changelog must be whole: one that begins later lost rows of series."""
+    ledger_first: int = UNKNOWN
+    """The offset from which the ledger must be whole."""
+    releases_offset: int = UNKNOWN
+    """Releases were written up to here, itself not included; those of the last batch may lie behind it."""
+    releases_lost: int = -1
+    """Releases of input up to here may be missing: that was accepted."""
+    life: str = ""
+    """Changes when the changelog is written anew from an earlier point: a local copy with another one is discarded."""
+    claim: int = UNKNOWN
+    """Offset of the claim that rules the ledger partition, this application's."""
+    producer: int = UNKNOWN
+    """Producer id of the owner that wrote it and its batch; `recover` tells none."""
+
+    def encode(self) -> bytes:
+        """Return the row as it is stored."""
+        return wire.dump(asdict(self))
+
+    @classmethod
+    def decode(cls, value: bytes) -> Self:
+        """Read a stored row; members of later versions are left out."""
+        fields: Any = wire.load(value)
+        fields.setdefault("recall_offset", fields["next_offset"])  # rows from before anything was collected
+        return cls(**{name: fields[name] for name in cls.__slots__ if name in fields})

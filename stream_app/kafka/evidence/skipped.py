@@ -1,0 +1,53 @@
+"""Input that the group's offset skips: no output tells that it was decided.
+
+A worker's group offset never passes what it decided, and every decided record has an output that names it, but for two:
+a contribution, and a watermark that closes nothing. While what they belong to is open, the group's offset stays before
+them. So records between the last input that outputs name and the group's offset were skipped by somebody who set that
+offset forward; of those two kinds alone nobody can be sure. Offsets without a record are markers of transactions.
+"""
+
+from typing import NamedTuple
+
+from stream_app.formats import wire
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.privacy.collected.contribution import Contribution, Watermark
+
+
+class Skipped(NamedTuple):
+    """Records that no output names, below the group's offset."""
+
+    first: int
+    last: int
+    records: int
+    unsure: int
+    """How many of them are contributions and watermarks, which may need no output."""
+
+    def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
+        """Return why recovery does not pass over them; outputs name input below offset ``told`` alone."""
+        unsure = f", of which {self.unsure} are contributions or watermarks, which need none" if self.unsure else ""
+        return PartitionStoppedError(
+            partition,
+            "input-skipped",
+            asked=f"outputs of all input of {names.events} below the group's offset {committed}",
+            found=f"none of {self.records} records, offsets {self.first} to {self.last}{unsure}; outputs end with the "
+            f"input below offset {told}",
+        )
+
+
+async def skipped(reader: LogReader, topic: str, partition: int, told: int, committed: int) -> Skipped | None:
+    """Return what the group's offset ``committed`` skips behind offset ``told``; None: no record that is still there.
+
+    ``reader`` reads committed records.
+    """
+    offsets: list[int] = []
+    unsure = 0
+    if told >= committed:
+        return None
+    async for records in reader.records(topic, partition, told, committed):
+        for record in records:
+            if record.offset < committed:
+                offsets.append(record.offset)
+                unsure += isinstance(wire.decode(record.value), Contribution | Watermark)
+    return Skipped(offsets[0], offsets[-1], len(offsets), unsure) if offsets else None

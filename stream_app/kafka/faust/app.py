@@ -1,0 +1,118 @@
+"""The Faust app: one agent over whole fetches, one table, and everything of Faust's that would leak or lose closed."""
+
+from typing import Any, cast
+
+import faust
+
+from stream_app.deciding.context import Context
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.security import faust_credentials
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.faust.consumer import Consumer, Transport
+from stream_app.kafka.faust.recovery import Recovery, TableManager
+from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
+from stream_app.kafka.owner.eventstopic import EventsTopic
+from stream_app.kafka.owner.partitions import Partitions
+from stream_app.monitoring.metrics import Metrics
+from stream_app.setup.settings import Settings
+
+TABLE = "state"
+
+_HEARTBEAT_SECONDS = 1.0
+_LAST_SECONDS = 5.0  # to acknowledge what was decided; the partition rows know it anyway
+
+
+class WholeFetch(faust.Schema[Any, Any]):
+    """Hands a fetch on as it is: decoding is the decision's, record by record."""
+
+    def loads_key(self, app: Any, message: Any, **_: Any) -> None:
+        """Return no key: a fetch has none of its own."""
+
+    def loads_value(self, app: Any, message: Any, **_: Any) -> Any:  # noqa: ARG002 (Faust's signature)
+        """Return the fetch."""
+        return message.value
+
+
+class App(faust.App):
+    """Faust's app around our consumer, recovery and partitions."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        context: Context,
+        signing_key: SigningKey | None,
+        topic: EventsTopic,
+        names: TopicNames,
+        metrics: Metrics,
+    ) -> None:
+        """Configure; nothing connects before it is started."""
+        seconds = settings.session_timeout_ms / 1000
+        super().__init__(
+            settings.application,
+            broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
+            broker_credentials=faust_credentials(settings),
+            broker_session_timeout=seconds,
+            # Members learn of a rebalance with a heartbeat, and all wait for the last one to learn.
+            broker_heartbeat_interval=min(_HEARTBEAT_SECONDS, seconds / 10),
+            broker_rebalance_timeout=max(60.0, seconds),
+            broker_request_timeout=max(90.0, 2 * seconds),
+            broker_commit_interval=1.0,
+            consumer_auto_offset_reset="earliest",
+            consumer_max_fetch_size=settings.fetch_bytes,
+            datadir=str(settings.data_folder),
+            store="rocksdb://",
+            TableManager=TableManager,
+            table_standby_replicas=settings.standby_replicas,
+            recovery_consistency_check=False,  # it ends the whole worker; `Restorer` stops the one partition
+            stream_wait_empty=False,  # it would wait for what a stopped partition never acknowledges
+            topic_disable_leader=True,
+            web_enabled=False,  # it serves the table's content to whoever asks
+            web_tables_enabled=False,
+            autodiscover=False,
+        )
+        self.events_topic = names.events
+        self.measures = metrics
+        self._topic = topic
+        self.table_name = TABLE
+        self.partitions = Partitions(settings, context, signing_key, topic, names, metrics)
+        self.table = self._new_table(settings)
+        events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)
+        self.agent(events, name="landmark")(self._hand_on)
+
+    @property
+    def recovery(self) -> Recovery:
+        """The recovery of the state table."""
+        return cast("TableManager", self.tables).recovery
+
+    @property
+    def store(self) -> StateStore:
+        """The databases of the state table."""
+        return cast("StateStore", self.table.data)
+
+    def _new_table(self, settings: Settings) -> StateTable:
+        table = StateTable(
+            self, name=TABLE, key_type=bytes, value_type=bytes, partitions=settings.partitions, help="series rows"
+        )
+        table.budget = MemoryBudget(settings)
+        self.tables.add(table)
+        return table
+
+    def _new_transport(self) -> Transport:
+        return Transport(self.conf.broker_consumer, self)
+
+    async def _hand_on(self, stream: Any) -> None:
+        async for event in stream.noack().events():
+            self.partitions.put(event)
+
+    async def on_start(self) -> None:
+        """Join what Faust made to the partitions."""
+        await super().on_start()
+        self.partitions.attach(self.consumer, self.store)
+
+    async def on_stop(self) -> None:
+        """Let running transactions end and acknowledge them before anything else stops."""
+        await self.partitions.close()
+        cast("Consumer", self.consumer).thread.answer_for(_LAST_SECONDS)
+        await self.consumer.commit()
+        await super().on_stop()
+        await self._topic.close()

@@ -1,0 +1,223 @@
+"""Batched consumption: what Faust hands on is one message a partition and fetch, holding all its records.
+
+Faust's cost per message (50 microseconds) is paid per fetch. Changelog records never become messages at all: they go
+into RocksDB in one write a fetch.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, cast
+
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+from faust.types.tuples import ConsumerMessage
+from mode import Service
+
+from stream_app.deciding.outcome import InputRecord
+from stream_app.kafka.client.unreadable import UnreadableBatchError
+from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
+
+logger = logging.getLogger(__name__)
+
+_GROUP_SECONDS = 1.0
+
+
+class Fetched(list[InputRecord]):
+    """Records of one partition from one fetch, and the stretch of the log that they are the whole of."""
+
+    __slots__ = ("end", "start")
+
+    def __init__(self, records: Iterable[InputRecord], start: int, end: int) -> None:
+        """Hold records between the offsets ``start`` and ``end``, the latter excluded."""
+        super().__init__(records)
+        self.start = start
+        self.end = end
+
+    def taken(self) -> list[InputRecord]:
+        """Return the records, and hold none any more."""
+        # PRIVACY: Faust keeps the last message until the next one comes, which may be never.
+        records = list(self)
+        self.clear()
+        return records
+
+    def __repr__(self) -> str:
+        # PRIVACY: Faust writes messages into its logs; records hold raw values and must not show there.
+        return f"<{len(self)} records, offsets {self.start} to {self.end}>"
+
+
+class Consumer(driver.Consumer):
+    """Faust's consumer with whole fetches for messages and the partition rows for positions."""
+
+    app: Any
+    _thread: ConsumerThread
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Start with nothing to be read again."""
+        super().__init__(*arguments, **named)
+        self._kept: dict[TP, int] = {}
+        self._flows_since: dict[TP, float] = {}
+
+    @property
+    def thread(self) -> ConsumerThread:
+        """The thread that talks to Kafka."""
+        return self._thread
+
+    @Service.task
+    async def _watch_group(self) -> None:
+        """Crash when the group is refused: its coordinator would wait for ever until somebody took its error up."""
+        with suppress(ConsumerEndedError):
+            while not self.should_stop:
+                await self.sleep(_GROUP_SECONDS)
+                await self._thread.check_group()
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Let Faust complain where nothing was fetched for its patience though a partition takes input, or stands by.
+
+        Its other looks are at streams and acknowledgements, from the worker's start, or from the last rebalance: they
+        took partitions for stalled that read their state back, or whose first record just came. Here one agent hands
+        all on at once, and what then waits for its decision shows in `landmark_event_lag_records`.
+        """
+        if not (self.app.partitions.runs(tp) if tp.topic == self.app.events_topic else self.app.recovery.follows(tp)):
+            self._flows_since.pop(tp, None)
+        elif now - self._flows_since.setdefault(tp, now) >= self.app.conf.stream_processing_timeout:
+            self._thread.verify_recovery_event_path(now, tp)
+
+    def keep(self, tp: TP, offset: int) -> None:
+        """Let the group's offset of a partition go no further than this, whatever is acknowledged."""
+        self._kept[tp] = offset
+
+    def cannot_read(self, error: UnreadableBatchError) -> None:
+        """Ask a partition for nothing more, and stop its owner behind what was read before."""
+        tp = TP(error.topic, error.partition)
+        self.pause_partitions({tp})
+        if tp.topic == self.app.events_topic:
+            self.app.partitions.fail(tp.partition, error)
+        else:
+            logger.error("a standby copy is filled no further: %s", error)
+
+    def _new_consumer_thread(self) -> ConsumerThread:
+        return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109 (Faust's)
+        """Fetch; apply changelog records, and yield one message for each partition of the events topic."""
+        try:
+            fetched, active = await self._wait_next_records(timeout)
+        except ConsumerEndedError:
+            await self.sleep(timeout)
+            return
+        generation = self.app.consumer_generation_id
+        if fetched is None or self.should_stop or not self.flow_active:
+            # Fetched while a rebalance began: whoever is assigned next seeks to where the state is.
+            return
+        stretches = self._thread.stretches
+        for tp, records in fetched.items():
+            if tp.topic in self.app.tables.changelog_topics:
+                self.app.recovery.apply(tp, records)
+        self.app.recovery.reach({tp: end for tp, (_, end) in stretches.items()})
+        for tp, records in fetched.items():
+            if tp.topic != self.app.events_topic:
+                continue
+            if self.app.consumer_generation_id != generation:
+                return
+            if tp in (active or ()) or tp in self._buffered_partitions:
+                start, end = stretches.get(tp, (records[0].offset, records[-1].offset + 1))
+                yield tp, self._message(tp, Fetched(records, start, end))
+
+    def _message(self, tp: TP, fetched: Fetched) -> ConsumerMessage:
+        last = fetched[-1]
+        return ConsumerMessage(
+            tp.topic,
+            tp.partition,
+            last.offset,
+            last.timestamp_ms / 1000.0,
+            1,  # LogAppendTime
+            None,
+            None,
+            cast("Any", fetched),
+            None,
+            0,
+            0,
+            tp,
+            generation_id=self.app.consumer_generation_id,
+        )
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Let running transactions end and acknowledge them; who is assigned what shows later."""
+        await self.app.partitions.hold()
+        await self.commit()
+        await super().on_partitions_revoked(revoked)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Close what went to others, and let the rest begin or go on."""
+        self._flows_since.clear()
+        numbers = [tp.partition for tp in assigned if tp.topic == self.app.events_topic]
+        await self.app.partitions.assign(numbers, generation_id)
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Resume what has an owner that runs; a stopped partition stays silent."""
+        super().resume_partitions(
+            {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp)}
+        )
+
+    async def perform_seek(self) -> None:
+        """Go to where each partition's state is: the partition rows rule, not the group's offsets."""
+        await self.seek_partitions(self.app.partitions.positions())
+
+    async def seek_partitions(self, positions: Mapping[TP, int]) -> None:
+        """Continue at these offsets."""
+        if positions:
+            await self.seek_wait(positions)
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        try:
+            return bool(await super()._commit(offsets))
+        except ConsumerEndedError:
+            # The partition rows know where to go on; the group's offset only lags behind them.
+            logger.info("the group is not told the last offsets: its consumer has ended")
+            return False
+
+    async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
+        """Return the group's committed offsets."""
+        return await self._thread.committed(tps)
+
+    async def owns(self, tp: TP, offset: int) -> bool:
+        """Tell whether the group still counts this worker as the partition's owner."""
+        return await self._thread.owns(tp, offset)
+
+    async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
+        """Make nothing: `topics` makes every topic with the settings it needs, and the worker checks them."""
+
+    # Messages of a partition are acknowledged strictly in order, each for its whole stretch, so the newest one names
+    # the offset to commit. Faust's own bookkeeping keeps every single offset in lists and trees: as dear as a decision.
+
+    async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
+        if tp.topic != self.app.events_topic:
+            await super()._add_gap(tp, offset_from, offset_to)
+
+    def _new_offset(self, tp: TP) -> int | None:
+        if tp.topic != self.app.events_topic:
+            offset: int | None = super()._new_offset(tp)
+            return offset
+        acked = self._acked[tp]
+        if not acked:
+            return None
+        newest = max(acked)
+        acked.clear()
+        self._acked_index[tp].clear()
+        return min(int(newest) + 1, self._kept[tp])
+
+
+class Producer(driver.Producer):
+    """Faust's producer, by which nothing is sent."""
+
+    async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
+        """Make nothing, as the consumer: Faust would make the changelog's topic, which a worker need not be allowed."""
+
+
+class Transport(driver.Transport):
+    """Faust's transport with our consumer and producer."""
+
+    Consumer: ClassVar[type[Consumer]] = Consumer
+    Producer: ClassVar[type[Producer]] = Producer

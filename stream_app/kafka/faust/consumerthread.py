@@ -1,0 +1,176 @@
+"""The thread that talks to Kafka: it drains whole fetches, and answers whoever asks until it ends."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import Any, cast
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from stream_app.deciding.outcome import InputRecord
+from stream_app.kafka.client.refusal import unauthorized
+from stream_app.kafka.client.unreadable import UnreadableBatchError
+
+logger = logging.getLogger(__name__)
+
+
+class ConsumerEndedError(KafkaConnectionError):
+    """The consumer's thread has ended: the worker is about to end, and asks nothing more of the brokers by it."""
+
+
+class ConsumerThread(driver.AIOKafkaConsumerThread):
+    """The thread that talks to Kafka; read-committed, and it remembers which stretch each fetch covered."""
+
+    def __post_init__(self) -> None:
+        """Start with no stretch, and nobody waiting for an answer."""
+        super().__post_init__()
+        self.stretches: dict[TP, tuple[int, int]] = {}
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self._silent = False
+
+    async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+        """Return what the thread answers; raises ``ConsumerEndedError`` when it has ended, or ends before it does.
+
+        Faust's own waits for ever then: the thread of a crashed app ends by itself, and what stops the app asks it.
+        """
+        if self._silent:
+            raise ConsumerEndedError
+        promise: asyncio.Future[Any] = self.parent_loop.create_future()
+        self._waiting.add(promise)
+        try:
+            await self.method_queue.call(promise, fun, *args, **kwargs)
+            return await promise
+        except RuntimeError as error:
+            if self.thread_loop.is_closed():
+                raise ConsumerEndedError from error
+            raise
+        except asyncio.CancelledError:
+            if promise.cancelled() and promise in self._waiting:
+                raise  # who asked is cancelled, not what was asked
+            raise ConsumerEndedError from None
+        finally:
+            self._waiting.discard(promise)
+
+    def answer_for(self, seconds: float) -> None:
+        """Let nobody wait longer than this for an answer: the group takes none while brokers are away."""
+        self.parent_loop.call_later(seconds, self._refuse)
+
+    def _refuse(self) -> None:
+        self._silent = True
+        refused, self._waiting = self._waiting, set()
+        for promise in refused:
+            promise.cancel()  # what the thread has not begun it does not begin either
+
+    async def on_thread_stop(self) -> None:
+        """Close the consumer; aiokafka's raises that its own requests were cancelled when brokers are away."""
+        with suppress(asyncio.CancelledError):
+            await super().on_thread_stop()
+
+    def _stopped_set(self) -> None:
+        with suppress(RuntimeError):  # its loop is closed: it has ended by itself, as that of a crashed app does
+            super()._stopped_set()
+
+    def set_shutdown(self) -> None:
+        """Say, in the loop of those who ask, that nothing is answered any more."""
+        self.parent_loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        self._shutdown.set()
+        self._refuse()
+
+    def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = "read_committed"  # noqa: SLF001 (Faust offers it under exactly-once only)
+        return consumer
+
+    async def _fetch_records(
+        self,
+        consumer: AIOKafkaConsumer,
+        active_partitions: set[TP],
+        timeout: float | None = None,  # noqa: ASYNC109 (Faust's signature)
+        max_records: int | None = None,
+    ) -> Any:
+        records = await self._drain(consumer, active_partitions, max_records)
+        if not records and timeout:
+            waiter = consumer._fetcher._create_fetch_waiter()  # noqa: SLF001
+            await asyncio.wait([waiter], timeout=timeout)
+            waiter.cancel()
+            records = await self._drain(consumer, active_partitions, max_records)
+            if not records:
+                # PRIVACY: fetches that the client dropped, for a seek or a rebalance, hang in cycles of its own. The
+                # collector comes by itself after a hundred thousand other objects: in an idle worker, hours later.
+                gc.collect(1)
+        return records
+
+    async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP], max_records: int | None) -> Any:
+        """Return what was fetched already, as input records: nothing is made of a record but that."""
+        for result in consumer._fetcher._records.values():  # noqa: SLF001
+            records = getattr(result, "_partition_records", None)  # an error has none
+            if records is not None:
+                records._consumer_record = _input_record  # noqa: SLF001 (its own makes eleven fields and copies)
+        before = _positions(consumer)
+        drained: dict[TP, Any] = {}
+        for tp, result in list(consumer._fetcher._records.items()):  # noqa: SLF001
+            # Each by itself: what is unreadable in one loses nothing of the others. An error waits for its turn alone.
+            if (active and tp not in active) or (drained and not hasattr(result, "_partition_records")):
+                continue
+            try:
+                drained |= await super()._fetch_records(consumer, {tp}, 0, max_records)
+            except UnreadableBatchError as error:
+                self.parent_loop.call_soon_threadsafe(cast("Any", self.consumer).cannot_read, error)
+        after = _positions(consumer)
+        self.stretches = {tp: (before.get(tp, end), end) for tp, end in after.items()}
+        return drained
+
+    async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
+        """Return the group's committed offsets."""
+        return cast("dict[TP, int | None]", await self.call_thread(self._committed, list(tps)))
+
+    async def _committed(self, tps: list[TP]) -> dict[TP, int | None]:
+        consumer = self._ensure_consumer()
+        return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
+
+    async def check_group(self) -> None:
+        """Take up what the group's coordinator refused; raises aiokafka's error when ACLs did."""
+        await self.call_thread(self._check_group)
+
+    async def _check_group(self) -> None:
+        try:
+            self._ensure_consumer()._coordinator.check_errors()  # noqa: SLF001 (`getmany` would ask; Faust fetches without)
+        except KafkaError as error:
+            if unauthorized(error):
+                raise
+            logger.warning("the group: %r; asks again", error)
+
+    async def owns(self, tp: TP, offset: int) -> bool:
+        """Tell whether the group still counts this member as the partition's owner, by a commit of ``offset``."""
+        try:
+            return bool(await self.call_thread(self._owns, tp, offset))
+        except ConsumerEndedError:
+            return False
+
+    async def _owns(self, tp: TP, offset: int) -> bool:
+        try:
+            await self._ensure_consumer().commit({TopicPartition(*tp): OffsetAndMetadata(offset, "")})
+        except KafkaError:
+            return False
+        return True
+
+
+def _input_record(tp: TopicPartition, record: Any) -> InputRecord:
+    return InputRecord(tp.topic, tp.partition, record.offset, record.timestamp, record.key, record.value)
+
+
+def _positions(consumer: AIOKafkaConsumer) -> dict[TP, int]:
+    subscription = consumer._subscription.subscription  # noqa: SLF001 (`position()` would wait for an unknown one)
+    assignment = None if subscription is None else subscription.assignment
+    if assignment is None:
+        return {}
+    states = ((tp, assignment.state_value(tp)) for tp in assignment.tps)
+    return {TP(*tp): state.position for tp, state in states if state is not None and state.has_valid_position}

@@ -1,0 +1,180 @@
+"""Why the local copy of a partition's rows cannot be used: what RocksDB or the system said, and what follows from it.
+
+A damaged copy is discarded and read back, since the changelog holds all of it. A full disk, or a limit of this process,
+concerns this machine alone: another worker can go on where this one cannot.
+"""
+
+import errno
+import logging
+import os
+import resource
+import shutil
+from pathlib import Path
+from typing import Final, Literal
+
+from stream_app.kafka.evidence.stopped import StopReason
+from stream_app.monitoring.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset({"disk-full", "file-limit", "local-state"})
+"""Why a partition stops here and can go on elsewhere."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+_TABLE_END: Final = bytes.fromhex("f7cff485b741e288")
+"""The last bytes of a table: kBlockBasedTableMagicNumber of RocksDB's block_based_table_builder.cc."""
+_OPEN = "open"
+_MOST_CHARACTERS = 300  # of what RocksDB says
+
+
+class DamagedCopyError(Exception):
+    """A local copy that cannot be read; it answers nothing until it is discarded, so no lost row passes for absent."""
+
+    def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
+        """Keep folder, cause (a label of the metric) and what RocksDB said; it names files, and no row's content."""
+        super().__init__(f"the local state in {path} is damaged: {found}")
+        self.path = path
+        self.cause = cause
+        self.found = found
+
+
+class LocalStateError(Exception):
+    """A local copy that cannot be used on this machine: a full disk, too many open files, a folder without rights."""
+
+    def __init__(self, reason: StopReason, path: Path, found: str, *, passing: bool = False) -> None:
+        """Keep the reason, the folder and what was found; ``passing``: it may be over soon."""
+        super().__init__(f"the local state in {path}: {found}")
+        self.reason = reason
+        self.path = path
+        self.found = found
+        self.passing = passing
+
+
+class HoleError(Exception):
+    """A copy that lacks some of its rows though it tells the newest offset: RocksDB opens it without an error."""
+
+    def __init__(self, found: str) -> None:
+        """Say it as RocksDB says what it finds itself."""
+        super().__init__(f"Corruption: {found}")
+
+
+CopyFault = DamagedCopyError | LocalStateError
+
+
+def fault_of(path: Path, error: Exception) -> CopyFault:
+    """Return what an error of RocksDB means; rocksdict raises plain exceptions that hold its words."""
+    said = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    if _says(said, _FULL):
+        return LocalStateError("disk-full", path, f"{said} ({_free(path)})")
+    if _says(said, _NO_FILES):
+        return LocalStateError("file-limit", path, f"{said} ({_file_limit()})", passing=True)
+    if "lock" in said.lower().replace("block", ""):
+        return LocalStateError("local-state", path, said, passing=True)
+    return DamagedCopyError(path, "corrupt" if said.startswith("Corruption") else "unreadable", said)
+
+
+def tables_of(path: Path) -> set[str]:
+    """Return the names of the tables that were written whole, before RocksDB deletes those that it does not know.
+
+    One without its last bytes was being written when the process died: its rows stand in the log of writes.
+    """
+    return {file.name for file in path.glob("*.sst") if _is_whole(file)} if path.is_dir() else set()
+
+
+def check_writes(path: Path) -> None:
+    """Look at the logs of writes of a copy that is about to be opened.
+
+    Raises:
+        HoleError: if an earlier one lost what it held, or may have: RocksDB goes on with the next one.
+    """
+    earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []
+    if any(file.stat().st_size == 0 for file in earlier):
+        raise HoleError("an earlier log of writes is empty")
+    mark = path / _OPEN
+    # RocksDB's logs of writes are not forced to the disk: they outlive the process, but not a loss of power.
+    if mark.is_file() and mark.read_bytes() != _boot():
+        raise HoleError("the machine ended while it was open, and writes in its middle may be lost")
+
+
+def mark_open(path: Path) -> None:
+    """Note on the disk that a copy is open, and since which boot of the machine."""
+    for place, flags in ((path / _OPEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), (path, os.O_RDONLY)):
+        descriptor = os.open(place, flags, 0o644)
+        try:
+            if place != path:
+                os.write(descriptor, _boot())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def mark_closed(path: Path) -> None:
+    """Note that all of a copy is in its tables."""
+    (path / _OPEN).unlink(missing_ok=True)
+
+
+def _boot() -> bytes:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:  # a system that does not number its boots: a loss of power goes unnoticed
+        return b""
+
+
+def _is_whole(table: Path) -> bool:
+    with table.open("rb") as opened:
+        opened.seek(-min(len(_TABLE_END), table.stat().st_size), os.SEEK_END)
+        return opened.read() == _TABLE_END
+
+
+def remove(path: Path) -> None:
+    """Remove a local copy, whatever it is.
+
+    Raises:
+        LocalStateError: if it stays.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise LocalStateError("local-state", path, f"it cannot be removed: {error.strerror}") from None
+
+
+def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
+    """Warn of a copy that was discarded, and count it."""
+    if damage is not None:
+        text = "partition %d: %s; discarded, and read back from the changelog"
+        logger.warning(text, partition, damage)
+        metrics.count("landmark_damaged_copies", 1, damage.cause)
+
+
+def tell_trouble(partition: int, fault: CopyFault) -> None:
+    """Warn of a copy that is left as it is; the next start looks at it again."""
+    logger.warning("partition %d: %s", partition, fault)
+
+
+def files_exhausted() -> str | None:
+    """Return the limit when this process can open no more files, sockets among them; None while it can."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno in _NO_FILES:
+            return f"{error.strerror} ({_file_limit()})"
+    return None
+
+
+def _says(said: str, codes: tuple[int, ...]) -> bool:
+    return any(os.strerror(code) in said for code in codes)
+
+
+def _file_limit() -> str:
+    return f"this process may open {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"
+
+
+def _free(path: Path) -> str:
+    try:
+        return f"{shutil.disk_usage(path.parent).free:,} bytes free"
+    except OSError as error:
+        return f"free space unknown: {error.strerror}"

@@ -1,0 +1,134 @@
+"""Faust's recovery, for copies that stand by alone: a partition that is owned reads its own state back (`Restorer`).
+
+Faust would let no partition of a worker go on before the last one is read back. And it waits for the last *record* of
+the changelog, which in a transactional log is a marker that no consumer is given: here a copy is complete when the
+consumer's position has passed the end that the log had.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, cast
+
+from faust.tables.manager import TableManager as FaustTableManager
+from faust.tables.recovery import Recovery as FaustRecovery
+from faust.types import TP
+from mode import Service
+
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.faust.localcopy import CopyFault, DamagedCopyError, LocalStateError, tell_discarded, tell_trouble
+from stream_app.kafka.faust.table import PARTITION_KEY
+from stream_app.kafka.owner.changelogcopy import lives
+
+logger = logging.getLogger(__name__)
+_LOOK_SECONDS = 0.05
+
+
+class Recovery(FaustRecovery):
+    """Faust's recovery, fed from the consumer directly."""
+
+    app: Any
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Start with no partition reached."""
+        super().__init__(*arguments, **named)
+        self._reached: dict[TP, int] = {}
+        self.standby_rows = 0
+        self._given_up: set[TP] = set()
+        self._met: dict[TP, set[str]] = {}  # lives that a log held before its copy was begun anew
+
+    def add_standby(self, table: Any, tp: TP) -> None:
+        """Open the copy of a partition that another worker owns; a damaged one begins anew."""
+        try:
+            tell_discarded(self.app.measures, tp.partition, self.app.store.reopen(tp.partition))
+        except LocalStateError as error:
+            self._give_up(tp, error)
+        super().add_standby(table, tp)
+
+    def _give_up(self, tp: TP, error: CopyFault) -> None:
+        """Write nothing more into a copy until the next assignment: with rows missing it would pass for whole."""
+        self._given_up.add(tp)
+        tell_trouble(tp.partition, error)
+
+    def apply(self, tp: TP, records: list[Any]) -> None:
+        """Write changelog records into the copy of a partition that another worker owns."""
+        if not self.follows(tp):
+            # An owner writes its database itself; what is read back then would be stale.
+            return
+        last = records[-1].offset
+        try:
+            if self._breaks_off(tp, records):
+                return
+            self.app.store.write(tp.partition, ((record.key, record.value) for record in records), last)
+        except (DamagedCopyError, LocalStateError) as error:
+            self._give_up(tp, error)
+            return
+        self.standby_offsets[tp] = last
+        self.standby_rows += len(records)
+
+    def _breaks_off(self, tp: TP, records: list[Any]) -> bool:
+        """Discard a copy where its log goes on under another life; return whether it did.
+
+        The log may have lost its end, and rows of what is lost would rule again at a take-over. Where the log held that
+        life before the copy was begun, the copy is of what is left.
+        """
+        value = self.app.store.read(tp.partition, PARTITION_KEY)
+        if value is None:
+            return False
+        strange = lives(records) - {PartitionRow.decode(value).life} - self._met.get(tp, set())
+        if strange:
+            self._given_up.add(tp)
+            self.app.store.discard(tp.partition)
+            self._met.setdefault(tp, set()).update(strange)
+            text = (
+                "partition %d: the changelog goes on under another life; its standby copy is discarded, and begins anew"
+            )
+            logger.warning(text, tp.partition)
+        return bool(strange)
+
+    def follows(self, tp: TP) -> bool:
+        """Tell whether a copy of this changelog partition is kept here for another worker."""
+        return tp in self.standby_tps and tp not in self._given_up
+
+    def reach(self, positions: Mapping[TP, int]) -> None:
+        """Note how far the log was read: everything below is applied."""
+        for tp, position in positions.items():
+            if self.follows(tp):
+                self._reached[tp] = position
+
+    def active_remaining(self) -> Counter[TP]:
+        """Return nothing: no owner waits for Faust."""
+        return Counter()
+
+    def standby_remaining(self) -> Counter[TP]:
+        """Return how many offsets each standby partition is behind the end that it had when it was assigned."""
+        remaining: Counter[TP] = Counter()
+        for tp, highwater in self.standby_highwaters.items():  # the last offset, marker or record; -1: empty
+            done: int | None = self.standby_offsets[tp]  # None until it was looked up
+            behind = highwater - (-1 if done is None else done)
+            remaining[tp] = 0 if self._reached.get(tp, -1) > highwater else max(0, behind)
+        return remaining
+
+    async def on_rebalance(self, *arguments: Any, **named: Any) -> None:
+        """Forget how far the last assignment's reading went."""
+        self._reached.clear()
+        self._given_up.clear()
+        await super().on_rebalance(*arguments, **named)
+
+    @Service.task
+    async def _watch_end(self) -> None:
+        while not self.should_stop:
+            await self.sleep(_LOOK_SECONDS)
+            if self.standby_tps and not self.tables.standbys_ready and not self.standby_remaining_total():
+                self.tables.on_standbys_ready()
+
+
+class TableManager(FaustTableManager):
+    """Faust's table manager with our recovery."""
+
+    @property
+    def recovery(self) -> Recovery:
+        """Return the recovery service."""
+        if self._recovery is None:
+            self._recovery = Recovery(self.app, self, beacon=self.beacon, loop=self.loop)
+        return cast("Recovery", self._recovery)

@@ -1,0 +1,260 @@
+"""The state table: Faust's, its RocksDB stores under one memory budget, written and recovered in bulk."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import faust
+import rocksdict
+from faust.stores import rocksdb
+from faust.types import TP
+
+from stream_app.kafka.faust.localcopy import (
+    CopyFault,
+    DamagedCopyError,
+    HoleError,
+    LocalStateError,
+    check_writes,
+    fault_of,
+    mark_closed,
+    mark_open,
+    remove,
+    tables_of,
+    tell_trouble,
+)
+from stream_app.setup.settings import Settings
+
+PARTITION_KEY = b"\x00partition"
+
+_BLOOM_BITS = 10  # about one false positive in a hundred: a new series seldom reads a block
+
+
+class MemoryBudget:
+    """One cache and one bound of write buffers for all databases of a worker, whatever their number."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Take the budget of the settings: memtables may fill half of it, and are charged to the cache."""
+        total = settings.rocksdb_budget_bytes
+        self.write_buffer_bytes = max(1 << 20, min(16 << 20, total // 8))
+        self.cache = rocksdict.Cache(total)
+        self.buffers = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
+            total // 2,
+            False,  # noqa: FBT003 (do not stall writes; rocksdict names no argument)
+            self.cache,
+        )
+
+
+class _Options(rocksdb.RocksDBOptions):
+    """Faust's options, but for the memory, of which its defaults allow gigabytes for every partition."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        super().__init__(use_rocksdict=True)
+        self._budget = budget
+
+    def as_options(self) -> rocksdict.Options:
+        table = rocksdict.BlockBasedOptions()
+        table.set_bloom_filter(_BLOOM_BITS, block_based=False)
+        table.set_block_cache(self._budget.cache)
+        table.set_cache_index_and_filter_blocks(True)
+        options = rocksdict.Options(raw_mode=True)
+        options.create_if_missing(True)  # noqa: FBT003
+        options.set_max_open_files(256)
+        options.set_write_buffer_manager(self._budget.buffers)
+        options.set_write_buffer_size(self._budget.write_buffer_bytes)
+        options.set_max_write_buffer_number(3)
+        options.set_keep_log_file_num(2)
+        options.set_disable_auto_compactions(True)
+        options.set_block_based_table_factory(table)
+        return options
+
+
+class RowStore(Protocol):
+    """What a partition needs of the place where its rows are kept; `StateStore` says what each call does.
+
+    Each call but ``discard`` raises `DamagedCopyError` for rows that cannot be read, from then on until ``reopen``, and
+    `LocalStateError` where they cannot be used on this machine.
+    """
+
+    def reopen(self, partition: int) -> DamagedCopyError | None:
+        """Open the rows of a partition; those that are damaged are discarded, and the damage returned."""
+
+    def read(self, partition: int, key: bytes) -> bytes | None:
+        """Return the value at ``key``."""
+
+    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
+        """Yield all values whose keys begin with ``prefix``."""
+
+    def offset(self, partition: int) -> int | None:
+        """Return the changelog offset up to which, itself included, the rows hold the changelog."""
+
+    def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
+        """Write rows and changelog offset; a value of None deletes."""
+
+    def discard(self, partition: int) -> None:
+        """Forget the rows of a partition."""
+
+
+class StateStore(rocksdb.Store):
+    """The RocksDB databases of the state, one a partition, keys and values raw bytes."""
+
+    def __init__(self, *arguments: Any, budget: MemoryBudget, **named: Any) -> None:
+        """Open nothing yet."""
+        super().__init__(*arguments, driver="rocksdict", **named)
+        self.rocksdb_options = _Options(budget)
+        self._faults: dict[int, CopyFault] = {}
+
+    def reopen(self, partition: int) -> DamagedCopyError | None:
+        """Open the database of a partition; one that is damaged is discarded, and the damage returned.
+
+        Raises:
+            LocalStateError: if it cannot be opened, or not be discarded, or a new one is damaged as well.
+        """
+        fault = self._faults.pop(partition, None)
+        if fault is None:
+            try:
+                self.offset(partition)
+            except DamagedCopyError as damage:
+                fault = self._faults.pop(partition, damage)
+            else:
+                return None
+        self.release(partition)
+        if isinstance(fault, LocalStateError):
+            self.offset(partition)
+            return None
+        self.discard(partition)
+        try:
+            self.offset(partition)
+        except DamagedCopyError as damage:
+            raise LocalStateError("local-state", damage.path, f"a new one cannot be made: {damage.found}") from None
+        return fault
+
+    def read(self, partition: int, key: bytes) -> bytes | None:
+        """Return the value at ``key``."""
+        value: bytes | None = self._asked(partition, lambda database: database.get(key))
+        return value
+
+    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
+        """Yield all values whose keys begin with ``prefix``."""
+        found = self._asked(partition, lambda database: database.iter())
+        found.seek(prefix)
+        try:
+            while found.valid() and found.key().startswith(prefix):
+                yield found.value()
+                found.next()
+            # RocksDB's iterators end at damage as they do behind the last key; only their status tells.
+            self._asked(partition, lambda _: found.status())
+        finally:
+            found = None  # an error holds this frame, and an iterator would keep the database open
+
+    def _open_for_partition(self, partition: int) -> Any:
+        """Open a database; one with a hole would answer without some of its rows, at the newest offset."""
+        path = self.partition_path(partition)
+        check_writes(path)
+        before = tables_of(path)
+        database = super()._open_for_partition(partition)
+        lost = before - {Path(file["name"]).name for file in database.live_files()}
+        if lost:
+            database.close()
+            raise HoleError(f"the MANIFEST does not know of {', '.join(sorted(lost))}")
+        mark_open(path)
+        database.set_options({"disable_auto_compactions": "false"})
+        return database
+
+    def _asked(self, partition: int, ask: Callable[[Any], Any]) -> Any:
+        """Return what a database answers; after trouble it is asked nothing until it is opened again."""
+        known = self._faults.get(partition)
+        if known is not None:
+            raise known
+        try:
+            return ask(self._db_for_partition(partition))
+        except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
+            fault = self._faults[partition] = fault_of(self.partition_path(partition), error)
+        raise fault
+
+    def offset(self, partition: int) -> int | None:
+        """Return the changelog offset up to which, itself included, the database holds the changelog."""
+        value = self.read(partition, self.offset_key)
+        return None if value is None else int(value)
+
+    def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
+        """Write rows and changelog offset in one batch, all or nothing; a value of None deletes."""
+        batch = rocksdict.WriteBatch(raw_mode=True)
+        put, delete = batch.put, batch.delete
+        for key, value in rows:
+            if value is None:
+                delete(key)
+            else:
+                put(key, value)
+        if offset is not None:
+            put(self.offset_key, b"%d" % offset)
+        self._asked(partition, lambda database: database.write(batch))
+
+    def discard(self, partition: int) -> None:
+        """Delete the local copy of a partition; recovery reads it from the changelog again.
+
+        Raises:
+            LocalStateError: if it cannot be deleted.
+        """
+        self.release(partition)
+        remove(self.partition_path(partition))
+
+    def release(self, partition: int) -> None:
+        """Close the database of a partition, so that another process can open it."""
+        self._faults.pop(partition, None)
+        database = self._dbs.pop(partition, None)
+        if database is not None:
+            try:
+                database.close()
+                mark_closed(self.partition_path(partition))
+            except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
+                # What it did not write out stands in its log of writes, or in the changelog.
+                tell_trouble(partition, fault_of(self.partition_path(partition), error))
+
+    async def assign_partitions(self, table: Any, tps: set[TP], generation_id: int = 0) -> None:
+        """Open nothing: a partition opens its own database, and its trouble must not end the worker."""
+
+    def persisted_offset(self, tp: TP) -> int | None:
+        """Return the changelog offset of a copy for Faust; None also for one that cannot be read."""
+        try:
+            return self.offset(tp.partition)
+        except (DamagedCopyError, LocalStateError):
+            return None
+
+    def bytes_on_disk(self) -> int:
+        """Return the size of all open databases' files."""
+        return sum(
+            file.stat().st_size
+            for partition in list(self._dbs)
+            for file in self.partition_path(partition).glob("*.sst")
+        )
+
+    def revoke_partitions(self, table: Any, tps: set[TP]) -> None:
+        """Close what is no longer ours: Faust leaves that to the garbage collector."""
+        for tp in tps:
+            if tp.topic in table.changelog_topic.topics:
+                self.release(tp.partition)
+
+    async def stop(self) -> None:
+        """Close every database."""
+        for partition in list(self._dbs):
+            self.release(partition)
+
+
+class StateTable(faust.Table[bytes, bytes]):
+    """The table of series rows; only recovery goes through Faust, reads and writes go to its store."""
+
+    budget: MemoryBudget
+
+    def _new_store_by_url(self, url: Any) -> StateStore:
+        return StateStore(
+            url,
+            self.app,
+            self,
+            table_name=self.name,
+            key_type=self.key_type,
+            value_type=self.value_type,
+            key_serializer=self.key_serializer,
+            value_serializer=self.value_serializer,
+            loop=self.loop,
+            budget=self.budget,
+        )

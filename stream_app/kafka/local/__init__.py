@@ -1,1 +1,0 @@
-"""What a local Kafka broker runs from: its jars, its process, its errors. ``stream_app.kafka.broker`` runs it."""

@@ -1,0 +1,137 @@
+"""One batch: input records decided in order, their outputs ready to be sent."""
+
+import asyncio
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context
+from stream_app.deciding.decider import Decider, Headers, Outlets
+from stream_app.deciding.decision import Lookup
+from stream_app.deciding.outcome import InputRecord
+from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.client.producer import Pages
+from stream_app.kafka.owner.inbox import Portion
+from stream_app.kafka.owner.tail import Tail
+from stream_app.privacy.reason import Reason
+
+_SLICE = 128
+"""Records decided before others may run, some milliseconds: the last batch's commit goes on meanwhile."""
+
+
+class Outputs(NamedTuple):
+    """The pages of one transaction, a topic each."""
+
+    ledger: Pages
+    releases: Pages
+    rejects: Pages
+    changelog: Pages
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one transaction holds, and what is counted of it."""
+
+    start: int
+    end: int
+    outputs: Outputs
+    messages: list[Any]
+    records: int
+    recall_offset: int
+    """Where the counts of the steps still open behind it are to be read again from; without any, its end."""
+    first_append_ms: int
+    last_append_ms: int
+    last_offset: int
+    """Of the last record; -1 without records."""
+    open_steps: int = 0
+    """Steps that take contributions behind it."""
+    rest: Portion | None = None
+    """What of the portion was left for the next batch, since this one's outputs are many."""
+    bound: bool = False
+    """Whether binding ledger entries of later input are still to be recomputed."""
+    silent: bool = False
+    """Whether the outputs of its input were written before: nothing but rows is written."""
+    changed: dict[str, SeriesRow] = field(default_factory=dict)
+    stored: list[tuple[bytes, bytes]] = field(default_factory=list)
+    decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """By decision, scheme and digest of the default policy that ruled, empty for a policy of the series' own."""
+    rejected: dict[Reason, int] = field(default_factory=dict)
+    spent: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Nano-epsilon of all releases, by scheme and digest."""
+    used: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By how much the budget in use grew, in nano-epsilon, by scheme and digest."""
+    losses: list[tuple[float | None, float | None]] = field(default_factory=list)
+    """Backward loss before and after, of series whose policy names a correlation."""
+
+    @classmethod
+    def of(cls, portion: Portion, outputs: Outputs) -> "Batch":
+        """Return the batch of a portion before anything in it is decided."""
+        records, end = portion.records, portion.end
+        first_ms, last_ms = (records[0].timestamp_ms, records[-1].timestamp_ms) if records else (0, 0)
+        last = records[-1].offset if records else -1
+        return cls(portion.start, end, outputs, portion.messages, len(records), end, first_ms, last_ms, last)
+
+
+async def decide(
+    portion: Portion, outputs: Outputs, context: Context, find: Lookup, tail: Tail | None, collection: Collection
+) -> Batch:
+    """Decide a portion's records in order; ``find`` gives the row of a series before it.
+
+    ``collection`` holds what collected steps count, and goes on with the records.
+
+    Raises:
+        LostCountersError: if the counters of an open step are not in ``collection``.
+        PartitionStoppedError: if a ledger entry that binds is recomputed differently.
+    """
+    answered = 0 if tail is None else tail.answered
+    cut = bisect_left(portion.records, answered, key=_offset) or len(portion.records)
+    silent = cut > 0 and portion.records[0].offset < answered
+    records, later = iter(portion.records[:cut]), portion.records[cut:]
+    decider = Decider(context, find, _outlets(outputs, tail, silent=silent), collection)
+    for _ in range(0, cut, _SLICE):
+        if not decider.decide(islice(records, _SLICE)):
+            break
+        await asyncio.sleep(0)
+    done, rest = _parted(portion, [*records, *later])
+    batch = Batch.of(done, outputs)
+    batch.rest, batch.silent = rest, silent
+    floor = collection.floor()
+    batch.recall_offset = batch.end if floor is None else floor
+    batch.open_steps = len(collection)
+    if tail is not None:
+        tail.overdue(batch.end)
+        batch.bound = tail.binds(batch.end)
+    batch.changed, batch.stored = decider.changed, decider.stored()
+    if not silent:  # else they were counted when they were written
+        batch.decisions, batch.rejected = decider.decisions, decider.rejected
+        batch.spent, batch.used = decider.spent, decider.used()
+    if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
+        batch.losses = decider.losses()
+    return batch
+
+
+def _offset(record: InputRecord) -> int:
+    return record.offset
+
+
+def _outlets(outputs: Outputs, tail: Tail | None, *, silent: bool) -> Outlets:
+    if tail is None:
+        return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, None)
+    if silent:
+        return Outlets(_drop, _drop, _drop, tail.confirm)
+    return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, tail.settle)
+
+
+def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+    """Write nothing: it was written before."""
+
+
+def _parted(portion: Portion, left: list[InputRecord]) -> tuple[Portion, Portion | None]:
+    """Return what was decided of a portion, and what was ``left``; its messages are complete with the latter."""
+    if not left:
+        return portion, None
+    end = left[0].offset
+    done = portion.records[: len(portion.records) - len(left)]
+    return Portion(portion.start, end, done, []), Portion(end, portion.end, left, portion.messages)

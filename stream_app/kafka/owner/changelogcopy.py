@@ -1,0 +1,87 @@
+"""A partition's rows on this machine: a copy of the changelog, which is brought up to date or discarded.
+
+Three things make a local copy worthless. The changelog topic was deleted and made again. The changelog ends before the
+copy does: then the partition stops. Or it lost its end and was written on from an earlier point, which the member
+``life`` of its partition rows tells.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.faust.table import PARTITION_KEY
+from stream_app.kafka.owner.shell import Shell
+
+logger = logging.getLogger(__name__)
+
+
+def lives(records: Iterable[Any]) -> set[str]:
+    """Return the lives that the partition rows among changelog records are of."""
+    return {
+        PartitionRow.decode(record.value).life
+        for record in records
+        if record.key == PARTITION_KEY and record.value is not None
+    }
+
+
+class ChangelogCopy:
+    """The local rows of one partition."""
+
+    def __init__(self, shell: Shell, changelog_id: str, partition: int) -> None:
+        """Take the id that the changelog topic has now."""
+        self._topic, self._id, self._partition = shell.names.changelog, changelog_id, partition
+        self._store, self._progress = shell.store, shell.read_back
+
+    def row(self) -> PartitionRow | None:
+        """Return the partition row that is held."""
+        value = self._store.read(self._partition, PARTITION_KEY)
+        return None if value is None else PartitionRow.decode(value)
+
+    def discard_foreign(self) -> None:
+        """Delete a copy that was made of another changelog than the present one."""
+        row = self.row()
+        if row is not None and row.changelog != self._id:
+            logger.warning("partition %d: the local state is of another changelog topic; discarded", self._partition)
+            self._store.discard(self._partition)
+
+    async def catch_up(self, reader: LogReader) -> int:
+        """Apply what was committed behind the copy, all of it where there is none; return where the changelog ends.
+
+        Raises:
+            PartitionStoppedError: if the changelog ends before the copy does.
+        """
+        if not await self._apply(reader):
+            what = "partition %d: the changelog was written anew from an earlier point; the local state is discarded"
+            logger.warning(what, self._partition)
+            self._store.discard(self._partition)
+            await self._apply(reader)
+        return (await reader.bounds(self._topic, self._partition))[1]
+
+    async def _apply(self, reader: LogReader) -> bool:
+        """Return whether the changelog goes on where the copy ends, as far as partition rows tell."""
+        done, row = self._store.offset(self._partition), self.row()
+        start = 0 if done is None else done + 1
+        _, end = await reader.bounds(self._topic, self._partition)
+        if start > end:
+            raise PartitionStoppedError(
+                self._partition,
+                "changelog-short",
+                asked=f"changelog offsets up to {start}, which the local state holds",
+                found=f"that the changelog ends at {end}",
+            )
+        progress = self._progress
+        progress.remaining[self._partition] = end - start
+        try:
+            async for records in reader.records(self._topic, self._partition, start):
+                if row is not None and lives(records) - {row.life}:
+                    return False
+                last = records[-1].offset
+                self._store.write(self._partition, ((record.key, record.value) for record in records), last)
+                progress.rows += len(records)
+                progress.remaining[self._partition] = end - last - 1
+        finally:
+            del progress.remaining[self._partition]
+        return True

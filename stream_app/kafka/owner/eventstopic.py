@@ -1,0 +1,184 @@
+"""The events topic under a running worker: whether it is still the one whose offsets the state is of.
+
+Deleted and made again, it is another one, in which the old offsets mean nothing. A consumer asks by name, so what it
+fetched may be of the new one: a batch takes effect only if the topic was still the old one after it was fetched. Ids
+never return, so it then was the old one when it was fetched, too.
+
+It can also get more partitions. Producers then place series by the new count, some of them where nobody reads.
+"""
+
+import asyncio
+import logging
+import time
+from typing import Literal
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+
+from stream_app.kafka.client.refusal import unauthorized
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.topicid import TopicFacts, any_node, ask
+from stream_app.kafka.evidence.stopped import REASONS, PartitionStoppedError, StopReason
+from stream_app.setup.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+SILENT_SECONDS = 20.0
+_PAUSE_SECONDS = 0.5
+_ANSWER_SECONDS = 10.0  # aiokafka would wait 40 for a broker that died, and a partition with it
+_NO_LEADER = -1
+_MOST_ASKED = 3
+
+
+class EventsTopic:
+    """Asks the brokers which topic it is now, over one connection to each that leads a partition."""
+
+    def __init__(self, settings: Settings, name: str, began_with: str) -> None:
+        """Ask nothing yet; ``began_with`` is the id of the topic when the worker began."""
+        self.name = name
+        self._settings = settings
+        self._began_with = TopicFacts(began_with, settings.partitions)
+        self._found: TopicFacts | None = self._began_with
+        self._leaders: dict[int, int] = {}
+        self._admin: AIOKafkaAdminClient | None = None
+        self._starting = asyncio.Lock()
+        self._closing: asyncio.Task[None] | None = None
+        self._answered = time.monotonic()
+
+    async def look(self) -> None:
+        """See whether the topic is as the worker began with it; once it was found otherwise, that stays found.
+
+        A worker that owns nothing notices by this alone: the group takes a topic's partitions from everybody when it
+        vanishes, and may give them back minutes later.
+
+        Raises:
+            aiokafka.errors.KafkaError: when the brokers cannot be asked; what was known stays.
+            TimeoutError: when they give no answer; what was known stays.
+        """
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            found = await self._facts_of(await self._connected(), 0)
+        self._answered = time.monotonic()
+        if self.state in {"replaced", "grown"}:
+            return
+        if found is None and self.state != "missing":
+            logger.warning("%s", self._missing)
+        self._found = found
+
+    async def confirm(self, partition: int, topic: str) -> None:
+        """Return once the broker that leads ``partition`` says that the topic's id still is ``topic``.
+
+        Nobody can go on while the brokers do not answer or the topic is missing, so it asks until they do.
+
+        Raises:
+            PartitionStoppedError: if it is another topic.
+            aiokafka.errors.KafkaError: if this user may not see it.
+        """
+        while True:
+            admin: AIOKafkaAdminClient | None = None
+            try:
+                admin = await self._connected()
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    found = await self._facts_of(admin, partition)
+            except (KafkaError, OSError) as error:  # of which TimeoutError is one
+                if unauthorized(error):
+                    raise
+                logger.info("partition %d: asking for topic %s: %r; asks again", partition, self.name, error)
+                found = None
+                # The brokers may be found at other places by now. Another partition may have let go of it already.
+                if self._admin is admin and admin is not None:
+                    self._admin = None
+                    # Beside: it may wait for a broker, and would swallow that the partition is to end.
+                    self._closing = asyncio.create_task(admin.close())
+            if found is not None:
+                if found.id == topic:
+                    return
+                asked, other = f"topic {self.name} with id {topic}", f"id {found.id}: it was deleted and made again"
+                raise PartitionStoppedError(partition, "topic-replaced", asked=asked, found=other)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        async with self._starting:
+            admin, self._admin = self._admin, None
+            if admin is not None:
+                await admin.close()
+        if self._closing is not None:
+            await asyncio.wait({self._closing}, timeout=_ANSWER_SECONDS)
+
+    async def _facts_of(self, admin: AIOKafkaAdminClient, partition: int) -> TopicFacts | None:
+        """Return the topic's facts as the leader of a partition knows them; None: there is none."""
+        node = self._leaders.pop(partition, None)
+        if node is None:
+            node = any_node(admin)
+        for _ in range(_MOST_ASKED):
+            # Another broker may not have heard yet: the leader, which hands records out, knows whose they are.
+            ((error, _, topic_id, _, partitions, _, _),) = (await ask(admin, node, (self.name,))).topics
+            if error == UnknownTopicOrPartitionError.errno:
+                return None
+            if error:
+                raise for_code(error)
+            leader = next((found[2] for found in partitions if found[1] == partition), _NO_LEADER)
+            if leader == _NO_LEADER:
+                return None
+            if leader == node:
+                self._leaders[partition] = leader
+                return TopicFacts(str(topic_id), len(partitions))
+            node = leader
+        return None  # they do not agree yet who leads
+
+    async def _connected(self) -> AIOKafkaAdminClient:
+        async with self._starting:
+            if self._admin is None:
+                admin = AIOKafkaAdminClient(**client_arguments(self._settings))
+                try:
+                    await admin.start()
+                except BaseException:
+                    await admin.close()
+                    raise
+                self._admin = admin
+            return self._admin
+
+    @property
+    def silent(self) -> bool:
+        """Whether the brokers have given no answer for a while, though they are asked every few seconds."""
+        return time.monotonic() - self._answered > SILENT_SECONDS
+
+    @property
+    def state(self) -> Literal["same", "missing", "replaced", "grown"]:
+        """What the last look found."""
+        if self._found is None:
+            return "missing"
+        if self._found.id != self._began_with.id:
+            return "replaced"
+        return "same" if self._found == self._began_with else "grown"
+
+    @property
+    def trouble(self) -> str | None:
+        """Say what was wanted, what was found and the remedy; None: it is the same topic."""
+        match self.state:
+            case "same":
+                return None
+            case "missing":
+                return self._missing
+            case "replaced":
+                wanted = f"topic {self.name} with id {self._began_with.id}, which this worker began with"
+                return self._told(wanted, f"id {self._now.id}", "topic-replaced")
+            case "grown":
+                wanted = f"topic {self.name} with {self._began_with.partitions} partitions, by which series are placed"
+                return self._told(wanted, f"{self._now.partitions}", "partition-count")
+
+    @property
+    def _now(self) -> TopicFacts:
+        assert self._found is not None, "a missing topic has no facts"
+        return self._found
+
+    def _told(self, wanted: str, found: str, reason: StopReason) -> str:
+        return f"wanted {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
+
+    @property
+    def _missing(self) -> str:
+        return (
+            f"wanted topic {self.name}; found none, so nothing is decided. Restore all topics from one backup; or, if "
+            "it is there, allow this user to see it: `topics --acls` says how"
+        )

@@ -1,0 +1,175 @@
+"""The signed heads of one partition: what its ledger got since the last one, and the writing of the next.
+
+A head is a transaction of its own between two batches, under the partition's transactional id: a zombie can write none,
+and a crash leaves none or a whole one. It is begun after the transactions of all entries that it covers have ended, so
+whoever sees a head sees those entries.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import encoding
+from stream_app.heads.head import Foliage, Head, Leaf, decode
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.producer import Pages, PartitionProducer
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.foreign import entry_of
+from stream_app.kafka.evidence.stopped import PartitionStoppedError, StopReason
+from stream_app.kafka.owner.shell import Shell
+
+logger = logging.getLogger(__name__)
+
+_MOST_LEAVES = 100_000
+"""Changed series at which a head is written before its time: about 30 MB of memory."""
+
+
+class Heads:
+    """Signs at intervals, at the end, and when many series have changed; does nothing without a key."""
+
+    def __init__(self, shell: Shell, partition: int, wake: Callable[[], None]) -> None:
+        """Know of nothing; ``wake`` is called when a head is due."""
+        self._shell, self._partition, self._wake = shell, partition, wake
+        self._last: tuple[Head, str] | None = None  # with the hash of its record
+        self._changed: dict[str, Leaf] = {}
+        self._covered = 0
+        self._due = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def restore(self, producer: PartitionProducer) -> None:
+        """Find the last head, and in the committed ledger what has changed since.
+
+        Raises:
+            PartitionStoppedError: if the last head is damaged, or the ledger shorter than it says.
+        """
+        key = self._shell.signing_key
+        if key is None:
+            return
+        self._settle()
+        self._last = None
+        topic = self._shell.names.ledger
+        async with LogReader.opened(self._shell.settings, "read_committed") as reader:
+            self._last = await self._find_last(reader, key)
+            self._covered = self._last[0].ledger_offset if self._last else 0
+            _, end = await reader.bounds(topic, self._partition)
+            if end < self._covered:
+                raise self._stopped(
+                    "ledger-short",
+                    f"a ledger up to offset {self._covered}, which the last head covers",
+                    f"that it ends at {end}: entries are lost",
+                )
+            async for records in reader.records(topic, self._partition, self._covered):
+                for record in records:
+                    if is_claim(record):
+                        continue
+                    entry = entry_of(record)
+                    self._changed[entry["series"]] = Leaf(entry["series"], entry["sequence"], entry["hash"])
+                self._covered = records[-1].offset + 1
+                if len(self._changed) >= _MOST_LEAVES:
+                    await self._write(producer, key)
+        self._due = self._last is None or bool(self._changed)
+
+    def note(self, changed: Mapping[str, SeriesRow], ledger_offset: int) -> None:
+        """Take in what a committed batch changed; every committed entry below ``ledger_offset`` was noted by now."""
+        if self._shell.signing_key is None:
+            return
+        self._changed.update({series: Leaf(series, row.sequence, row.previous) for series, row in changed.items()})
+        # It waits while entries of a batch that failed still bind; what was read at the start was further then.
+        self._covered = max(self._covered, ledger_offset)
+        if len(self._changed) >= _MOST_LEAVES:
+            self._due = True
+        elif self._changed and self._timer is None:
+            seconds = self._shell.settings.head_interval_ms / 1000
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._fall_due)
+
+    async def write_due(self, producer: PartitionProducer) -> None:
+        """Write a head if it is time."""
+        if self._due:
+            await self.write(producer)
+
+    async def write(self, producer: PartitionProducer) -> None:
+        """Write a head if anything changed since the last one; a partition's first is written in any case."""
+        key = self._shell.signing_key
+        if key is not None and (self._changed or self._last is None):
+            await self._write(producer, key)
+
+    def stop(self) -> None:
+        """Fall due no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fall_due(self) -> None:
+        self._due = True
+        self._wake()
+
+    def _settle(self) -> None:
+        """Know of nothing that changed."""
+        self.stop()
+        self._changed = {}
+        self._due = False
+
+    async def _write(self, producer: PartitionProducer, key: SigningKey) -> None:
+        last, previous = self._last or (None, encoding.NO_HASH)
+        number = last.number + 1 if last else 1
+        # A clock that was set back must not put a head before the one it follows.
+        now_ms = max(int(time.time() * 1000), last.time_ms if last else 0)
+        pages = producer.pages()
+        foliage = await self._fill(pages, Foliage(self._partition, number), now_ms)
+        head = Head(
+            topic=self._shell.names.ledger,
+            partition=self._partition,
+            partitions=self._shell.settings.partitions,
+            number=number,
+            time_ms=now_ms,
+            ledger_offset=self._covered,
+            leaves=foliage.count,
+            root=foliage.root,
+            previous=previous,
+            key=key.fingerprint,
+        )
+        record = head.encode(key)
+        pages.append(None, record, now_ms, [])
+        await producer.begin()
+        try:
+            await producer.send(self._shell.names.heads, pages)
+        except Exception:
+            await producer.abort()
+            raise
+        await producer.commit()
+        self._last = head, encoding.digest(record)
+        self._settle()
+        self._shell.metrics.count("landmark_heads", 1, str(self._partition))
+
+    async def _fill(self, pages: Pages, foliage: Foliage, now_ms: int) -> Foliage:
+        for series in sorted(self._changed):
+            record = foliage.add(self._changed[series])
+            if record is not None:
+                pages.append(None, record, now_ms, [])
+                await asyncio.sleep(0)  # other partitions' turn
+        record = foliage.rest()
+        if record is not None:
+            pages.append(None, record, now_ms, [])
+        return foliage
+
+    async def _find_last(self, reader: LogReader, key: SigningKey) -> tuple[Head, str] | None:
+        topic = self._shell.names.heads
+        found = await reader.last(topic, self._partition)
+        if found is None:
+            return None
+        head = decode(found.value, key)
+        if head is None or head.partition != self._partition or head.topic != self._shell.names.ledger:
+            raise self._stopped(
+                "head-damaged",
+                f"a head of this partition as the last record of {topic}",
+                f"another record at offset {found.offset}",
+            )
+        if head.key != key.fingerprint:
+            logger.info("partition %d: heads were signed by key %s, now %s", self._partition, head.key, key.fingerprint)
+        return head, encoding.digest(found.value)
+
+    def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
+        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)

@@ -1,0 +1,135 @@
+"""What was fetched of one partition and is not decided yet, in order and without holes."""
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from stream_app.deciding.outcome import InputRecord
+from stream_app.kafka.faust.consumer import Fetched
+
+
+def _size(records: list[InputRecord]) -> int:
+    return sum([len(record.value or b"") for record in records])
+
+
+class Portion(NamedTuple):
+    """Records to decide as one batch."""
+
+    start: int
+    end: int
+    records: list[InputRecord]
+    messages: list[Any]
+    """Faust's messages that this portion completes."""
+
+
+class _Piece(NamedTuple):
+    message: Any
+    records: list[InputRecord]
+    end: int
+    size: int
+
+
+class Inbox:
+    """A queue of fetches that gives batches: all that waits, up to the limits, so batches grow under load."""
+
+    def __init__(self, most_records: int, most_bytes: int) -> None:
+        """Take the limits of one batch; two batches' worth is full, less than one is hungry."""
+        self._most_records = most_records
+        self._most_bytes = most_bytes
+        self._pieces: deque[_Piece] = deque()
+        self._records = 0
+        self._bytes = 0
+        self._rest: Portion | None = None
+        self.next_offset = 0
+        self._start = 0
+
+    def restart(self, next_offset: int) -> None:
+        """Forget everything and expect the log from ``next_offset`` on."""
+        self._pieces.clear()
+        self._rest = None
+        self._records = self._bytes = 0
+        self._start = self.next_offset = next_offset
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should be fetched."""
+        return self._records >= 2 * self._most_records or self._bytes >= 2 * self._most_bytes
+
+    @property
+    def hungry(self) -> bool:
+        """Whether more should be fetched."""
+        return self._records < self._most_records and self._bytes < self._most_bytes
+
+    def __len__(self) -> int:
+        return self._records
+
+    def put(self, message: Any, fetched: Fetched) -> bool:
+        """Add a fetch; return False, and add nothing, when offsets between the last one and this are missing.
+
+        The records are the inbox's from then on, and ``fetched`` holds none.
+        """
+        records = fetched.taken()
+        if fetched.start > self.next_offset:
+            return False
+        if fetched.end <= self.next_offset:
+            return True
+        if fetched.start < self.next_offset:
+            records = [record for record in records if record.offset >= self.next_offset]
+        size = _size(records)
+        self._pieces.append(_Piece(message, records, fetched.end, size))
+        self._records += len(records)
+        self._bytes += size
+        self.next_offset = fetched.end
+        return True
+
+    def give_back(self, rest: Portion) -> None:
+        """Take in again what was not decided of the portion given last: it is the next one."""
+        self._rest = rest
+        self._records += len(rest.records)
+        self._bytes += _size(rest.records)
+
+    def take(self) -> Portion | None:
+        """Return the next portion, or None when nothing waits."""
+        if self._rest is not None:
+            returned, self._rest = self._rest, None
+            self._records -= len(returned.records)
+            self._bytes -= _size(returned.records)
+            return returned
+        start, size = self._start, 0
+        records: list[InputRecord] = []
+        messages: list[Any] = []
+        while self._pieces and (not messages or len(records) < self._most_records):
+            piece = self._pieces[0]
+            room = self._room(piece, len(records), size)
+            if room >= len(piece.records):
+                self._pieces.popleft()
+                messages.append(piece.message)
+                records += piece.records
+                size += piece.size
+                self._start = piece.end
+            else:
+                if room:
+                    fitting, rest = piece.records[:room], piece.records[room:]
+                    part = _size(fitting)
+                    records += fitting
+                    size += part
+                    self._pieces[0] = piece._replace(records=rest, size=piece.size - part)
+                    self._start = rest[0].offset
+                break
+        if self._start == start:
+            return None
+        self._records -= len(records)
+        self._bytes -= size
+        return Portion(start, self._start, records, messages)
+
+    def _room(self, piece: _Piece, taken: int, size: int) -> int:
+        """Return how many of the piece's records fit; one always does into an empty portion."""
+        room = self._most_records - taken
+        if size + piece.size <= self._most_bytes:
+            return room
+        fitting = 0
+        for record in piece.records[:room]:
+            size += len(record.value or b"")
+            if size > self._most_bytes and (fitting or taken):
+                break
+            fitting += 1
+        return fitting

@@ -1,0 +1,300 @@
+"""One input partition at work: decide a batch while the last one commits."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from faust.types import TP
+
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.trouble import can_reopen, stopping, told
+from stream_app.kafka.faust.localcopy import tell_discarded
+from stream_app.kafka.owner import batch as batches
+from stream_app.kafka.owner.batch import Batch, Outputs
+from stream_app.kafka.owner.figures import Figures
+from stream_app.kafka.owner.flight import Flight
+from stream_app.kafka.owner.gate import Gate
+from stream_app.kafka.owner.heads import Heads
+from stream_app.kafka.owner.inbox import Inbox, Portion
+from stream_app.kafka.owner.phase import Phase
+from stream_app.kafka.owner.recent import Recent
+from stream_app.kafka.owner.restore import Restorer
+from stream_app.kafka.owner.rowreader import RowReader
+from stream_app.kafka.owner.shell import Shell
+from stream_app.kafka.owner.transaction import Transactions
+
+if TYPE_CHECKING:
+    from stream_app.deciding.collection import Collection
+    from stream_app.kafka.client.topicid import TopicFacts
+    from stream_app.kafka.evidence.stopped import PartitionStoppedError
+    from stream_app.kafka.owner.tail import Tail
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 6
+_BACKOFF_SECONDS = 0.5
+_OWNER_SECONDS = 1.0
+
+
+class Partition:
+    """The owner of one input partition, from its assignment until it is revoked."""
+
+    def __init__(self, number: int, shell: Shell, facts: "Callable[[], Awaitable[Mapping[str, TopicFacts]]]") -> None:
+        """Do nothing yet, but `start`; ``facts`` asks the brokers what the topics are now."""
+        self.number = number
+        self.tp = TP(shell.names.events, number)
+        self.stopped: PartitionStoppedError | None = None
+        self._shell = shell
+        self._facts = facts
+        self._restorer: Restorer | None = None
+        settings = shell.settings
+        self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
+        self._rows = RowReader(shell.store, number, max(2, settings.cached_series // settings.partitions))
+        self.recent = Recent(settings.cached_series // settings.partitions)
+        self._figures = Figures(shell, number)
+        self._transactions = Transactions(shell, number)
+        self._producer: PartitionProducer | None = None
+        self._row: PartitionRow | None = None
+        self._tail: Tail | None = None
+        self._collection: Collection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._flight = Flight(self._wake.set)
+        self._heads = Heads(shell, number, self._wake.set)
+        self._ending = asyncio.Event()
+        self._gate = Gate()
+        self._phase = Phase.AWAY
+        self._refetch: asyncio.Task[None] | None = None
+        self._lost: Exception | None = None
+        self._failures = 0
+
+    def start(self) -> None:
+        """Begin: take the partition over, read its state back, and decide what is put."""
+        self._task = asyncio.create_task(self._live(), name=f"partition {self.number}")
+
+    @property
+    def runs(self) -> bool:
+        """Whether its state is read back and it takes input."""
+        return self.stopped is None and self._phase in {Phase.RECALLS, Phase.WORKS} and not self._ending.is_set()
+
+    @property
+    def works(self) -> bool:
+        """Whether it decides what comes, or would but for a rebalance."""
+        return self.runs and self._phase is Phase.WORKS
+
+    async def hold(self, seconds: float) -> None:
+        """Begin no batch until `go_on`; return when nothing is under way any more, or after ``seconds``."""
+        self._gate.close()
+        self._wake.set()
+        if self.works and self._task is not None:
+            await self._gate.reached(self._task, seconds)
+
+    def go_on(self) -> None:
+        """Decide again, from where it was held: nobody else had the partition meanwhile."""
+        self._gate.open()
+
+    @property
+    def next_offset(self) -> int:
+        """The offset to fetch next."""
+        return self._inbox.next_offset
+
+    def put(self, event: Any) -> None:
+        """Take a fetch; input that is not in order is asked for again."""
+        if not self.runs:
+            return
+        if not self._inbox.put(event, event.value):
+            self._refetch = asyncio.create_task(self._ask_again())
+            return
+        self._wake.set()
+        if self._inbox.full:
+            self._shell.consumer.on_buffer_full(self.tp)
+
+    def fail(self, error: Exception) -> None:
+        """Decide what was put before, then stop for ``error``: nothing more comes."""
+        self._lost = error
+        self._wake.set()
+
+    async def _ask_again(self) -> None:
+        """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
+        first = (await self._shell.consumer.earliest_offsets(self.tp))[self.tp]
+        if first > self.next_offset and self._restorer is not None:
+            self.fail(self._restorer.input_lost(self.next_offset, first))
+        else:
+            await self._shell.consumer.seek_partitions({self.tp: self.next_offset})
+
+    async def close(self, seconds: float) -> None:
+        """End: let the running transaction finish within ``seconds``, then let the id go."""
+        self._ending.set()
+        self._gate.open()
+        self._wake.set()
+        if self._task is not None:
+            # What only reads back holds nothing that would have to end well.
+            reads = self._phase in {Phase.READS, Phase.RECALLS}
+            _, late = await asyncio.wait({self._task}, timeout=0 if reads else seconds)
+            if late:
+                self._task.cancel()
+                await asyncio.wait({self._task})
+                await self._flight.cancel()
+        self._heads.stop()
+        self._figures.withdraw()
+        if self._producer is not None:
+            await self._producer.stop()
+
+    async def _live(self) -> None:
+        trouble: Exception | None = None
+        while not self._ending.is_set() and self.stopped is None:
+            try:
+                if trouble is not None:
+                    await self._withdraw(trouble)
+                if self._ending.is_set():
+                    return
+                await self._take_over()
+                await self._work()
+                await self._heads.write(self._open_producer())
+            except Exception as error:  # noqa: BLE001 (one partition's trouble must not end the others')
+                trouble, self._phase = error, Phase.AWAY
+                if self._ending.is_set():
+                    logger.info("partition %d: ended while it was revoked: %s", self.number, told(error))
+                elif not can_reopen(error) or self._failures >= _ATTEMPTS:
+                    await self._stop(error)
+
+    async def _work(self) -> None:
+        """Decide and commit until it is closed; raises what went wrong."""
+        self._phase = Phase.WORKS
+        while not self._ending.is_set():
+            portion = await self._next()
+            if portion is None:
+                break
+            batch = await self._decide(portion)
+            await self._flight.land()
+            if self._ending.is_set():
+                return
+            self._rows.fly(batch.changed)
+            self._flight.begin(self._commit(batch))
+            # PRIVACY: while it waits for more, a worker holds no record that is counted already, nor a seed.
+            del portion, batch
+        await self._flight.land()
+
+    async def _next(self) -> Portion | None:
+        while not self._ending.is_set():
+            if self._flight.over:
+                await self._flight.land()
+            self._wake.clear()
+            if self._gate.shut:
+                if self._flight.empty:
+                    await self._gate.passed()
+                else:
+                    await self._wake.wait()
+                continue
+            if self._lost is not None and not len(self._inbox):
+                raise self._lost
+            portion = self._inbox.take()
+            if portion is not None:
+                if self._inbox.hungry:
+                    self._shell.consumer.on_buffer_drop(self.tp)
+                return portion
+            if self._flight.empty:
+                await self._heads.write_due(self._open_producer())
+            await self._wake.wait()
+        return None
+
+    async def _decide(self, portion: Portion) -> Batch:
+        shell = self._shell
+        started = time.perf_counter()
+        assert self._collection is not None, "recall comes first"
+        batch = await batches.decide(
+            portion, self._outputs(), shell.context, self._rows.find, self._tail, self._collection
+        )
+        if not batch.bound:
+            self._tail = None
+        if batch.rest is not None:
+            self._inbox.give_back(batch.rest)
+        self._rows.take(batch.changed)
+        self._figures.decided(time.perf_counter() - started)
+        return batch
+
+    def _outputs(self) -> Outputs:
+        producer = self._open_producer()
+        return Outputs(producer.pages(), producer.pages(), producer.pages(), producer.pages())
+
+    async def _commit(self, batch: Batch) -> None:
+        started = time.perf_counter()
+        # Of another topic than the state is, it was decided for nothing; so far nobody has seen anything of it.
+        await self._shell.topic.confirm(self.number, self._known_row().topic)
+        self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
+        self._rows.land()
+        if not batch.silent:  # else heads.restore took its entries from the ledger
+            self._heads.note(batch.changed, self._row.ledger_offset)
+        self.recent.take(batch.changed)
+        seconds = time.perf_counter() - started
+        self._figures.committed(batch, seconds, waiting=len(self._inbox), cached_series=len(self._rows))
+        await self._heads.write_due(self._open_producer())
+        self._failures = 0
+
+    async def _take_over(self) -> None:
+        """Fence every earlier owner, whatever its life, read the state back, and let input come."""
+        self._phase = Phase.READS
+        consumer, settings = self._shell.consumer, self._shell.settings
+        producer = self._producer = await PartitionProducer.open(settings, self.number)
+        restorer = self._restorer = Restorer(self._shell, await self._facts(), self.number)
+        tell_discarded(self._shell.metrics, self.number, self._shell.store.reopen(self.number))
+        await self._transactions.find_claim()
+        committed = (await consumer.committed([self.tp]))[self.tp]
+        restored = await restorer.restore(committed, lambda row: self._transactions.judge(producer, row))
+        self._rows.clear()
+        self._tail = restored.tail
+        row = self._row = await self._transactions.begin(producer, restored.row)
+        self._inbox.restart(row.next_offset)
+        await self._heads.restore(producer)
+        await self._figures.survey(lambda: self._shell.store.scan(self.number, b"s"))
+        if restored.fresh:
+            # With the row in place before the first entry, a ledger without a row always means a loss.
+            await self._commit(Batch.of(Portion(row.next_offset, row.next_offset, [], []), self._outputs()))
+        self._phase = Phase.RECALLS
+        await consumer.seek_partitions({self.tp: self.next_offset})
+        consumer.resume_partitions({self.tp})
+        consumer.on_buffer_drop(self.tp)
+        self._collection = await restorer.recall(row, self._rows.find)
+        self._figures.count("landmark_recalled_records", row.next_offset - row.recall_offset)
+        self._figures.restored()
+
+    async def _withdraw(self, error: Exception) -> None:
+        """After trouble: let the producer go, and wait before it is opened again."""
+        self._failures += 1
+        logger.warning("partition %d: %s; opens its producer again", self.number, told(error))
+        await self._flight.drop()
+        if self._producer is not None:
+            await self._producer.stop()
+        await self._pause(_BACKOFF_SECONDS * 2 ** (self._failures - 1))
+        # Fenced by another owner: the group knows, and will revoke. To open again would fence the rightful one.
+        row = self._row
+        while not (self._ending.is_set() or row is None or await self._shell.consumer.owns(self.tp, row.recall_offset)):
+            await self._pause(_OWNER_SECONDS)
+        self._figures.count("landmark_reopened", 1)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long, or until it is to end."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ending.wait(), seconds)
+
+    async def _stop(self, error: Exception) -> None:
+        await self._flight.drop()
+        self._heads.stop()
+        stopped = self.stopped = stopping(self.number, error)
+        logger.error("%s", stopped, extra={"partition": self.number, "reason": stopped.reason})
+        if self._producer is not None:
+            await self._producer.stop()
+        self._inbox.restart(self._inbox.next_offset)
+        self._collection = None
+
+    def _open_producer(self) -> PartitionProducer:
+        assert self._producer is not None, "start() comes first"
+        return self._producer
+
+    def _known_row(self) -> PartitionRow:
+        assert self._row is not None, "start() comes first"
+        return self._row

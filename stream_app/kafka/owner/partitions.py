@@ -1,0 +1,167 @@
+"""All input partitions that this worker owns."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from faust.types import TP
+
+from stream_app.deciding.context import Context
+from stream_app.deciding.rows import SeriesRow
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.topicid import Facts
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.stopped import StopReason
+from stream_app.kafka.faust.table import StateStore
+from stream_app.kafka.owner.eventstopic import EventsTopic
+from stream_app.kafka.owner.partition import Partition
+from stream_app.kafka.owner.shell import ReadBack, Shell
+from stream_app.monitoring.metrics import Metrics
+from stream_app.setup.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_SHARE = 0.3  # of the session timeout: a rebalance waits for us this long
+
+
+class Partitions:
+    """Follows assignments; a partition's trouble is its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        context: Context,
+        signing_key: SigningKey | None,
+        topic: EventsTopic,
+        names: TopicNames,
+        metrics: Metrics,
+    ) -> None:
+        """Own nothing yet; ``attach`` gives the consumer and the store once they exist."""
+        self._settings, self._context, self._names, self._metrics = settings, context, names, metrics
+        self._signing_key, self._topic = signing_key, topic
+        self._owned: dict[int, Partition] = {}
+        self._shell: Shell | None = None
+        self._generation: int | None = None
+        self._settled = False
+        self._closed = asyncio.Event()
+        self._changes = asyncio.Lock()
+
+    def attach(self, consumer: Any, store: StateStore) -> None:
+        """Take what the Faust app made."""
+        self._shell = Shell(
+            self._settings, self._context, self._signing_key, self._topic, self._names, self._metrics, store, consumer
+        )
+
+    async def hold(self) -> None:
+        """Let every running transaction end, and begin no other until partitions are assigned again."""
+        self._settled = False
+        await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))
+
+    async def assign(self, numbers: Iterable[int], generation: int) -> None:
+        """Own these partitions and no others, from now on in this generation of the group.
+
+        Those that were owned in the generation before go on where they were held. The others are taken over, each by
+        itself and after this returns: one that takes long keeps no other from working. After `close` none is owned.
+        """
+        async with self._changes:
+            await self._assign(sorted(numbers), generation)
+
+    async def _assign(self, numbers: list[int], generation: int) -> None:
+        if self._closed.is_set():
+            return
+        # With a generation between, another worker may have had them.
+        follows = self._generation is not None and generation == self._generation + 1
+        kept = {number: self._owned[number] for number in numbers if follows and self._works(number)}
+        gone = [partition for number, partition in self._owned.items() if number not in kept]
+        self._owned, self._generation = kept, generation
+        await asyncio.gather(*(partition.close(self._patience) for partition in gone))
+        if self._closed.is_set():  # a signal came meanwhile; what was kept is closed next
+            return
+        shell, facts = self._attached(), Facts(self._settings, (self._names.events, self._names.changelog))
+        self._owned = {number: kept.get(number) or Partition(number, shell, facts.get) for number in numbers}
+        for number, partition in self._owned.items():
+            if number in kept:
+                partition.go_on()
+            else:
+                partition.start()
+        self._settled = True
+        logger.info("owns partitions %s; takes over %s", numbers, [number for number in numbers if number not in kept])
+
+    @property
+    def prepared(self) -> bool:
+        """Whether the group is settled and every partition takes input, or stopped."""
+        owned = self._owned.values()
+        return self._settled and all(partition.works or partition.stopped is not None for partition in owned)
+
+    @property
+    def working(self) -> list[int]:
+        """The partitions that decide what comes."""
+        return [number for number in self._owned if self._works(number)]
+
+    @property
+    def read_back(self) -> ReadBack:
+        """How reading states back goes on."""
+        return ReadBack() if self._shell is None else self._shell.read_back
+
+    def _works(self, number: int) -> bool:
+        return number in self._owned and self._owned[number].works
+
+    def runs(self, tp: TP) -> bool:
+        """Tell whether a partition takes input."""
+        partition = self._owned.get(tp.partition)
+        return partition is not None and partition.runs
+
+    def positions(self) -> Mapping[TP, int]:
+        """Return where each running partition goes on."""
+        return {partition.tp: partition.next_offset for partition in self._owned.values() if partition.runs}
+
+    def put(self, event: Any) -> None:
+        """Give a fetch to its partition."""
+        partition = self._owned.get(event.message.partition)
+        if partition is not None:
+            partition.put(event)
+
+    def fail(self, number: int, error: Exception) -> None:
+        """Stop a partition, for whose input there is an error, behind what came before it."""
+        partition = self._owned.get(number)
+        if partition is not None:
+            partition.fail(error)
+
+    async def close(self) -> None:
+        """Let every running transaction end, and own nothing from now on, whatever is assigned."""
+        self._settled = False
+        self._closed.set()
+        async with self._changes:  # what an assignment closes has to end as well
+            owned, self._owned, self._generation = self._owned, {}, None
+            await asyncio.gather(*(partition.close(self._patience) for partition in owned.values()))
+
+    @property
+    def _patience(self) -> float:
+        return self._settings.session_timeout_ms / 1000 * _CLOSE_SHARE
+
+    def _attached(self) -> Shell:
+        assert self._shell is not None, "attach() comes first"
+        return self._shell
+
+    @property
+    def running(self) -> list[int]:
+        """The partitions that work."""
+        return [number for number, partition in self._owned.items() if partition.runs]
+
+    def recent(self) -> list[SeriesRow]:
+        """Return the rows of the series that changed last."""
+        return [row for partition in self._owned.values() for row in partition.recent.rows()]
+
+    @property
+    def stopped(self) -> dict[int, StopReason]:
+        """The partitions that stopped, with their reason codes."""
+        return {number: reason for number, reason in self.owned.items() if reason is not None}
+
+    @property
+    def owned(self) -> dict[int, StopReason | None]:
+        """The partitions that are this worker's, with why those stopped that did."""
+        return {
+            number: None if partition.stopped is None else partition.stopped.reason
+            for number, partition in self._owned.items()
+        }

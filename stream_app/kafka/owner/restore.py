@@ -1,0 +1,292 @@
+"""Reading a partition back: catch up with the changelog, check the partition row, read the ledger's tail."""
+
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+
+from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.decision import Lookup
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.topicid import TopicFacts
+from stream_app.kafka.evidence.claim import holds_entries
+from stream_app.kafka.evidence.ends import Answered, Ends, adopted, disagreement, shortage, torn
+from stream_app.kafka.evidence.logends import answered_of, ends_of
+from stream_app.kafka.evidence.placement import placed_by
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.skipped import skipped
+from stream_app.kafka.evidence.stopped import PartitionStoppedError, StopReason
+from stream_app.kafka.owner.changelogcopy import ChangelogCopy
+from stream_app.kafka.owner.recall import recall
+from stream_app.kafka.owner.shell import Shell
+from stream_app.kafka.owner.tail import Tail
+from stream_app.privacy.policy import Policy
+from stream_app.setup.keyfile import fresh_secret
+
+logger = logging.getLogger(__name__)
+NOISE_KEY = "noise key"
+Judge = Callable[[PartitionRow], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Where a partition goes on."""
+
+    row: PartitionRow
+    tail: Tail | None
+    fresh: bool
+    """Whether nothing was ever decided here; the row must be written before anything is."""
+
+
+def input_short(partition: int, next_offset: int, end: int) -> PartitionStoppedError:
+    """Return why a partition whose input ends at ``end`` cannot go on: input below ``next_offset`` would be skipped."""
+    return PartitionStoppedError(
+        partition,
+        "input-short",
+        asked=f"input up to offset {next_offset}, which was decided",
+        found=f"that the log ends at {end}",
+    )
+
+
+class Restorer:
+    """Reads one partition's state back; its producer must be open, so that nobody else writes any more."""
+
+    def __init__(self, shell: Shell, facts: Mapping[str, TopicFacts], partition: int) -> None:
+        """Take what the brokers say of the topics now."""
+        self._settings, self._context = shell.settings, shell.context
+        self._names, self._store = shell.names, shell.store
+        self._facts = facts
+        self._partition = partition
+        self._copy = ChangelogCopy(shell, facts[shell.names.changelog].id, partition)
+
+    async def restore(self, committed: int | None, judge: Judge | None) -> Restored:
+        """Return where to go on; ``committed`` is the group's offset.
+
+        ``judge`` stops where others wrote behind a row, before what they wrote is read. None: the owner may write
+        meanwhile, and logs that were read one after the other are not compared.
+
+        Raises:
+            PartitionStoppedError: if going on could decide something twice or lose something.
+        """
+        self._copy.discard_foreign()
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            committed_end = await self._copy.catch_up(reader)
+            row = self._copy.row()
+            events = self._facts[self._names.events].partitions
+            placed = await placed_by(reader, self._names, events) if row is None else None
+            if placed not in {None, events}:
+                # Series that the new count puts here have spent elsewhere.
+                asked = f"{placed} partitions, by which another partition's row says that series were placed"
+                raise self._stopped("partition-count", asked, f"{events} in the cluster")
+            if judge is not None and row is not None:
+                await judge(row)
+            answered = None if judge is None else await answered_of(reader, self._names, self._partition)
+        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            first, end = await reader.bounds(self._names.events, self._partition)
+            ends = await ends_of(reader, self._names, self._partition)
+            if row is None:
+                decided = await holds_entries(reader, self._names.ledger, self._partition)
+                return self._first_row(committed, first, ends, decided=decided)
+            self._check_topics(row)
+            row = self._whole(row, ends, committed_end, answered)
+            tail = Tail(self._partition, self._changes(row), 0 if answered is None else answered.before)
+            if tail.answered > row.next_offset:
+                row = self._settled(row, tail.answered, first)
+            await self._check_group(row, tail.answered, committed)
+            self._check(row, first)
+            if end < max(row.next_offset, tail.answered):
+                raise input_short(self._partition, max(row.next_offset, tail.answered), end)
+            await self._check_last(reader, row)
+            await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
+        self._tell_changes(row, tail)
+        return Restored(row, tail if tail.binds(row.next_offset) else None, fresh=False)
+
+    async def recall(self, row: PartitionRow, find: Lookup) -> Collection:
+        """Return what the steps open behind ``row`` count; ``find`` gives the rows of series.
+
+        Raises:
+            PartitionStoppedError: if input of these steps is lost.
+        """
+        if row.recall_offset == row.next_offset:
+            return Collection(fresh_secret())
+        began = time.perf_counter()
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            collection = await recall(reader, self._names.events, self._partition, row, self._context, find)
+            # Deleted while it was read, it may have been read in part.
+            first, _ = await reader.bounds(self._names.events, self._partition)
+        if first > row.recall_offset:
+            raise self.counts_lost(row, first)
+        if collection.floor() != row.recall_offset:
+            raise self._stopped(
+                "state-damaged",
+                f"the oldest step still open opened by the watermark at offset {row.recall_offset}",
+                f"offset {collection.floor()} when the input was read again",
+            )
+        count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
+        logger.info("partition %d: read %d records of open steps again in %.1f s", self._partition, count, seconds)
+        return collection
+
+    def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
+        if lacking := shortage(None, ends):
+            raise lacking.stopped(self._partition)
+        if committed is not None or decided:
+            raise self._stopped(
+                "row-missing",
+                "the partition's row in the state table, since something was decided before",
+                f"none; the group's offset is {committed}, the ledger ends at {ends.ledger.end}",
+            )
+        row = PartitionRow(
+            topic=self._facts[self._names.events].id,
+            changelog=self._facts[self._names.changelog].id,
+            partitions=self._facts[self._names.events].partitions,
+            next_offset=first,
+            recall_offset=first,
+            ledger_offset=0,
+            key=self._context.keys.fingerprint,
+            configuration=self._context.fingerprint,
+            changelog_first=ends.changelog.first,
+            ledger_first=ends.ledger.first,
+            releases_offset=ends.releases.end,
+        )
+        return Restored(row, None, fresh=True)
+
+    def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: Answered | None) -> PartitionRow:
+        """Return the row with all that it must tell of the logs, once they hold what it tells."""
+        lacking = shortage(row, ends)
+        if lacking is None and answered is not None:
+            lost = disagreement(answered, ends.releases, row.releases_lost)
+            lacking = torn(ends.changelog, committed_end) or lost
+        if lacking is not None:
+            raise lacking.stopped(self._partition)
+        whole, warnings = adopted(row, ends)
+        for warning in warnings:
+            logger.warning("partition %d: %s", self._partition, warning)
+        return whole
+
+    def _check_topics(self, row: PartitionRow) -> None:
+        events = self._facts[self._names.events]
+        if row.topic != events.id:
+            raise self._stopped(
+                "topic-replaced",
+                f"topic {self._names.events} with id {row.topic}",
+                f"id {events.id}: it was deleted and made again",
+            )
+        changelog = self._facts[self._names.changelog]
+        if row.changelog != changelog.id:
+            # Made again under a running worker, it holds only what was written since.
+            raise self._stopped(
+                "changelog-short",
+                f"changelog {self._names.changelog} with id {row.changelog}, which the state was written to",
+                f"id {changelog.id}: it was deleted and made again",
+            )
+        if row.partitions != events.partitions or row.partitions != self._settings.partitions:
+            raise self._stopped(
+                "partition-count",
+                f"{row.partitions} partitions, with which series were placed",
+                f"{events.partitions} in the cluster, {self._settings.partitions} in the settings",
+            )
+
+    def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
+        """Return the row to settle from: committed outputs of input below ``answered`` tell that it lost others."""
+        if first > row.recall_offset:
+            asked, found = (
+                f"a state as new as the outputs of input below {answered}",
+                f"one that ends at {row.next_offset}",
+            )
+            raise self._stopped("row-behind", asked, f"{found}, and input that is kept from {first} on")
+        what = "partition %d: the changelog lost its end; input from %d to %d has its outputs: nothing is written again"
+        logger.warning(what, self._partition, row.next_offset, answered - 1)
+        return replace(row, life=uuid.uuid4().hex)
+
+    async def _check_group(self, row: PartitionRow, answered: int, committed: int | None) -> None:
+        if committed is None or committed <= max(row.next_offset, answered):
+            return
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            passed = await skipped(reader, self._names.events, self._partition, answered, committed)
+        # Behind the last record that has an output, the group's offset may have passed markers alone.
+        if answered <= row.next_offset or passed is not None:
+            raise self._stopped(
+                "row-behind",
+                f"a state as new as the group's offset {committed}",
+                f"one that ends at {row.next_offset}: committed changelog rows are lost",
+            )
+
+    def _check(self, row: PartitionRow, first: int) -> None:
+        if first > row.next_offset:
+            raise self.input_lost(row.next_offset, first)
+        if first > row.recall_offset:
+            raise self.counts_lost(row, first)
+
+    async def _check_last(self, reader: LogReader, row: PartitionRow) -> None:
+        """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""
+        events, last = self._names.events, row.last_offset
+        if last < 0:
+            return
+        async for records in reader.records(events, self._partition, last, last + 1):
+            found = records[0]
+            if (found.offset, found.timestamp) == (last, row.last_append_ms):
+                return
+            first, _ = await reader.bounds(events, self._partition)
+            if first <= last:
+                raise self._stopped(
+                    "input-short",
+                    f"at offset {last} the record appended at {row.last_append_ms}, the last that was decided",
+                    f"at offset {found.offset} one appended at {found.timestamp}",
+                )
+            return
+
+    def input_lost(self, next_offset: int, first: int) -> PartitionStoppedError:
+        """Return why a partition whose log begins at ``first`` cannot go on from ``next_offset``."""
+        return self._stopped(
+            "input-lost",
+            f"input from offset {next_offset} on",
+            f"that the log starts at {first}: events were deleted before they were decided",
+        )
+
+    def counts_lost(self, row: PartitionRow, first: int) -> PartitionStoppedError:
+        """Return why a partition whose log begins at ``first`` cannot count its open steps again."""
+        return self._stopped(
+            "input-lost",
+            f"input from offset {row.recall_offset} on, which collected steps still open are counted from",
+            f"that the log starts at {first}: a count of the rest would pass for the whole",
+        )
+
+    def _sequence_of(self) -> Callable[[str], int]:
+        known: dict[str, int] = {}
+        defaults: dict[str, Policy] = {}
+
+        def sequence_of(series: str) -> int:
+            if series not in known:
+                row = rows.load(lambda key: self._store.read(self._partition, key), series, defaults)
+                known[series] = 0 if row is None else row.sequence
+            return known[series]
+
+        return sequence_of
+
+    def _changes(self, row: PartitionRow) -> list[str]:
+        pairs = (
+            (NOISE_KEY, row.key, self._context.keys.fingerprint),
+            ("configuration", row.configuration, self._context.fingerprint),
+        )
+        return [
+            f"the {name} has fingerprint {new}, the state was made with {old}" for name, old, new in pairs if old != new
+        ]
+
+    def _tell_changes(self, row: PartitionRow, tail: Tail) -> None:
+        for change in self._changes(row):
+            if tail:
+                text = "partition %d: %s, and %d ledger entries bind: each must come out the same"
+                logger.warning(text, self._partition, change, len(tail))
+            elif NOISE_KEY in change:
+                # A configuration changes day by day; a key that nobody meant to change is somebody else's.
+                text = (
+                    "partition %d: adopted: %s; was a new key meant? If not, stop this worker: its key file is foreign"
+                )
+                logger.warning(text, self._partition, change)
+            else:
+                logger.info("partition %d: adopted: %s", self._partition, change)
+
+    def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
+        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)

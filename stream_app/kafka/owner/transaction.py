@@ -1,0 +1,184 @@
+"""A batch's transaction: the one order of effects.
+
+1. Ledger entries are acknowledged, so that whatever is released has its entry in the log.
+2. Releases, rejects, changelog rows and the partition row are acknowledged.
+3. The transaction commits.
+4. The same rows and the changelog offset go into RocksDB in one write.
+5. The input is acknowledged, no further than where it must be read again from.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from faust.types import TP
+
+from stream_app.kafka.client.producer import Extent, PartitionProducer
+from stream_app.kafka.evidence import claim as claims
+from stream_app.kafka.evidence.foreign import Ownership
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.faust.localcopy import LocalStateError
+from stream_app.kafka.faust.table import PARTITION_KEY
+from stream_app.kafka.owner.batch import Batch
+from stream_app.kafka.owner.shell import Shell
+
+
+class Transactions:
+    """Commits the batches of one partition, one after the other."""
+
+    def __init__(self, shell: Shell, partition: int) -> None:
+        """Begin with no shared row known to be in the changelog."""
+        self._shell = shell
+        self._partition = partition
+        self._shared: set[bytes] = set()
+        self._claim = claims.Found(claims.NO_CLAIM, 0)
+        self._ownership = Ownership(shell.settings, partition)
+
+    async def find_claim(self) -> None:
+        """Look whose the ledger partition is; raises `PartitionStoppedError` where it is another application's."""
+        self._claim = await claims.find(self._shell.settings, self._shell.names, self._partition)
+
+    async def begin(self, producer: PartitionProducer, row: PartitionRow) -> PartitionRow:
+        """Begin from a restored row, and return it with the claim, which is written if there is none.
+
+        Raises:
+            PartitionStoppedError: if it is another application's, or has records that this one did not write.
+        """
+        shell, names = self._shell, self._shell.names
+        self._shared.clear()
+        offset, start = self._claim
+        if offset == claims.NO_CLAIM:
+            offset = await claims.write(shell.settings, names, self._partition, producer, start)
+        self._claim = claims.Found(offset, start)
+        await self.judge(producer, row)
+        return replace(row, claim=offset)
+
+    async def judge(self, producer: PartitionProducer, row: PartitionRow) -> None:
+        """Look at what ledger and releases hold behind a row.
+
+        Raises:
+            PartitionStoppedError: if they have records that this application did not write.
+        """
+        names = self._shell.names
+        starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
+        await self._ownership.begin(starts, {row.producer, producer.id})
+
+    async def commit(self, producer: PartitionProducer, row: PartitionRow, batch: Batch) -> PartitionRow:
+        """Let a batch take effect and return the partition row after it.
+
+        Raises:
+            KafkaError: if it failed; whether it was committed then stands in the log alone.
+            PartitionStoppedError: if a log lost records, or was made again, since the batch before.
+        """
+        names = self._shell.names
+        outputs = batch.outputs
+        await producer.begin()
+        try:
+            ledger_end: int | None = None
+            if outputs.ledger.records:
+                written = await producer.send(names.ledger, outputs.ledger)
+                self._check_ledger(written, row)
+                await self._ownership.check(names.ledger, written, outputs.ledger.records, producer.id)
+                ledger_end = written.end
+            row = replace(self._moved(row, batch, ledger_end), producer=producer.id)
+            encoded = row.encode()
+            self._write_rows(batch, encoded)
+            sends = [
+                producer.send(topic, pages)
+                for topic, pages in (
+                    (names.releases, outputs.releases),
+                    (names.rejects, outputs.rejects),
+                    (names.changelog, outputs.changelog),
+                )
+                if pages.records
+            ]
+            extents = _unless_raised(await asyncio.gather(*sends, return_exceptions=True))
+            changelog = extents[-1]
+            self._check_changelog(changelog)
+            if outputs.releases.records:
+                await self._ownership.check(names.releases, extents[0], outputs.releases.records, producer.id)
+                row = self._released(row, extents[0])
+        except Exception:
+            await producer.abort()
+            raise
+        await producer.commit()
+        offset = None if changelog.end is None else changelog.end - 1
+        self._shell.store.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)
+        self._shell.consumer.keep(TP(names.events, self._partition), row.recall_offset)
+        for message in batch.messages:
+            message.ack()
+        return row
+
+    def _check_ledger(self, written: Extent, row: PartitionRow) -> None:
+        if written.first is not None and written.first < row.ledger_offset:
+            raise PartitionStoppedError(
+                self._partition,
+                "ledger-short",
+                asked=f"a ledger up to offset {row.ledger_offset}",
+                found=f"that it ended at {written.first}: entries are lost",
+            )
+
+    def _released(self, row: PartitionRow, written: Extent) -> PartitionRow:
+        """Return the row to go on from: the one that travels with the releases cannot know where they lie yet."""
+        if written.first is not None and written.first < row.releases_offset:
+            raise PartitionStoppedError(
+                self._partition,
+                "releases-short",
+                asked=f"releases up to offset {row.releases_offset}",
+                found=f"that they ended at {written.first}: published ones are lost",
+            )
+        return row if written.end is None else replace(row, releases_offset=written.end)
+
+    def _check_changelog(self, written: Extent) -> None:
+        last = self._shell.store.offset(self._partition)
+        if written.first is not None and last is not None and written.first <= last:
+            # The local copy is whole, the changelog is not: an owner elsewhere would take its rest for the whole, and
+            # spend budgets again. Without the copy this worker cannot go on behind it either, once it has grown.
+            with suppress(LocalStateError):
+                self._shell.store.discard(self._partition)
+            raise PartitionStoppedError(
+                self._partition,
+                "changelog-short",
+                asked=f"a changelog up to offset {last}",
+                found=f"that it ended at {written.first}: rows are lost, or the topic was made again",
+            )
+
+    def _moved(self, row: PartitionRow, batch: Batch, ledger_end: int | None) -> PartitionRow:
+        context = self._shell.context
+        return replace(
+            row,
+            next_offset=batch.end,
+            recall_offset=batch.recall_offset,
+            # Entries that still bind must be found again after a crash: the covered offset waits for them.
+            ledger_offset=row.ledger_offset if ledger_end is None or batch.bound else ledger_end,
+            key=context.keys.fingerprint,
+            configuration=context.fingerprint,
+            last_offset=batch.last_offset if batch.records else row.last_offset,
+            last_append_ms=batch.last_append_ms if batch.records else row.last_append_ms,
+        )
+
+    def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
+        """Put the changed rows into the changelog pages; a default policy's row, which series share, once."""
+        batch.stored = [(key, value) for key, value in batch.stored if key[:1] != b"d" or not self._known(key)]
+        append, now_ms = batch.outputs.changelog.append, int(time.time() * 1000)
+        for key, value in batch.stored:
+            append(key, value, now_ms, [])
+        append(PARTITION_KEY, partition_row, now_ms, [])
+
+    def _known(self, key: bytes) -> bool:
+        if key in self._shared:
+            return True
+        self._shared.add(key)
+        return False
+
+
+def _unless_raised(answers: "Sequence[Extent | BaseException]") -> list[Extent]:
+    found: list[Extent] = []
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+        found.append(answer)
+    return found

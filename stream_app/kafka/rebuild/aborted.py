@@ -1,0 +1,107 @@
+"""Abandoned ledger entries: aborted, and their input was deleted, so that nobody will compute them again.
+
+Readers of uncommitted records may have seen them: what was spent on them is spent. Recovery therefore adopts them,
+entry and release byte for byte, and the chains go on behind them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from stream_app.deciding.context import Context
+from stream_app.deciding.rebuild import restored
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import encoding
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.foreign import entry_of, input_offset
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+
+
+class _Aborted(NamedTuple):
+    record: Any
+    entry: Any
+
+
+class Abandoned(NamedTuple):
+    """Records to write again, in the order of the log, and the rows after them."""
+
+    entries: list[Any]
+    releases: list[Any]
+    rows: dict[str, SeriesRow]
+
+
+async def abandoned(
+    reader: LogReader, context: Context, names: TopicNames, partition: int, before: int, rows: Mapping[str, SeriesRow]
+) -> Abandoned:
+    """Return what was aborted for input below offset ``before`` and follows from ``rows``.
+
+    ``reader`` reads uncommitted records.
+
+    Raises:
+        PartitionStoppedError: if the release of such an entry never reached the log.
+    """
+    aborted = await _aborted(reader, names.ledger, partition, before, rows)
+    wanted = {entry["release"] for _, entry in aborted if entry["entry"] == "release"}
+    releases = await _releases(reader, names.releases, partition, wanted) if wanted else {}
+    by_hash = {found: record.value for found, record in releases.items()}
+    moved = Abandoned([], [], {})
+    for record, entry in aborted:
+        series = entry["series"]
+        row = moved.rows.get(series, rows.get(series))
+        next_place = (row.sequence + 1, row.previous) if row else (1, encoding.NO_HASH)
+        if (entry["sequence"], entry["previous"]) != next_place:
+            continue
+        if entry["entry"] == "release":
+            # PRIVACY: the entry's hash tells a release of few possible values as well as the release would, so the
+            # series cannot go on before it; and without the release it cannot go on behind it.
+            if entry["release"] not in releases:
+                raise PartitionStoppedError(
+                    partition,
+                    "release-lost",
+                    asked=f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost",
+                    found="none in the log: the worker died between the two",
+                )
+            moved.releases.append(releases[entry["release"]])
+        moved.entries.append(record)
+        moved.rows[series] = restored(context, row, record.value, by_hash)
+    return moved
+
+
+async def adopt(producer: PartitionProducer, names: TopicNames, found: Abandoned) -> None:
+    """Write the records again, committed: entries before releases, as ever."""
+    await producer.begin()
+    for topic, records in ((names.ledger, found.entries), (names.releases, found.releases)):
+        pages = producer.pages()
+        for record in records:
+            pages.append(record.key, record.value, record.timestamp, list(record.headers))
+        if pages.records:
+            await producer.send(topic, pages)
+    await producer.commit()
+
+
+async def _aborted(
+    reader: LogReader, topic: str, partition: int, before: int, rows: Mapping[str, SeriesRow]
+) -> list[_Aborted]:
+    """Return the first copy of each entry beyond the rows, of input below ``before``."""
+    found: dict[tuple[str, int], _Aborted] = {}
+    async for records in reader.records(topic, partition, 0):
+        for record in records:
+            if is_claim(record) or input_offset(record) >= before:
+                continue
+            entry = entry_of(record)
+            row = rows.get(entry["series"])
+            if row is None or entry["sequence"] > row.sequence:
+                found.setdefault((entry["series"], entry["sequence"]), _Aborted(record, entry))
+    return list(found.values())
+
+
+async def _releases(reader: LogReader, topic: str, partition: int, wanted: set[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    async for records in reader.records(topic, partition, 0):
+        for record in records:
+            digest = encoding.digest(record.value)
+            if digest in wanted:
+                found[digest] = record
+    return found

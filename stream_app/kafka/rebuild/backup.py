@@ -1,0 +1,202 @@
+"""Backups of the input: the lines that `read events` and `read rejects` print, and what of them is sent again.
+
+Both end with a line that says how far the input was decided, ``{"end":{partition: offset}}``. Rejects that end at an
+offset name every record below it that was refused. So the events below that offset that no reject names are exactly
+those that were accepted, and these are sent. Under the same key, policies and settings each comes to the same bytes as
+the first time, since refused records had changed nothing. Were refused ones sent too, an event that had been too far in
+the future could be accepted now, though another one has measured its step since. What lies behind the rejects' end is
+not sent: nobody can say whether it was refused.
+"""
+
+import asyncio
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stream_app.formats import wire
+from stream_app.kafka.client import group
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.sending import Event
+from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.placement import last_row
+from stream_app.setup.settings import Settings
+
+_PAUSE_SECONDS = 0.2
+
+
+class BackupError(Exception):
+    """Files that are no backup, or that may not be sent; the message names the file and the remedy."""
+
+
+def event_line(record: Any) -> bytes:
+    """Return a record of the events topic as a line; its bytes come back exactly (`_bytes`)."""
+    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+    return wire.dump({**place, **_member("key", record.key), **_member("value", record.value)})
+
+
+def _member(name: str, value: bytes | None) -> dict[str, str | None]:
+    try:
+        return {name: None if value is None else value.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": b64encode(value or b"").decode()}
+
+
+def _bytes(fields: Mapping[str, Any], name: str) -> bytes | None:
+    if name in fields:
+        found: str | None = fields[name]
+        return None if found is None else found.encode()
+    return b64decode(fields[f"{name}_base64"], validate=True)
+
+
+def end_line(ends: Mapping[int, int]) -> bytes:
+    """Return the line that ends a backup: of each partition the next input offset to be decided."""
+    return wire.dump({"end": {str(partition): offset for partition, offset in ends.items()}})
+
+
+async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int, int]:
+    """Return below which input offset all of each partition is decided, once ``topic`` shows what came of it.
+
+    The partition's row tells it, which is of one transaction with all that its input came to; where it is lost the
+    group's offset does, which stays behind while steps of collected data are open.
+
+    Raises:
+        LookupError: if a topic is missing, or has lost its beginning: what it holds is no whole backup.
+    """
+    facts = await describe(settings, names)
+    missing = [name for name in (names.events, names.rejects, names.changelog) if name not in facts]
+    if missing:
+        raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
+    found = dict.fromkeys(range(facts[names.events].partitions), 0)
+    found |= await group.committed(settings, names.events)
+    async with (
+        LogReader.opened(settings, "read_committed") as committed,
+        LogReader.opened(settings, "read_uncommitted") as whole,
+    ):
+        for partition in range(facts[names.changelog].partitions):  # an events topic that grew has more
+            row = await last_row(committed, names, partition)
+            found[partition] = max(found.get(partition, 0), 0 if row is None else row.next_offset)
+        for partition in range(facts[topic].partitions):
+            first, end = await whole.bounds(topic, partition)
+            if first > 0:
+                raise LookupError(f"{topic}: what was before offset {first} of partition {partition} is deleted")
+            # A transaction ends in one partition after the other: what its input came to may not show here yet.
+            while (await committed.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
+                await asyncio.sleep(_PAUSE_SECONDS)
+    return found
+
+
+class Refused(NamedTuple):
+    """What a file of rejects tells."""
+
+    topic: str | None  # of the events; None: nothing was refused
+    offsets: dict[int, set[int]]  # by partition
+    ends: dict[int, int]
+
+
+def refused_in(path: Path) -> Refused:
+    """Read a file that `read rejects` made; raises `BackupError`, `OSError`."""
+    topics: set[str] = set()
+    offsets: dict[int, set[int]] = {}
+    ends: dict[int, int] = {}
+    for number, fields in _lines(path, ends, "read rejects"):
+        try:
+            reason, topic, partition, offset = (fields[name] for name in ("reason", "topic", "partition", "offset"))
+        except KeyError as error:
+            raise BackupError(f"{path}:{number}: no {error}; give what `read rejects` printed") from None
+        if reason == "input-lost":
+            raise BackupError(
+                f"{path}:{number}: input of partition {partition} was given up (`recover --accept-lost-input` or "
+                "`--accept-skipped-input`), so what was decided since does not follow from it; begin anew with what "
+                "`left` prints"
+            )
+        topics.add(topic)
+        offsets.setdefault(partition, set()).add(offset)
+    if len(topics) > 1:
+        raise BackupError(f"{path}: rejects of several topics, {', '.join(sorted(topics))}; give those of one")
+    return Refused(next(iter(topics), None), offsets, ends)
+
+
+class Resent:
+    """The events of a backup that were accepted, in order."""
+
+    def __init__(self, path: Path, refused: Refused) -> None:
+        """Read a file that `read events` made once, to see that it is whole; raises `BackupError`, `OSError`."""
+        self._path, self._refused = path, refused
+        self.refused = self.behind = 0
+        """How many events are not sent because they were refused, and because nobody knows."""
+        ends: dict[int, int] = {}
+        reached: dict[int, int] = {}
+        for number, fields in _lines(path, ends, "read events"):
+            try:
+                topic, partition, offset = (fields[name] for name in ("topic", "partition", "offset"))
+                _bytes(fields, "key"), _bytes(fields, "value")
+            except (KeyError, ValueError):
+                raise BackupError(f"{path}:{number}: no event; give what `read events` printed") from None
+            if refused.topic not in (None, topic):
+                raise BackupError(
+                    f"{path}: events of {topic}, but the rejects are of {refused.topic}; give two files of one topic"
+                )
+            if offset <= reached.get(partition, -1):
+                raise BackupError(
+                    f"{path}:{number}: offset {offset} of partition {partition} does not follow; read anew"
+                )
+            reached[partition] = offset
+            self.refused += offset in refused.offsets.get(partition, ())
+            self.behind += offset >= refused.ends.get(partition, 0)
+        for partition, end in ends.items():
+            known = refused.ends.get(partition, 0)
+            if known < end:
+                raise BackupError(
+                    f"--rejects: they end at offset {known} of partition {partition}, the events at {end}: what was "
+                    "refused between them could be accepted now; read the rejects after the events"
+                )
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield the events to send."""
+        for _, fields in _lines(self._path, {}, "read events"):
+            partition, offset = fields["partition"], fields["offset"]
+            refused = offset in self._refused.offsets.get(partition, ())
+            if not refused and offset < self._refused.ends.get(partition, 0):
+                yield Event(_bytes(fields, "key"), _bytes(fields, "value") or b"")
+
+
+def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int, Any]]:
+    """Yield the lines of a backup with their numbers; what its last one says goes to ``ends``."""
+    ended = False
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                fields: Any = wire.load(line)
+                if ended:
+                    raise ValueError("lines behind the end")  # noqa: TRY301 (told as every other fault of a line)
+                if "end" in fields:
+                    ends.update({int(partition): int(offset) for partition, offset in fields["end"].items()})
+                    ended = True
+                    continue
+            except (ValueError, TypeError, AttributeError):
+                raise BackupError(f"{path}:{number}: no line of `{command}`, or behind its end; read it anew") from None
+            yield number, fields
+    if not ended:
+        raise BackupError(f"{path}: no last line `end`: it is not whole; read all of it anew, with `{command}` alone")
+
+
+async def assert_empty(settings: Settings, topic: str) -> None:
+    """Check that nothing was ever sent to ``topic``.
+
+    Raises:
+        BackupError: if something was: what is sent again must come first.
+        LookupError: if the topic is missing.
+    """
+    facts = await describe(settings, (topic,))
+    if topic not in facts:
+        raise LookupError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
+    async with LogReader.opened(settings, "read_committed") as reader:
+        for partition in range(facts[topic].partitions):
+            _, end = await reader.bounds(topic, partition)
+            if end > 0:
+                raise BackupError(
+                    f"{topic}: partition {partition} has had {end} records; what is sent again must come first, and "
+                    "whole: make new topics, under another `prefix` and `application` where these are still needed"
+                )

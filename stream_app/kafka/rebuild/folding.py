@@ -1,0 +1,103 @@
+"""What the ledger and the releases of a partition tell of its series, entry after entry."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context
+from stream_app.deciding.rebuild import RebuildError, restored
+from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.foreign import entry_of, input_offset
+from stream_app.kafka.evidence.releases import Releases
+from stream_app.kafka.rebuild.rowcopy import RowCopy
+from stream_app.privacy.policy import Policy
+from stream_app.setup.settings import Settings
+
+Progress = Callable[[int, int], None]
+"""Told the ledger offset that was read and the ledger's end."""
+
+
+class Folded(NamedTuple):
+    """What the committed logs of a partition tell."""
+
+    rows: dict[str, SeriesRow]
+    adopted: dict[str, int]
+    """Input offset of each series' policy."""
+    released: dict[str, int]
+    """Input offset of each series' last release."""
+    last_input: int
+    """The highest input offset that an entry came of; -1: there is no entry."""
+    cut: set[str]
+    """Series whose first entries are gone with the beginning of the ledger, and whose rows are nowhere else."""
+    published: set[str]
+    """Series that the releases name."""
+
+
+async def fold(
+    settings: Settings,
+    context: Context,
+    names: TopicNames,
+    partition: int,
+    base: Mapping[str, SeriesRow] | None,
+    progress: Progress,
+) -> Folded:
+    """Fold the committed ledger; releases are read beside it, for both lie in the order of their input.
+
+    ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole.
+
+    Raises:
+        RebuildError: if the ledger does not follow from itself.
+        PartitionStoppedError: if a record of ledger or releases is none that this application writes.
+    """
+    told = Folded(dict(base or {}), {}, {}, -1, set(), set())
+    last_input = -1
+    async with (
+        LogReader.opened(settings, "read_committed") as ledger,
+        LogReader.opened(settings, "read_committed") as reader,
+    ):
+        _, end = await ledger.bounds(names.ledger, partition)
+        releases = Releases(reader.records(names.releases, partition, 0))
+        async for records in ledger.records(names.ledger, partition, 0):
+            for record in records:
+                if is_claim(record):
+                    continue
+                offset = input_offset(record)
+                last_input = max(last_input, offset)
+                at_hand = await releases.of(offset)
+                entry = entry_of(record)
+                series = entry["series"]
+                if series in told.cut:
+                    continue
+                try:
+                    told.rows[series] = restored(context, told.rows.get(series), record.value, at_hand)
+                except RebuildError:
+                    if base is None or series in told.rows:
+                        raise
+                    told.cut.add(series)
+                if entry["entry"] == "policy":
+                    told.adopted[series] = offset
+                elif entry["entry"] == "release":
+                    told.released[series] = offset
+            progress(records[-1].offset + 1, end)
+        told.published.update(await releases.series())
+    return told._replace(last_input=last_input)
+
+
+async def stored_rows(reader: LogReader, names: TopicNames, partition: int) -> dict[str, SeriesRow]:
+    """Return the rows that the changelog holds whole; ``reader`` reads committed records."""
+    copy = RowCopy()
+    async for records in reader.records(names.changelog, partition, 0):
+        copy.write(partition, ((record.key, record.value) for record in records), records[-1].offset)
+    defaults: dict[str, Policy] = {}
+    found: dict[str, SeriesRow] = {}
+    for series in copy.series():
+        try:
+            row = rows.load(lambda key: copy.read(partition, key), series, defaults)
+        except LookupError:
+            continue  # its policy stood in a part that is gone
+        if row is not None:
+            found[series] = row
+    return found

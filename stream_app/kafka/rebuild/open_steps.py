@@ -1,0 +1,104 @@
+"""Reopening: which steps of collected series are open, found again in the input when their rows were lost.
+
+Ledger and releases tell what was closed; what is open follows from the watermarks, which leave no other trace.
+"""
+
+from collections.abc import Collection as Sized
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import wire
+from stream_app.privacy.collected.contribution import Watermark
+from stream_app.privacy.collected.open_steps import ALL_GIVEN_UP, GIVEN_UP, OpenSteps, shifted
+from stream_app.privacy.state import NEVER
+
+LOST: Final = "input-lost"
+"""The reason of the reject that tells a loss: it is of the last deleted record; its header names the last decided."""
+
+
+class Loss(NamedTuple):
+    """Input that was deleted while steps were open, once that was accepted: whatever may have been open is given up.
+
+    It is told on the rejects, so that it outlives the rows: whoever rebuilds them again gives up the same steps.
+    """
+
+    first: int
+    """The first offset that was kept: a series whose policy is older may have had steps open."""
+    line: int
+    """Where the input went on; which steps are given up, and which are counted again, follows from there on."""
+
+
+class Past(NamedTuple):
+    """What ledger and releases tell of a partition's series."""
+
+    rows: Mapping[str, SeriesRow]
+    adopted: Mapping[str, int]
+    """Input offset of each series' policy."""
+    released: Mapping[str, int]
+    """Input offset of each series' last release."""
+
+
+class Reopening:
+    """The open steps of a partition's collected series, as one watermark after the other moves them."""
+
+    def __init__(self, past: Past, losses: Iterable[Loss], rejected: Sized[int]) -> None:
+        """Begin before the first watermark; ``rejected`` holds the offsets of the records that were refused.
+
+        Invariant: a step that a loss gave up is open to nobody's count ever again. What is given up comes before all
+        that is counted, so a release behind the line of a loss says that all of what it gave up was passed.
+        """
+        self._rows = {
+            series: row for series, row in past.rows.items() if row.policy.collect is not None and not row.state.closed
+        }
+        self._adopted, self._rejected = past.adopted, rejected
+        self._open: dict[str, OpenSteps] = {}
+        self._lines: dict[str, int] = {}
+        for loss in losses:
+            for series in self._rows:
+                old = past.adopted.get(series, NEVER) < loss.first
+                if old and past.released.get(series, NEVER) < loss.line:
+                    self._lines[series] = max(loss.line, self._lines.get(series, loss.line))
+
+    def take(self, offset: int, value: bytes | None) -> None:
+        """Take up a record that was decided before, in order."""
+        found = wire.decode(value)
+        if not isinstance(found, Watermark) or offset in self._rejected:
+            return
+        row = self._rows.get(found.series)
+        since = max(self._adopted.get(found.series, NEVER), self._lines.get(found.series, NEVER))
+        if row is None or offset < since:
+            return
+        policy = row.policy
+        before = self._opened(found.series)
+        self._open[found.series] = shifted(policy, before, found.timestamp_ms // policy.step_ms, offset)
+
+    def rows(self) -> dict[str, SeriesRow]:
+        """Return the rows of all collected series, with their open steps."""
+        return {series: row.replaced(open_steps=self._opened(series)) for series, row in self._rows.items()}
+
+    def _opened(self, series: str) -> OpenSteps | None:
+        return self._open.get(series, ALL_GIVEN_UP if series in self._lines else None)
+
+    def given_up(self, line: int = 0) -> list[str]:
+        """Return the series whose open steps a loss at ``line`` or later gave up, for all that is known."""
+        return [series for series, found in self._lines.items() if found >= line]
+
+    def begin(self, start: int) -> int:
+        """Return the offset to read from, when no step that is counted was opened before ``start``."""
+        return min([start, *self._lines.values()])
+
+    @property
+    def collects(self) -> bool:
+        """Whether there is a series of which the input can tell."""
+        return bool(self._rows)
+
+    @property
+    def steps(self) -> int:
+        """How many steps are open, and counted."""
+        return sum(len(opened.counted) for opened in self._open.values())
+
+    def floor(self, next_offset: int) -> int:
+        """Return the offset of the oldest watermark that opened a step still open; without any ``next_offset``."""
+        counted = (offset for opened in self._open.values() for offset in opened.offsets if offset != GIVEN_UP)
+        return min(counted, default=next_offset)

@@ -1,0 +1,262 @@
+"""Recovery of a partition's state when the state table is lost: from ledger and releases.
+
+Where one of these lost an end, the rows that the changelog still holds are the base (`survey.py`).
+
+Every output record names its input offset in a header, so the place to go on is found in the outputs too. Rows are
+written under the partition's transactional id: a worker that still ran could not commit any more. Collected series
+have steps open, of which the outputs tell nothing: the watermarks that opened them are read again in the input.
+"""
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context
+from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import encoding
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client import group
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.producer import Pages, PartitionProducer
+from stream_app.kafka.client.topicid import TopicFacts
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence import claim as claims
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.skipped import skipped
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.faust.table import PARTITION_KEY
+from stream_app.kafka.owner.restore import input_short
+from stream_app.kafka.rebuild.aborted import abandoned, adopt
+from stream_app.kafka.rebuild.folding import Folded, Progress
+from stream_app.kafka.rebuild.open_steps import LOST, Loss, Past, Reopening
+from stream_app.kafka.rebuild.survey import Accepted, Survey
+from stream_app.kafka.rebuild.witness import Witness
+from stream_app.setup.settings import Settings
+
+_ROWS = 20_000
+"""Rows of one transaction; far fewer than would reach its timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was rebuilt of a partition."""
+
+    partition: int
+    series: int
+    next_offset: int
+    ledger_offset: int
+    open_steps: int
+    """Steps of collected series that take contributions still; what they count is read from the input again."""
+    lost_counts: int
+    """Collected series whose open steps were given up, now or before, since input of them was deleted.
+
+    They are never released. Series that released something since an earlier loss are behind what it gave up.
+    """
+    told_by: Witness
+    """Who told that the ledger misses no series."""
+
+
+class _Input(NamedTuple):
+    """Where a partition's input stands."""
+
+    next_offset: int
+    """The first offset to decide."""
+    start: int
+    """The group's offset: no step that is open was opened before it."""
+    first: int
+    """The first offset kept."""
+    rejected: set[int]
+    """Those that were refused, from ``start`` on, and from where the input went on behind the first loss."""
+    losses: list[Loss]
+    """What was lost of the input and accepted before."""
+    skips: bool
+    """Whether the group's offset skips input, which was accepted."""
+
+    @property
+    def lost(self) -> Loss | None:
+        """Return what is lost beyond that: input that may be of steps still open."""
+        if self.skips:
+            return Loss(self.next_offset, self.next_offset)
+        covered = any(loss.first >= self.first for loss in self.losses)
+        return None if self.start >= self.first or covered else Loss(self.first, self.next_offset)
+
+
+class Recovery:
+    """Rebuilds partitions one after the other."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        context: Context,
+        names: TopicNames,
+        facts: Mapping[str, TopicFacts],
+        signing_key: SigningKey | None,
+    ) -> None:
+        """Hold what rebuilding needs; without ``signing_key`` the heads tell nothing."""
+        self._settings, self._context, self._names, self._facts = settings, context, names, facts
+        self._survey = Survey(settings, context, names, facts[names.changelog].id, signing_key)
+
+    async def recover(self, partition: int, accepted: Accepted, progress: Progress) -> Recovered:
+        """Rebuild a partition's rows and write them to the changelog.
+
+        Raises:
+            PartitionStoppedError: if the ledger is another application's, or records of its outputs are; if input is
+                lost or skipped and that was not accepted, or with it the only way to a release; or if ledger or
+                releases lost an end.
+            RebuildError: if the ledger does not follow from itself.
+        """
+        producer = await PartitionProducer.open(self._settings, partition)
+        try:
+            claim = await claims.find(self._settings, self._names, partition)
+            told, ends, witness, releases_lost = await self._survey.look(partition, accepted, progress)
+            found = told.rows
+            place = await self._place(
+                partition,
+                told.last_input,
+                accept_lost_input=accepted.lost_input,
+                accept_skipped=accepted.skipped_input,
+            )
+            accept_lost_input = accepted.lost_input or place.skips
+            if accept_lost_input:
+                found |= await self._adopted(producer, partition, place.next_offset, found)
+            reopening = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
+            found |= reopening.rows()
+            lost = place.lost if place.skips or (place.lost and reopening.given_up(place.lost.line)) else None
+            ledger_offset = await self._covered(partition, found)
+            row = PartitionRow(
+                topic=self._facts[self._names.events].id,
+                changelog=self._facts[self._names.changelog].id,
+                partitions=self._facts[self._names.events].partitions,
+                next_offset=place.next_offset,
+                recall_offset=reopening.floor(place.next_offset),
+                ledger_offset=ledger_offset,
+                key=self._context.keys.fingerprint,
+                configuration=self._context.fingerprint,
+                # All rows are written behind it, and local copies of what was before are worth nothing.
+                changelog_first=ends.changelog.first,
+                ledger_first=ends.ledger.first,
+                releases_offset=ends.releases.end,
+                releases_lost=releases_lost,
+                life=uuid.uuid4().hex,
+                claim=claim.offset,
+            )
+            await self._write(producer, partition, found, row, lost)
+        finally:
+            await producer.stop()
+        steps, given_up = reopening.steps, len(reopening.given_up())
+        return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, given_up, witness)
+
+    async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool, accept_skipped: bool) -> _Input:
+        committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
+        rejected: set[int] = set()
+        losses: list[Loss] = []
+        async with LogReader.opened(self._settings, "read_committed") as reader:
+            async for records in reader.records(self._names.rejects, partition, 0):
+                for record in records:
+                    offset = input_offset(record)
+                    last_input = max(last_input, offset)
+                    reject = content(record)
+                    if reject.get("reason") == LOST:
+                        losses.append(Loss(reject["offset"] + 1, offset + 1))
+                    elif offset >= min([committed, *(loss.line for loss in losses)]):
+                        rejected.add(offset)
+            first, end = await reader.bounds(self._names.events, partition)
+            next_offset = max(last_input + 1, committed)
+            if next_offset > end:
+                raise input_short(partition, next_offset, end)
+            passed = await skipped(reader, self._names.events, partition, last_input + 1, committed)
+        if passed is not None and not accept_skipped:
+            raise passed.refused(self._names, partition, last_input + 1, committed)
+        if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
+            raise PartitionStoppedError(
+                partition,
+                "input-lost",
+                asked=f"input from offset {next_offset} on",
+                found=f"that the log starts at {first}: events were deleted before they were decided",
+            )
+        return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
+
+    async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> Reopening:
+        """Find the open steps of collected series; nothing is read where there are none."""
+        losses = [*place.losses, place.lost] if place.lost else place.losses
+        reopening = Reopening(Past(told.rows, told.adopted, told.released), losses, place.rejected)
+        if place.lost and reopening.given_up(place.lost.line) and not accept_lost_input:
+            count = len(reopening.given_up(place.lost.line))
+            raise PartitionStoppedError(
+                partition,
+                "input-lost",
+                asked=f"input from offset {place.start} on, which collected steps still open are counted from",
+                found=f"that the log starts at {place.first}: the counts of {count} series are lost",
+            )
+        start = max(place.first, reopening.begin(place.start))
+        if reopening.collects and start < place.next_offset:
+            async with LogReader.opened(self._settings, "read_committed") as reader:
+                async for records in reader.records(self._names.events, partition, start, place.next_offset):
+                    for record in records:
+                        if record.offset < place.next_offset:
+                            reopening.take(record.offset, record.value)
+        return reopening
+
+    async def _adopted(
+        self, producer: PartitionProducer, partition: int, before: int, found: Mapping[str, SeriesRow]
+    ) -> dict[str, SeriesRow]:
+        """Return the rows that abandoned entries move on, once those are committed."""
+        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            left = await abandoned(reader, self._context, self._names, partition, before, found)
+        if left.entries:
+            await adopt(producer, self._names, left)
+        return left.rows
+
+    async def _covered(self, partition: int, found: Mapping[str, SeriesRow]) -> int:
+        """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""
+        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            async for records in reader.records(self._names.ledger, partition, 0):
+                for record in records:
+                    if is_claim(record):
+                        continue
+                    entry = entry_of(record)
+                    row = found.get(entry["series"])
+                    if row is None or entry["sequence"] > row.sequence:
+                        return int(record.offset)
+            return (await reader.bounds(self._names.ledger, partition))[1]
+
+    async def _write(
+        self,
+        producer: PartitionProducer,
+        partition: int,
+        found: Mapping[str, SeriesRow],
+        row: PartitionRow,
+        lost: Loss | None,
+    ) -> None:
+        # The old partition row goes first and the new one comes last: half a recovery is no state.
+        pages = producer.pages()
+        now_ms = int(time.time() * 1000)
+        pages.append(PARTITION_KEY, None, now_ms, [])
+        shared: set[str] = set()
+        for series_row in found.values():
+            for key, value in rows.dump(series_row, None, shared):
+                pages.append(key, value, now_ms, [])
+            if pages.records >= _ROWS:
+                await self._commit(producer, pages)
+                pages = producer.pages()
+        await self._commit(producer, pages)
+        pages, rejects = producer.pages(), producer.pages()
+        pages.append(PARTITION_KEY, row.encode(), now_ms, [])
+        if lost is not None:  # in one transaction: no worker begins on rows whose given-up steps the logs do not tell
+            told = encoding.encode_reject(None, None, LOST, self._names.events, partition, lost.first - 1)
+            rejects.append(None, told, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])
+        await self._commit(producer, pages, rejects)
+
+    async def _commit(self, producer: PartitionProducer, pages: Pages, rejects: Pages | None = None) -> None:
+        if pages.records:
+            await producer.begin()
+            await producer.send(self._names.changelog, pages)
+            if rejects is not None and rejects.records:
+                await producer.send(self._names.rejects, rejects)
+            await producer.commit()

@@ -1,0 +1,241 @@
+"""A local Kafka broker: real Apache Kafka, one node, loopback only, without Docker.
+
+It outlives the process that started it (``kafka start`` returns), so its folder remembers it: ``broker.json`` names the
+process beyond its reused pid, and the ports, which a broker started again in the same folder keeps.
+"""
+
+import base64
+import contextlib
+import fcntl
+import json
+import socket
+import struct
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker.jars import KAFKA_VERSION, Progress, fetch_jars, find_java
+from stream_app.localbroker.ports import HOST, ports_of
+from stream_app.localbroker.process import Process
+
+START_SECONDS = 90.0  # 3 seconds on an idle machine; a loaded one and a log to recover need more
+STOP_SECONDS = 30.0
+
+_LOG4J = Path(__file__).parent / "log4j2.properties"
+_JVM_FLAGS = ("-Xms256m", "-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
+_TOOL_FLAGS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+# Single node: nothing can be replicated. Few partitions of the inner topics, no waiting for more members of a group.
+_DEFAULTS = {
+    "auto.create.topics.enable": "false",  # a topic made by accident has none of the settings that `topics` gives
+    "offsets.topic.num.partitions": "4",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # A broker that was killed can not register again before its last session ended.
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
+    "message.max.bytes": str(16 * 1024 * 1024),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    """What a folder remembers of its broker."""
+
+    process: Process
+    port: int
+    controller_port: int
+    version: str
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients reach it."""
+        return f"{HOST}:{self.port}"
+
+
+class LocalBroker:
+    """A running broker; leaving its ``with`` block stops it."""
+
+    def __init__(self, folder: Path, state: BrokerState) -> None:
+        """Hold a broker that runs; ``start`` and ``find`` make these."""
+        self.folder = folder
+        self.state = state
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients reach it, as ``host:port``."""
+        return self.state.bootstrap_servers
+
+    @property
+    def pid(self) -> int:
+        """Its process id, for tests that kill it."""
+        return self.state.process.pid
+
+    @classmethod
+    def start(
+        cls,
+        folder: Path,
+        port: int | None = None,
+        *,
+        preferred: int | None = None,
+        overrides: Mapping[str, str] | None = None,
+        jvm_flags: tuple[str, ...] = (),
+        jars: Path | None = None,
+        progress: Progress = lambda _: None,
+    ) -> Self:
+        """Start a broker whose data lives in ``folder``; return when it answers.
+
+        Without ``port`` it takes the one that the folder's last broker had, then ``preferred``, then any free one.
+        ``overrides`` are lines of its ``server.properties``, ``jvm_flags`` come after the default ones.
+        """
+        folder = folder.absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        with _only_one(folder):
+            if (running := cls.find(folder)) is not None:
+                found = f"one runs there already, process {running.pid} at {running.bootstrap_servers}"
+                raise LocalBrokerError(f"a broker in {folder}", found, "Use it, or stop it first: kafka stop")
+            java, library = find_java(), fetch_jars(jars, progress)
+            last = _remembered(folder)
+            port, controller_port = ports_of(port, (None if last is None else last.port, preferred))
+            settings = folder / "server.properties"
+            settings.write_text(_properties(folder, port, controller_port, overrides or {}))
+            if not (folder / "data" / "meta.properties").exists():
+                _format(java, library, settings)
+            progress(f"starting Apache Kafka {KAFKA_VERSION} at {HOST}:{port}")
+            process = _launch(java, library, settings, jvm_flags)
+            state = BrokerState(process, port, controller_port, KAFKA_VERSION)
+            (folder / "broker.json").write_text(json.dumps(asdict(state)))
+            broker = cls(folder, state)
+            broker._await_answer()
+        return broker
+
+    @classmethod
+    def find(cls, folder: Path) -> Self | None:
+        """Return the broker that runs in ``folder``, or None."""
+        state = _remembered(folder)
+        return None if state is None or not state.process.alive() else cls(folder.absolute(), state)
+
+    def answers(self) -> bool:
+        """Tell whether it answers a Kafka request now: its listener opens only when it is ready to serve."""
+        return _answers(self.state.port)
+
+    def stop(self) -> None:
+        """Stop it and nothing else; its data stays."""
+        if not self.state.process.stop(STOP_SECONDS):
+            raise LocalBrokerError(f"stopping the broker in {self.folder}", f"process {self.pid} stays", "Look at it")
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it."""
+        self.stop()
+
+    def _await_answer(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self.answers():
+            if not self.state.process.alive():
+                found = f"it ended: {_last_words(self.folder)}"
+                raise LocalBrokerError(f"a broker in {self.folder}", found, f"See {self.folder / 'broker.log'}")
+            if time.monotonic() > deadline:
+                self.stop()
+                found = f"no answer at {self.bootstrap_servers} in {START_SECONDS:.0f} seconds"
+                raise LocalBrokerError(f"a broker in {self.folder}", found, f"See {self.folder / 'broker.log'}")
+            time.sleep(0.05)
+
+
+def _remembered(folder: Path) -> BrokerState | None:
+    try:
+        fields = json.loads((folder / "broker.json").read_text())
+        return BrokerState(**(fields | {"process": Process(**fields["process"])}))
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Let one process at a time start a broker in this folder."""
+    with (folder / "start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _properties(folder: Path, port: int, controller_port: int, overrides: Mapping[str, str]) -> str:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(folder / "data"),
+        **_DEFAULTS,
+        **overrides,
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _java(java: str, library: Path, settings: Path, flags: tuple[str, ...]) -> list[str]:
+    log = settings.with_name("broker.log")
+    return [java, *flags, f"-Dlandmark.log={log}", f"-Dlog4j2.configurationFile={_LOG4J}", "-cp", f"{library}/*"]
+
+
+def _format(java: str, library: Path, settings: Path) -> None:
+    # The tool would take an id that begins with a dash for an option.
+    cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:])[:22].decode()
+    command = [*_java(java, library, settings, _TOOL_FLAGS), "kafka.tools.StorageTool", "format"]
+    command += ["--cluster-id", cluster, "--config", str(settings)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise LocalBrokerError("formatting the data folder", (run.stderr or run.stdout).strip(), "Mend that")
+
+
+def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) -> Process:
+    command = [*_java(java, library, settings, _JVM_FLAGS + flags), "kafka.Kafka", str(settings)]
+    with settings.with_name("broker.out").open("wb") as out:
+        # Its own session: Ctrl-C in the terminal that started it must not reach it.
+        child = subprocess.Popen(
+            command, cwd=settings.parent, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+        )
+    process = Process.of(child.pid)
+    if process is None:
+        raise LocalBrokerError("a broker", f"it ended at once: {_last_words(settings.parent)}", "Mend that")
+    child.returncode = 0  # `Process` watches it from here on; without this a ResourceWarning says that nobody does
+    return process
+
+
+def _answers(port: int) -> bool:
+    """Send ApiVersions, the first request of every client, and wait for any answer to it."""
+    client = b"landmark-stream"
+    body = struct.pack(">hhih", 18, 0, 1, len(client)) + client
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=2.0) as connection:
+        connection.sendall(struct.pack(">i", len(body)) + body)
+        return len(connection.recv(8)) > 0
+    return False
+
+
+def _last_words(folder: Path) -> str:
+    """Return the last error of its log, or the end of what the Java machine said."""
+    for name, mark in (("broker.log", "ERROR"), ("broker.log", "FATAL"), ("broker.out", "")):
+        with contextlib.suppress(FileNotFoundError):
+            lines = (folder / name).read_text(errors="replace").splitlines()
+            if said := [line for line in lines if mark in line]:
+                return said[-1]
+    return f"see {folder / 'broker.log'}"

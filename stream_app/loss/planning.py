@@ -1,0 +1,91 @@
+"""Epsilons that keep temporal loss under a bound: what a publisher can spend before there are any data.
+
+Cao et al. 2017, section V; their two algorithms search for the same equilibrium, which the suprema give directly.
+"""
+
+from collections.abc import Callable
+from math import isfinite
+
+from stream_app.loss.supremum import supremum
+from stream_app.loss.temporal import Adversary
+
+
+class PlanError(ValueError):
+    """A bound or a horizon for which there is nothing to plan."""
+
+
+def constant_epsilon(adversary: Adversary, bound: float) -> float:
+    """Return the largest epsilon that every timestamp may spend, for ever, while temporal loss stays within bound.
+
+    Any smaller one may be spent too. 0 says that there is none, as when each value is known from the one before.
+
+    Guarantee: supremum of backward + supremum of forward - epsilon <= bound (Cao et al. 2017, algorithm 2).
+
+    Raises:
+        PlanError: unless ``bound`` is finite and above 0.
+    """
+    _check(bound, 1)
+    return _largest(bound, lambda epsilon: _lasting(adversary, epsilon) <= bound)
+
+
+def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float, ...]:
+    """Return an epsilon for each of ``timestamps`` with which temporal loss comes to bound at every one of them.
+
+    The first and the last are larger, as nothing comes before and after them; all between are `constant_epsilon`
+    (Cao et al. 2017, algorithm 3). Where that is 0 nothing between is published; see `even_epsilon`.
+
+    Guarantee: temporal loss <= bound at every timestamp.
+
+    Raises:
+        PlanError: unless ``bound`` is finite and above 0 and ``timestamps`` at least 1.
+    """
+    _check(bound, timestamps)
+    if timestamps == 1:
+        return (bound,)
+    between = constant_epsilon(adversary, bound)
+    # The first starts the backward loss at its supremum, so that it stays there; the last does so for the forward loss.
+    first, last = supremum(adversary.backward, between), supremum(adversary.forward, between)
+    if not between or first is None or last is None:
+        first = last = bound / 2  # whatever the matrices, no more than their sum is ever lost
+    planned = (first, *(between,) * (timestamps - 2), last)
+    rounding = 2.0**-53
+    while max(adversary.temporal_loss(planned).total) > bound:
+        planned = tuple(epsilon * (1 - rounding) for epsilon in planned)
+        rounding *= 2
+    return planned
+
+
+def even_epsilon(adversary: Adversary, bound: float, timestamps: int) -> float:
+    """Return the largest epsilon that each of ``timestamps`` may spend while temporal loss stays within bound.
+
+    It is above 0 also where `constant_epsilon` is 0: a finite series can be published when an endless one cannot.
+
+    Guarantee: temporal loss <= bound at every timestamp.
+
+    Raises:
+        PlanError: unless ``bound`` is finite and above 0 and ``timestamps`` at least 1.
+    """
+    _check(bound, timestamps)
+    return _largest(bound, lambda epsilon: max(adversary.temporal_loss([epsilon] * timestamps).total) <= bound)
+
+
+def _lasting(adversary: Adversary, epsilon: float) -> float:
+    backward, forward = supremum(adversary.backward, epsilon), supremum(adversary.forward, epsilon)
+    return float("inf") if backward is None or forward is None else backward + forward - epsilon
+
+
+def _largest(bound: float, holds: Callable[[float], bool]) -> float:
+    """Return the largest double in 0..bound for which ``holds``, which holds at 0 and from some point on no more."""
+    if holds(bound):
+        return bound
+    low, high = 0.0, bound
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _check(bound: float, timestamps: int) -> None:
+    if not isfinite(bound) or bound <= 0:
+        raise PlanError(f"bound: found {bound}; use a finite number above 0")
+    if timestamps < 1:
+        raise PlanError(f"timestamps: found {timestamps}; plan for at least 1")

@@ -1,0 +1,71 @@
+"""Backward, forward and temporal loss of every timestamp (Cao et al. 2017, equations 10 to 15; "leakage" there).
+
+A timestamp whose release costs nothing (no event, approximated, withheld) has epsilon 0 and still counts: what other
+releases say about it passes through the loss function.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+
+from stream_app.loss.envelope import INDEPENDENT, Envelope
+
+
+class EpsilonError(ValueError):
+    """An epsilon that is no budget; ``index`` counts from 0."""
+
+    def __init__(self, index: int, found: float, most: float) -> None:
+        """Keep the parts as fields."""
+        self.index = index
+        self.found = found
+        upper = "" if most == inf else f", at most {most:,g}"
+        super().__init__(f"epsilon {index} (the first is 0): found {found}; use finite numbers of at least 0{upper}")
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalLoss:
+    """The losses of each timestamp, in the order of time; ``total`` is backward + forward - epsilon.
+
+    Guarantee: ``total[t]`` bounds what all releases together tell a Markov adversary, who knows all other people's
+    values, about the value at timestamp t, when each epsilon is for any two values: a correlation hands on
+    any change.
+    """
+
+    backward: tuple[float, ...]
+    forward: tuple[float, ...]
+    total: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Adversary:
+    """What someone knows of the steps between timestamps, as loss functions; none of it by default."""
+
+    backward: Envelope = INDEPENDENT
+    """Of the matrix from a timestamp to the one before it."""
+    forward: Envelope = INDEPENDENT
+    """Of the matrix from a timestamp to the one after it."""
+
+    def temporal_loss(self, epsilons: Sequence[float]) -> TemporalLoss:
+        """Return the losses when timestamp t spends ``epsilons[t]``; raises `EpsilonError`."""
+        checked(epsilons)
+        backward = self.backward.accumulated(epsilons)
+        forward = self.forward.accumulated(reversed(epsilons))[::-1]
+        return TemporalLoss(tuple(backward), tuple(forward), tuple(self._totals(backward, forward, epsilons)))
+
+    def _totals(
+        self, backward: Sequence[float], forward: Sequence[float], epsilons: Sequence[float]
+    ) -> Iterator[float]:
+        """Yield backward + what the next timestamp's forward loss hands on: subtracting epsilon would cost digits."""
+        yield from (
+            at + self.forward.carried(after) for at, (_, after) in zip(backward, pairwise(forward), strict=False)
+        )
+        if epsilons:
+            yield backward[-1]
+
+
+def checked(epsilons: Sequence[float], most: float = inf) -> None:
+    """Raise `EpsilonError` for the first epsilon that is below 0, above ``most``, or not finite."""
+    for index, epsilon in enumerate(epsilons):
+        if not 0 <= epsilon <= most or epsilon == inf:
+            raise EpsilonError(index, epsilon, most)

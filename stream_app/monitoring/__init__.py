@@ -1,0 +1,1 @@
+"""Metrics, health, status page and logs of a running worker or audit."""

@@ -1,0 +1,178 @@
+"""The worker's log: one line an event, equal lines once a minute with their count, and nothing that a record holds."""
+
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+from aiokafka.errors import GroupCoordinatorNotAvailableError, RebalanceInProgressError
+
+# PRIVACY: at debug level these write whole requests, answers and messages, raw values in them. Faust's services log
+# under the names of our modules that derive from them.
+_TALKATIVE = (
+    "aiokafka",
+    "asyncio",
+    "faust",
+    "mode",
+    "stream_app.kafka.faust.app",
+    "stream_app.kafka.faust.consumer",
+    "stream_app.kafka.faust.consumerthread",
+    "stream_app.kafka.faust.recovery",
+    "stream_app.kafka.faust.table",
+)
+
+_OWN = "stream_app."
+
+NO_BOOTSTRAP: Final = 'Unable connect to "%s:%s": %s'
+"""What aiokafka logs of each address before it raises that there is no broker."""
+NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
+REBALANCING: Final = "Heartbeat failed for group %s because it is rebalancing"
+NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), will rejoin"
+PATIENCE: Final = 100
+"""Refusals of a coordinator, ten a second, that are no news: fresh brokers make their topic of offsets meanwhile."""
+
+MINUTE_SECONDS: Final = 60.0
+"""How long a line that was written is counted instead of written again."""
+MOST_LINES: Final = 1_000
+"""Lines that are counted at a time: about 1 MB; with more of them the one that began first is written out."""
+
+_NUMBER = re.compile(r"(?:0x)?[0-9a-f]{8,}|\d+")  # ids in hexadecimal among them
+_MOST_CHARACTERS = 500  # of a line that is compared
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """A line that was written, and how often it came since."""
+
+    until: float
+    count: int = 0
+    last: str = ""
+
+
+class Lines(logging.StreamHandler[TextIO]):
+    """Writes a line at most once a minute, and how often it came again when the minute is over.
+
+    Without brokers or without file descriptors the libraries log what failed ten times a second. Lines of libraries are
+    equal whatever numbers they hold; our own when they are the same in full, since they name partitions.
+    """
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        """Write to ``stream``; ``clock`` gives seconds that only grow."""
+        super().__init__(stream)
+        self._clock = clock
+        self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # in the order of their ends
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or count it; logging has this handler's lock."""
+        self._tell(self._clock())
+        key = record.name, record.levelno, _sameness(record)
+        known = self._repeated.get(key)
+        if known is not None:
+            known.count += 1
+            known.last = record.getMessage()
+            return
+        if len(self._repeated) >= MOST_LINES:
+            self._end(next(iter(self._repeated)))
+        self._repeated[key] = _Repeated(self._clock() + MINUTE_SECONDS)
+        super().emit(record)
+
+    def tell(self) -> None:
+        """Write the counts of lines whose minute is over; without a call they wait for the next line."""
+        with self._held():
+            self._tell(self._clock())
+
+    def close(self) -> None:
+        """Write all counts."""
+        with self._held():
+            for key in list(self._repeated):
+                self._end(key)
+        super().close()
+
+    def _held(self) -> AbstractContextManager[object]:
+        return self.lock or nullcontext()
+
+    def _tell(self, now: float) -> None:
+        while self._repeated:
+            key, first = next(iter(self._repeated.items()))
+            if first.until > now:
+                return
+            self._end(key)
+            if first.count:
+                # It is still counted: an endless flood is one line a minute.
+                self._repeated[key] = _Repeated(now + MINUTE_SECONDS)
+
+    def _end(self, key: tuple[str, int, str]) -> None:
+        repeated = self._repeated.pop(key)
+        if repeated.count:
+            name, level, _ = key
+            times = "once more" if repeated.count == 1 else f"{repeated.count} times more"
+            told = f"{repeated.last} … repeated {times} in the last minute"
+            super().emit(logging.LogRecord(name, level, "", 0, told, None, None))
+
+
+def _sameness(record: logging.LogRecord) -> str:
+    text = record.getMessage()
+    if record.name.startswith(_OWN) and record.name not in _TALKATIVE:
+        return text
+    return _NUMBER.sub("#", text)[:_MOST_CHARACTERS]
+
+
+def tell_repeated() -> None:
+    """Write how often lines came again whose minute is over."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, Lines):
+            handler.tell()
+
+
+class _Coordinator(logging.Filter):
+    """Keeps to itself what a healthy group says: first refusals of a coordinator that is being made, and rebalances.
+
+    More refusals are trouble, and show. A heartbeat that fails for a rebalance is how a member learns of it, and a
+    commit that fails for one is made again by the partition's next owner; the worker logs what it owns after it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        why = record.args[-1] if isinstance(record.args, tuple) and record.args else None
+        if record.msg == REBALANCING or (record.msg == NO_COMMIT and isinstance(why, RebalanceInProgressError)):
+            return False
+        if record.msg != NO_COORDINATOR or not isinstance(why, GroupCoordinatorNotAvailableError):
+            return True
+        self._seen += 1
+        return self._seen > PATIENCE
+
+
+@contextmanager
+def told_otherwise() -> Iterator[None]:
+    """Keep aiokafka from logging that no broker answers: for callers whose own error says it, with the remedy."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return record.msg != NO_BOOTSTRAP
+
+    logger = logging.getLogger("aiokafka")
+    logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_news)
+
+
+def configure_logs(level: str) -> None:
+    """Log to standard error at ``level``; the libraries their warnings, and at debug level what they call info."""
+    chosen = getattr(logging, level.upper())
+    logging.basicConfig(
+        handlers=[Lines(sys.stderr)],
+        level=chosen,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
+    )
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.INFO if chosen == logging.DEBUG else max(chosen, logging.WARNING))
+    logging.getLogger("aiokafka.consumer.group_coordinator").filters[:] = [_Coordinator()]

@@ -1,0 +1,136 @@
+"""The HTTP endpoint: a page at /, /metrics, /healthz and /readyz, on loopback unless configured otherwise."""
+
+import asyncio
+import errno
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, Self
+
+from aiohttp import web
+
+from stream_app.kafka.evidence.trouble import told
+from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.periodic import recur
+from stream_app.monitoring.scrape import gathered
+from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.history import EVERY_SECONDS, History
+from stream_app.monitoring.statuspage.style import POLICY
+
+Condition = Callable[[], tuple[bool, str]]
+
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Server": "landmark-stream",
+}
+"""Of every answer to a request that can be read, errors included.
+
+One that is no HTTP has no request to answer: aiohttp tells its sender in a 400 of plain text which bytes it means, and
+closes.
+"""
+
+
+def _without_bytes(record: logging.LogRecord) -> bool:
+    """Let a record of the log say what failed, without what the request held."""
+    # PRIVACY: aiohttp tells of a request that is no HTTP by a traceback with its bytes; an event sent to this port by
+    # mistake would stand in the log.
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg, record.args = f"{record.getMessage()}: {told(record.exc_info[1])}", ()
+        record.exc_info = None
+    return True
+
+
+_logger = logging.getLogger(f"{__name__}.requests")
+_logger.addFilter(_without_bytes)
+
+
+class ListenError(Exception):
+    """The endpoint cannot be served there: address, and what the system says."""
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        """Keep address and reason as fields and make the sentence of them; the remedy is the command's to say."""
+        self.host = host
+        self.port = port
+        self.in_use = error.errno == errno.EADDRINUSE
+        found = "is in use: another worker or audit?" if self.in_use else f"cannot be listened on ({error.strerror})."
+        super().__init__(f"{f'[{host}]' if ':' in host else host}:{port} {found}")
+
+
+class Server:
+    """A small HTTP server that only tells: it answers GET and HEAD. It knows no raw value (metrics.py)."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        healthy: Condition,
+        ready: Condition,
+        refresh: Callable[[], None],
+        page: Callable[[Look], str],
+    ) -> None:
+        """Ask ``healthy`` and ``ready`` at each request; call ``refresh`` before measures are looked at."""
+        self._metrics = metrics
+        self._refresh = refresh
+        self._page = page
+        self._history = History()
+        self._sampling: asyncio.Task[None] | None = None
+        application = web.Application()
+        application.on_response_prepare.append(_harden)
+        application.router.add_get("/", self._show_page)
+        application.router.add_get("/metrics", self._show_metrics)
+        application.router.add_get("/healthz", _answer(healthy))
+        application.router.add_get("/readyz", _answer(ready))
+        self._runner = web.AppRunner(application, access_log=None, logger=_logger)
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> Self:
+        """Listen; ``port`` 0 takes a free one, which ``self.port`` tells; raises `ListenError`."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise ListenError(host, port, error) from None
+        self.port = self._runner.addresses[0][1]
+        self._sampling = asyncio.create_task(recur("keeping measures for the page", self._sample, EVERY_SECONDS))
+        return self
+
+    async def stop(self) -> None:
+        """Close."""
+        if self._sampling is not None:
+            self._sampling.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sampling
+        await self._runner.cleanup()
+
+    async def _sample(self) -> None:
+        """Keep what is measured, for the page's last minutes."""
+        self._refresh()
+        self._history.add(gathered(self._metrics.registry.collect(), time.monotonic()))
+
+    async def _show_page(self, request: web.Request) -> web.Response:
+        self._refresh()
+        scrape = gathered(self._metrics.registry.collect(), time.monotonic())
+        refreshes = request.query.get("refresh") != "off"
+        look = Look(scrape, self._history.sight(scrape), self._history, refreshes)
+        return web.Response(text=self._page(look), content_type="text/html", charset="utf-8")
+
+    async def _show_metrics(self, _: web.Request) -> web.Response:
+        self._refresh()
+        return web.Response(body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+async def _harden(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+
+
+def _answer(condition: Condition) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handle(_: web.Request) -> web.Response:
+        holds, text = condition()
+        return web.Response(text=f"{text}\n", status=200 if holds else 503)
+
+    return handle

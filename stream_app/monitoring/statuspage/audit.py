@@ -1,0 +1,100 @@
+"""The page of an audit that follows the ledger: its verdict so far, what it read, what it found."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from stream_app.monitoring.snapshot import AuditSight
+from stream_app.monitoring.statuspage import figure
+from stream_app.monitoring.statuspage.document import Look, Row, State, facts, page, section, table
+from stream_app.monitoring.statuspage.figure import datum
+from stream_app.monitoring.statuspage.markup import Markup, element
+from stream_app.monitoring.statuspage.plot import lately
+
+
+class Found(NamedTuple):
+    """One finding, as far as the page may tell it."""
+
+    when: str
+    """When it was found, UTC."""
+    code: str
+    place: str
+    """Series and sequence; empty where the operator did not allow series."""
+    message: str
+    """Empty where the operator did not allow series."""
+
+
+class Auditing(NamedTuple):
+    """How an audit is, as no metric says it."""
+
+    topic: str
+    """The ledger's."""
+    reached: bool
+    """Whether it has read what there was when it began."""
+    signed: bool
+    """Whether heads are checked."""
+    meanings: Mapping[str, str]
+    """Of the codes of findings."""
+    latest: Sequence[Found]
+    """The last findings, newest first."""
+    up_seconds: float
+
+
+def audit_page(auditing: Auditing, look: Look) -> str:
+    """Return the page."""
+    assert isinstance(look.sight, AuditSight), "an audit's registry has an audit's metrics"
+    return page("audit", auditing.topic, _state(auditing, look.sight), look, _sections(auditing, look, look.sight))
+
+
+def _state(auditing: Auditing, seen: AuditSight) -> State:
+    found = sum(seen.findings.values())
+    if found:
+        return State("bad", f"{found:,} finding" + ("s" if found > 1 else ""))
+    return State("good", "Holds: no findings") if auditing.reached else State("wait", "Reading what there is")
+
+
+def _sections(auditing: Auditing, look: Look, seen: AuditSight) -> Iterator[Markup]:
+    if seen.findings:
+        yield _findings(auditing, seen)
+    for name, datum_name, number, beside, drawn in (
+        ("Entries audited", "entries", seen.entries, "of the ledger, without copies", lambda old: old.entries),
+        ("Series audited", "series", seen.series, "each with a chain of its own", lambda old: old.series),
+        (
+            "Not audited yet",
+            "lag-records",
+            seen.lag_records,
+            "records of ledger and releases",
+            lambda old: old.lag_records,
+        ),
+    ):
+        now = element("p", datum(datum_name, number, figure.count(number)), class_="now")
+        course = lately(name, look.history.of_audit(drawn), figure.count)
+        yield section(name, now, element("p", beside), *course, kind="figure")
+    unsigned = datum("unsigned", seen.unsigned_entries, figure.count(seen.unsigned_entries))
+    yield section(
+        "This audit",
+        facts(
+            (
+                ("entries that no signed head covers yet", unsigned if auditing.signed else "no heads are checked"),
+                ("findings", datum("findings", sum(seen.findings.values()), figure.count(sum(seen.findings.values())))),
+                ("up for", figure.duration(auditing.up_seconds)),
+            )
+        ),
+        element("p", "It checks chain, arithmetic and theorem of every entry as it is committed.", class_="note"),
+    )
+
+
+def _findings(auditing: Auditing, seen: AuditSight) -> Markup:
+    rows = [
+        Row(code, (datum(f"found-{code}", number, figure.count(number)), f"{auditing.meanings.get(code, '')}."))
+        for code, number in seen.findings.items()
+    ]
+    parts = [table("Findings by code", ("code", "findings", "meaning"), rows, (0,))]
+    if any(found.place for found in auditing.latest):
+        heads = ("found at", "code", "series and entry", "what was found")
+        listed = [Row(found.when, (found.code, found.place, found.message)) for found in auditing.latest]
+        parts += [element("h2", "The last ones"), table("The last findings", heads, listed)]
+    else:
+        first = auditing.latest[0].when if auditing.latest else ""
+        hint = f"The last one at {first}. The log and the report name the series; http_series shows them here too."
+        parts.append(element("p", hint, class_="note"))
+    return section("Findings", *parts, kind="trouble")

@@ -1,0 +1,116 @@
+"""The page around its sections: who it is about, in which state that is, and how often the page is asked for again."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple
+
+from stream_app import __version__
+from stream_app.monitoring.scrape import Scrape
+from stream_app.monitoring.snapshot import Sight
+from stream_app.monitoring.statuspage.history import EVERY_SECONDS, History
+from stream_app.monitoring.statuspage.markup import Markup, element, void
+from stream_app.monitoring.statuspage.style import STYLE
+
+Level = Literal["good", "wait", "bad"]
+
+_SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}
+"""Beside the colour, for whoever sees none."""
+
+
+class State(NamedTuple):
+    """How something is, in a few words."""
+
+    level: Level
+    text: str
+
+
+class Look(NamedTuple):
+    """What a page is made of."""
+
+    scrape: Scrape
+    sight: Sight
+    history: History
+    refreshes: bool
+    """Whether the page asks for itself again."""
+
+
+def page(subject: str, name: str, state: State, look: Look, sections: Iterable[Markup]) -> str:
+    """Return the whole page: `subject` is worker or audit, `name` the application that it belongs to."""
+    title = f"{_SIGNS[state.level]} {state.text} · Landmark Stream {subject}"
+    every = f"{EVERY_SECONDS:.0f}"
+    again = (void("meta", http_equiv="refresh", content=every),) if look.refreshes else ()
+    head = element(
+        "head",
+        void("meta", charset="utf-8"),
+        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        *again,
+        element("title", title),
+        Markup(f"<style>{STYLE}</style>"),
+    )
+    header = element(
+        "header",
+        element("h1", "Landmark Stream ", element("small", f"{subject} of {name}")),
+        pill(state),
+        element("p", *_refreshing(look, every), class_="by"),
+    )
+    footer = element(
+        "footer",
+        element(
+            "p",
+            "Nothing on this page is a raw value. ",
+            *joined_by(" · ", [element("a", path, href=path) for path in ("/metrics", "/healthz", "/readyz")]),
+            f" · landmark-stream {__version__}",
+        ),
+    )
+    body = element("body", header, element("main", *sections), footer)
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+
+
+def pill(state: State) -> Markup:
+    """Return a state as a coloured word with its sign."""
+    return element("span", f"{_SIGNS[state.level]} {state.text}", class_=f"state {state.level}")
+
+
+def section(title: str, *children: str, kind: str = "") -> Markup:
+    """Return a part of the page under its title."""
+    named = {"class_": kind} if kind else {}
+    return element("section", element("h2", title), *children, **named)
+
+
+class Row(NamedTuple):
+    """A row of a table: what it is about, then its cells."""
+
+    head: str
+    cells: Sequence[str]
+
+
+def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterable[int] = ()) -> Markup:
+    """Return a table; `numbers` are the columns of figures, the first cell's is 0. It scrolls where it is too wide."""
+    right = set(numbers)
+
+    def cell(kind: str, place: int, text: str, **scope: str) -> Markup:
+        return element(kind, text, **scope, **({"class_": "number"} if place in right else {}))
+
+    first = cell("th", -1, heads[0], scope="col")
+    top = element("tr", first, *(cell("th", place, head, scope="col") for place, head in enumerate(heads[1:])))
+    body = [
+        element("tr", element("th", row.head, scope="row"), *(cell("td", *each) for each in enumerate(row.cells)))
+        for row in rows
+    ]
+    whole = element("table", element("thead", top), element("tbody", *body))
+    return element("div", whole, class_="wide", tabindex=0, role="region", aria_label=name)
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Markup:
+    """Return names with what they stand for."""
+    return element("dl", *(element("div", element("dt", name), element("dd", found)) for name, found in pairs))
+
+
+def joined_by(between: str, parts: Sequence[Markup]) -> list[str]:
+    """Return parts with a text between every two."""
+    return [each for part in parts for each in (between, part)][1:]
+
+
+def _refreshing(look: Look, every: str) -> Sequence[str]:
+    if look.refreshes:
+        return f"Refreshed every {every} s · ", element("a", "pause", href="/?refresh=off")
+    return "Paused · ", element("a", "go on", href="/")

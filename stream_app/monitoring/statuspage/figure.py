@@ -1,0 +1,57 @@
+"""Figures as people read them; a page holds each with its exact value beside it."""
+
+from stream_app.monitoring.statuspage.markup import Markup, element
+
+NANO = 10**9
+NONE = "–"
+
+
+def datum(name: str, value: float, text: str) -> Markup:
+    """Return a figure that programs can read too: `id` names it, `value` is exact."""
+    return element("data", text, id=name, value=repr(value))
+
+
+def count(number: float) -> str:
+    """Return a count."""
+    return f"{number:,.0f}"
+
+
+def rate(per_second: float | None) -> str:
+    """Return how many a second."""
+    if per_second is None:
+        return NONE
+    return f"{per_second:,.1f}" if 0 < per_second < 1_000 else f"{per_second:,.0f}"
+
+
+def epsilon(nano: float | None) -> str:
+    """Return a budget; the smaller it is, the more digits."""
+    if nano is None:
+        return NONE
+    found = nano / NANO
+    return f"{found:,.6f}" if 0 < found < 1 else f"{found:,.3f}" if 0 < found < 10_000 else f"{found:,.0f}"
+
+
+def share(part: float | None) -> str:
+    """Return a share of a whole."""
+    return NONE if part is None else f"{part:.1%}".replace("%", " %")
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time, in the unit that suits it."""
+    if seconds is None:
+        return NONE
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes, hours = seconds / 60, seconds / 3600
+    return f"{minutes:.0f} min" if minutes < 120 else f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} d"
+
+
+def size(found: float) -> str:
+    """Return a size in bytes."""
+    for unit in ("B", "KiB", "MiB"):
+        if found < 1024:
+            return f"{found:.0f} {unit}"
+        found /= 1024
+    return f"{found:.1f} GiB"

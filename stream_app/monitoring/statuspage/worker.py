@@ -1,0 +1,299 @@
+"""A worker's page: key figures with their last minutes, partitions, budget, decisions, rejects, temporal loss."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from platform import python_version
+from typing import Final, NamedTuple
+
+from stream_app import __version__
+from stream_app.kafka.evidence.stopped import REASONS, StopReason
+from stream_app.monitoring.distribution import Distribution
+from stream_app.monitoring.snapshot import WorkerSight
+from stream_app.monitoring.statuspage import figure
+from stream_app.monitoring.statuspage.document import Level, Look, Row, State, facts, page, pill, section, table
+from stream_app.monitoring.statuspage.figure import datum
+from stream_app.monitoring.statuspage.markup import Markup, element, joined, prose
+from stream_app.monitoring.statuspage.plot import bars, ends, lately, part
+from stream_app.privacy.reason import REASONS as REJECTS
+from stream_app.privacy.reason import Advice
+
+_Text = Callable[[float], str]
+_CONTROL: Final = "policies, landmarks"
+"""What a reader calls records that are no events; the metric calls them `control`."""
+_SAMPLES: Final = (
+    "Of the first 50 series of each batch, in the last ten minutes: a series is counted once a batch, not once."
+)
+
+
+class Standing(NamedTuple):
+    """How a worker is, as no metric says it."""
+
+    application: str
+    crashed: bool
+    prepared: bool
+    """Whether its state is read back."""
+    partitions: Mapping[int, StopReason | None]
+    """Those that it owns, with why those stopped that did."""
+    running: Sequence[int]
+    up_seconds: float
+    topic_there: bool = True
+    """Whether the events topic is the one that it began with."""
+    degraded: bool = False
+    """Whether the brokers give no answer."""
+
+    @property
+    def stopped(self) -> dict[int, StopReason]:
+        """Return the partitions that stopped."""
+        return {number: reason for number, reason in self.partitions.items() if reason is not None}
+
+    @property
+    def state(self) -> State:
+        """Return the whole worker's."""
+        if self.crashed:
+            return State("bad", "Crashed")
+        if self.stopped:
+            return State("bad", _counted(len(self.stopped), "partition") + " stopped")
+        if not self.topic_there:
+            return State("bad", "The events topic is gone")
+        if self.degraded:
+            return State("bad", "Degraded: the brokers give no answer")
+        if not self.prepared:
+            return State("wait", "Reading state back")
+        if not self.running:
+            return State("wait", "Owns no partition")
+        return State("good", "Serves " + _counted(len(self.running), "partition"))
+
+
+def worker_page(standing: Standing, look: Look) -> str:
+    """Return the page."""
+    assert isinstance(look.sight, WorkerSight), "a worker's registry has a worker's metrics"
+    return page("worker", standing.application, standing.state, look, _sections(standing, look, look.sight))
+
+
+def _sections(standing: Standing, look: Look, seen: WorkerSight) -> Iterator[Markup]:
+    if standing.stopped:
+        yield _troubles(standing.stopped)
+    yield from _figures(look, seen)
+    yield section("Partitions", _partitions(standing, look), kind="half")
+    yield section("Budget", *_budget(look), kind="half")
+    yield section("Decisions", _decisions(look), kind="half")
+    yield section("Rejects", _rejects(seen), kind="half")
+    if seen.correlated_series or seen.backward_loss.observations:
+        yield section("Temporal loss", *_losses(look, seen), kind="half")
+    yield section("This worker", _about(standing, look), kind="half")
+
+
+def _troubles(stopped: Mapping[int, StopReason]) -> Markup:
+    rows = [
+        Row(
+            f"Partition {number}",
+            (element("code", reason), prose(_sentence(known.meaning)), prose(_sentence(known.remedy))),
+        )
+        for number, reason in sorted(stopped.items())
+        for known in (REASONS[reason],)
+    ]
+    note = element("p", "Their events wait meanwhile. The worker's log says what was found.", class_="note")
+    heads = ("", "reason", "what happened", "what to do")
+    return section("Stopped", table("Stopped partitions", heads, rows), note, kind="trouble")
+
+
+def _figures(look: Look, seen: WorkerSight) -> Iterator[Markup]:
+    def card(
+        name: str, now: Sequence[str], beside: str, drawn: Callable[[WorkerSight], float | None], text: _Text
+    ) -> Markup:
+        course = lately(name, look.history.of_worker(drawn), text)
+        return section(name, element("p", *now, class_="now"), element("p", beside), *course, kind="figure")
+
+    yield card(
+        "Events a second",
+        [figure.rate(seen.events_per_second)],
+        joined(datum("events", seen.events, figure.count(seen.events)), " decided since the start"),
+        lambda old: old.events_per_second,
+        figure.rate,
+    )
+    yield card(
+        "Not decided yet",
+        [datum("lag-records", seen.lag_records, figure.count(seen.lag_records)), element("small", " records")],
+        "fetched and waiting",
+        lambda old: old.lag_records,
+        figure.count,
+    )
+    yield card(
+        "Append to commit",
+        [datum("lag-seconds", seen.lag_seconds, figure.duration(seen.lag_seconds if seen.events else None))],
+        "last batch of the partition furthest behind",
+        lambda old: old.lag_seconds,
+        figure.duration,
+    )
+    yield card(
+        "Commit of a batch",
+        [figure.duration(seen.commit_seconds)],
+        "mean of the last seconds",
+        lambda old: old.commit_seconds,
+        figure.duration,
+    )
+    yield card(
+        "Epsilon spent",
+        [datum("spent-nano", seen.spent_nano, figure.epsilon(seen.spent_nano))],
+        f"summed over steps and series; {figure.epsilon(seen.spend_nano_per_second)} a second now",
+        lambda old: old.spend_nano_per_second,
+        figure.epsilon,
+    )
+    rejected = sum(seen.rejects.values())
+    yield card(
+        "Rejects a second",
+        [figure.rate(seen.rejects_per_second)],
+        joined(datum("rejects", rejected, figure.count(rejected)), " since the start"),
+        lambda old: old.rejects_per_second,
+        figure.rate,
+    )
+
+
+def _partitions(standing: Standing, look: Look) -> Markup:
+    def of(metric: str) -> dict[str, float]:
+        return {sample.labels["partition"]: sample.value for sample in look.scrape.samples.get(metric, ())}
+
+    events, seconds = of("landmark_events_total"), of("landmark_event_lag_seconds")
+    waiting, open_steps, held = map(of, ("landmark_event_lag_records", "landmark_open_steps", "landmark_cached_series"))
+    columns: list[tuple[str, Callable[[str], str]]] = [
+        ("events", lambda number: figure.count(events.get(number, 0))),
+        ("not decided", lambda number: figure.count(waiting.get(number, 0))),
+        ("append to commit", lambda number: figure.duration(seconds.get(number) if events.get(number) else None)),
+        ("series held", lambda number: figure.count(held.get(number, 0))),
+    ]
+    if any(open_steps.values()):
+        columns.insert(3, ("open steps", lambda number: figure.count(open_steps.get(number, 0))))
+    rows = [
+        Row(str(number), (pill(_state(standing, number)), *(text(str(number)) for _, text in columns)))
+        for number in sorted(standing.partitions)
+    ]
+    if not rows:
+        return element("p", "None is assigned to this worker.")
+    heads = ("partition", "state", *(name for name, _ in columns))
+    return table("Partitions", heads, rows, range(1, len(heads)))
+
+
+def _state(standing: Standing, number: int) -> State:
+    reason = standing.partitions[number]
+    if reason is not None:
+        return State("bad", reason)
+    return State("good", "runs") if number in standing.running else State("wait", "reads back")
+
+
+def _budget(look: Look) -> Iterator[Markup]:
+    left = look.history.lately("landmark_budget_left_share", look.scrape)
+    yield from _distribution("Share left when a batch ended", left, figure.share, ("nothing", "all of it"))
+    rate = look.history.lately("landmark_sampling_rate", look.scrape)
+    if rate.observations:
+        yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always"))
+    yield element("p", _SAMPLES, class_="note")
+    spent = look.scrape.sums("landmark_spend_nano_epsilon_total", "policy", "scheme")
+    total = sum(spent.values())
+    rows = [
+        Row(
+            policy or figure.NONE,
+            (
+                scheme or figure.NONE,
+                datum(f"spent-{policy}-{scheme}", nano, figure.epsilon(nano)),
+                joined(figure.share(nano / total), part(nano / total)),
+            ),
+        )
+        for (policy, scheme), nano in spent.items()
+    ]
+    if rows:
+        yield table("Epsilon spent", ("policy", "scheme", "epsilon spent", "share"), rows, (1, 2))
+
+
+def _distribution(
+    name: str, found: Distribution, text: Callable[[float | None], str], sides: tuple[str, str]
+) -> Iterator[Markup]:
+    mean = element("strong", text(found.mean))
+    yield element("p", f"{name}, mean ", mean)
+    yield bars(name, found, text)
+    yield ends(*sides)
+
+
+def _decisions(look: Look) -> Markup:
+    counts = look.scrape.sums("landmark_decisions_total", "decision", "scheme")
+    total = sum(counts.values())
+    rows = [
+        Row(
+            _CONTROL if decision == "control" else decision,
+            (
+                scheme or figure.NONE,
+                datum(f"decided-{decision}-{scheme}", number, figure.count(number)),
+                joined(figure.share(number / total), part(number / total)),
+            ),
+        )
+        for (decision, scheme), number in counts.items()
+    ]
+    if not rows:
+        return element("p", "None yet.")
+    return table("Decisions", ("decision", "scheme", "records", "share"), rows, (1, 2))
+
+
+def _rejects(seen: WorkerSight) -> Markup:
+    known: Mapping[str, Advice] = dict(REJECTS.items())
+    rows = [
+        Row(reason, (datum(f"rejected-{reason}", number, figure.count(number)), _advice(known.get(reason))))
+        for reason, number in seen.rejects.items()
+    ]
+    if not rows:
+        return element("p", "None since the start.")
+    return table("Rejects", ("reason", "records", "meaning, and what to do"), rows, (0,))
+
+
+def _advice(advice: Advice | None) -> Markup:
+    if advice is None:
+        return joined()
+    return joined(prose(_sentence(advice.meaning)), " ", element("em", prose(_sentence(advice.remedy))))
+
+
+def _losses(look: Look, seen: WorkerSight) -> Iterator[Markup]:
+    level: Level = "bad" if seen.alarmed_series else "good"
+    alarmed = figure.count(seen.alarmed_series)
+    yield element("p", pill(State(level, _counted(seen.alarmed_series, "series", "series") + " over the alarm")))
+    yield facts(
+        (
+            (
+                "series with a correlation",
+                datum("correlated", seen.correlated_series, figure.count(seen.correlated_series)),
+            ),
+            ("of them over the alarm", datum("alarmed", seen.alarmed_series, alarmed)),
+        )
+    )
+    found = look.history.lately("landmark_backward_loss", look.scrape)
+    yield from _distribution(
+        "Backward loss", found, lambda loss: figure.NONE if loss is None else f"{loss:.3g}", ("0", "more")
+    )
+    yield element(
+        "p", "An adversary's gain who knows the correlation; of the first 50 series of each batch.", class_="note"
+    )
+
+
+def _about(standing: Standing, look: Look) -> Markup:
+    total = look.scrape.total
+    return facts(
+        (
+            ("version", __version__),
+            ("Python", python_version()),
+            ("up for", figure.duration(standing.up_seconds)),
+            (
+                "local state",
+                datum("state-bytes", total("landmark_state_bytes"), figure.size(total("landmark_state_bytes"))),
+            ),
+            ("rows read back", figure.count(total("landmark_recovered_rows"))),
+            ("still to read back", figure.count(total("landmark_recovery_remaining"))),
+            ("signed heads written", figure.count(total("landmark_heads_total"))),
+            ("producers opened again", figure.count(total("landmark_reopened_total"))),
+            ("first key epoch", figure.count(total("landmark_first_key_epoch"))),
+            ("input kept for open steps", figure.count(total("landmark_kept_records"))),
+        )
+    )
+
+
+def _counted(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

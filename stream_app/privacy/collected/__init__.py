@@ -1,0 +1,1 @@
+"""Collected data: contributions are counted until a watermark closes their step."""

@@ -1,0 +1,170 @@
+"""From the form of a policy's `value` to its kind: grids, sensitivities, bounds, and what they must satisfy."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple, assert_never
+
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
+from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES, PROJECTION, ROOT_TWO
+from stream_app.privacy.kinds.number import number_axis
+from stream_app.privacy.parameters import CategoryForm, CountsForm, LocationForm, NumberForm
+from stream_app.privacy.rational import NANO, exact
+from stream_app.privacy.raw import Raw
+
+DECIMAL = Context(prec=60)
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
+DIGITS = Decimal(10) ** -40
+
+
+class KindFault(NamedTuple):
+    """A member of `value` that does not fit the others."""
+
+    member: str
+    message: str
+
+
+def kind_of(form: NumberForm | CountsForm | LocationForm | CategoryForm) -> Kind | KindFault:
+    """Return the kind of a policy's `value`, or what is wrong with it."""
+    kind: Kind | KindFault
+    match form:
+        case NumberForm():
+            kind = _number(form)
+        case CountsForm():
+            kind = _counts(form)
+        case LocationForm():
+            kind = _location(form)
+        case CategoryForm():
+            kind = _category(form)
+        case _:
+            assert_never(form)
+    if isinstance(kind, KindFault) or form.invalid == "reject":
+        return kind
+    invalid = dict(form.invalid) if isinstance(form.invalid, Mapping) else form.invalid
+    substitute = kind.quantise(Raw(invalid))
+    if substitute is None:
+        return KindFault("invalid", f'the substitute is no {form.kind} of this policy; use "reject" or a valid value')
+    return replace(kind, substitute=substitute)
+
+
+def takes_substitute(kind: Kind) -> bool:
+    """Return whether a substitute can hide that a value was invalid: only where any two values are neighbours.
+
+    Else the valid value and the substitute may be none, and releases tell them apart without error.
+    """
+    match kind:
+        case Number():
+            return kind.sensitivity >= kind.axis.high - kind.axis.low
+        case Counts() | Location():
+            return False
+        case Category():
+            return True
+        case _:
+            assert_never(kind)
+
+
+def substitute_fault(kind: Kind) -> KindFault | None:
+    """Return why no policy may be adopted with the kind's substitute; those adopted before this was asked have one."""
+    if kind.substitute is None or takes_substitute(kind):
+        return None
+    message = (
+        "a substitute hides no validity where two values may be no neighbours (counts, location, number with a "
+        'sensitivity below its range): releases would tell it from valid ones; use "reject", which shows validity'
+    )
+    return KindFault("invalid", message)
+
+
+def _number(form: NumberForm) -> Number | KindFault:
+    resolution = exact(form.resolution)
+    axis = number_axis(exact(form.lower), exact(form.upper), resolution)
+    cells = axis.high - axis.low
+    if cells < 1:
+        return KindFault(
+            "resolution", "lower .. upper must hold at least two grid points; widen it or refine resolution"
+        )
+    if max(cells, abs(axis.low), abs(axis.high)) > LARGEST_CELL:
+        return KindFault("resolution", "the grid has more than 2^50 points; use a coarser resolution")
+    sensitivity = cells if form.sensitivity is None else min(cells, ceil(exact(form.sensitivity) / resolution))
+    return Number(axis, sensitivity, float(form.lower), float(form.upper), form.clamp)
+
+
+def _counts(form: CountsForm) -> Counts | KindFault:
+    if len(set(form.keys)) != len(form.keys):
+        return KindFault("keys", "a key stands twice; name each once")
+    return Counts(form.keys, form.sensitivity, form.clamp)
+
+
+def _category(form: CategoryForm) -> Category | KindFault:
+    if len(set(form.categories)) != len(form.categories):
+        return KindFault("categories", "a category stands twice; name each once")
+    if "reject" in form.categories and "invalid" in form.model_fields_set and form.invalid == "reject":
+        return KindFault("invalid", '"reject" is a category here and would not be substituted; leave `invalid` out')
+    return Category(form.categories, form.clamp)
+
+
+def _location(form: LocationForm) -> Location | KindFault:
+    bounds = form.bounds
+    if bounds.south >= bounds.north:
+        return KindFault("bounds", "south must lie below north")
+    if bounds.west >= bounds.east:
+        return KindFault("bounds", "west must lie below east; a box over the date line needs two series")
+    south, north, west, east = (exact(edge) for edge in (bounds.south, bounds.north, bounds.west, bounds.east))
+    if not projects(max(north - south, east - west)):
+        message = "the plane would stretch distances by more than 0.5 %; use bounds of at most 19 degrees a side"
+        return KindFault("bounds", message)
+    resolution, radius = exact(form.resolution), exact(form.radius)
+    # cos and pi rounded once to doubles: libm's differ between machines, and the lattice must not.
+    metres = EARTH_RADIUS_METRES * Fraction(float(PI)) / DEGREES
+    shrink = Fraction(float(cosine(max(abs(north), abs(south)))))
+    latitude = _axis(south, north, metres / resolution)
+    longitude = _axis(west, east, metres * shrink / resolution)
+    if latitude.high <= latitude.low or longitude.high <= longitude.low:
+        return KindFault("resolution", "the bounds must hold at least two lattice points a side; refine resolution")
+    return Location(
+        longitude=longitude,
+        latitude=latitude,
+        plane=Axis(1 / resolution, 0, 0),
+        east=(float(bounds.west), float(bounds.east)),
+        north=(float(bounds.south), float(bounds.north)),
+        radius=radius,
+        rate_per_nano=resolution / (NANO * (PROJECTION * radius + ROOT_TWO * resolution)),
+        clamped=form.clamp,
+    )
+
+
+def _axis(low: Fraction, high: Fraction, cells_per_degree: Fraction) -> Axis:
+    return Axis(cells_per_degree, ceil(low * cells_per_degree), high * cells_per_degree // 1)
+
+
+def projects(span_degrees: Fraction) -> bool:
+    """Return whether a box of this span keeps its promise: plane distance at most 1.005 times distance on the sphere.
+
+    By the haversine formula, ``sin^2(d/2R) >= sinc^2(span/2) * (plane/2R)^2``, because both cosines of latitude are at
+    least the plane's; so ``plane <= d / sinc(span/2)``.
+    """
+    half = DECIMAL.multiply(DECIMAL.divide(PI, Decimal(DEGREES)), _decimal(span_degrees / 2))
+    return DECIMAL.multiply(_series(half, first=1), _decimal(PROJECTION)) >= half
+
+
+def cosine(degrees: Fraction) -> Decimal:
+    """Return the cosine of an angle, to 40 digits."""
+    return _series(DECIMAL.multiply(DECIMAL.divide(PI, Decimal(DEGREES)), _decimal(degrees)), first=0)
+
+
+def _series(angle: Decimal, first: int) -> Decimal:
+    """Return the cosine (``first`` 0) or sine (1) of an angle in radians by its Taylor series."""
+    square = DECIMAL.multiply(angle, angle)
+    term = total = angle if first else Decimal(1)
+    n = first
+    while abs(term) > DIGITS * DIGITS:
+        term = DECIMAL.divide(DECIMAL.multiply(term, square), Decimal(-(n + 1) * (n + 2)))
+        total = DECIMAL.add(total, term)
+        n += 2
+    return total
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return DECIMAL.divide(Decimal(number.numerator), Decimal(number.denominator))

@@ -1,0 +1,1 @@
+"""Keyed randomness and the exact mechanisms that draw from it."""

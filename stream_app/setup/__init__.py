@@ -1,0 +1,1 @@
+"""What the operator gives: settings, configuration, correlations and keys."""

@@ -1,0 +1,145 @@
+"""From settings to the context of decisions: keys, default policies and caps, every fault at once."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
+from stream_app.formats import wire
+from stream_app.loss.envelope import Envelope
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.privacy.rational import nano
+from stream_app.setup import correlationfile
+from stream_app.setup.correlationfile import CorrelationFileError
+from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
+
+DEFAULT_VERSION = 1
+
+
+def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
+    """Return the context that settings and keys make.
+
+    Raises:
+        InvalidSettingsError: with every faulty policy and correlation, and every correlation that a policy misses.
+    """
+    problems: list[Problem] = []
+    defaults: tuple[DefaultPolicy, ...] = ()
+    correlations: Mapping[str, Envelope] = {}
+    try:
+        defaults = default_policies(settings)
+    except InvalidSettingsError as error:
+        problems += error.problems
+    try:
+        correlations = backward_envelopes(settings)
+    except InvalidSettingsError as error:
+        problems += error.problems
+    problems += _unknown_correlations(settings, defaults)
+    if problems:
+        raise InvalidSettingsError(tuple(problems))
+    return Context(keys, defaults, limits_of(settings), partition_of, correlations)
+
+
+def backward_envelopes(settings: Settings) -> dict[str, Envelope]:
+    """Return the backward loss functions of the configured correlations; raises `InvalidSettingsError`."""
+    problems: list[Problem] = []
+    found: dict[str, Envelope] = {}
+    for name, path in settings.correlations.items():
+        try:
+            found[name] = Envelope.of(correlationfile.load(path).backward)
+        except CorrelationFileError as error:
+            problems.append(Problem(f"correlations.{name}", str(error)))
+    if problems:
+        raise InvalidSettingsError(tuple(problems))
+    return found
+
+
+def _unknown_correlations(settings: Settings, defaults: Sequence[DefaultPolicy]) -> Iterator[Problem]:
+    known = ", ".join(settings.correlations) or "none"
+    for default in defaults:
+        name = default.policy.correlation
+        if name is not None and name not in settings.correlations:
+            message = f"default policy {default.glob!r} names {name!r}, the entries are: {known}; add its file"
+            yield Problem("correlations", message)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the operator's caps in nano-epsilon."""
+    return Limits(
+        lifetime_nano=None if settings.lifetime_epsilon is None else nano(settings.lifetime_epsilon),
+        max_epsilon_nano=None if settings.max_epsilon is None else nano(settings.max_epsilon),
+        accept_policies=settings.accept_policies,
+        accept_weaker_policies=settings.accept_weaker_policies,
+        max_future_ms=settings.max_future_ms,
+    )
+
+
+def default_policies(settings: Settings) -> tuple[DefaultPolicy, ...]:
+    """Return the default policies of the settings, then those of ``policies_file``, in order."""
+    found = [(f"policies.{nth}", table) for nth, table in enumerate(settings.policies)]
+    if settings.policies_file is not None:
+        found += _lines(settings.policies_file)
+    return policies_from(found, limits_of(settings))
+
+
+def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, ...]:  # noqa: B008 - frozen
+    """Return the default policies of a JSON Lines file, ``series`` a glob."""
+    return policies_from(_lines(path), limits)
+
+
+def policies_from(found: list[tuple[str, Any]], limits: Limits) -> tuple[DefaultPolicy, ...]:
+    """Return default policies from (place, document) pairs; raises `InvalidSettingsError` with every fault."""
+    problems: list[Problem] = []
+    policies: list[DefaultPolicy] = []
+    for place, document in found:
+        try:
+            policies.append(_default_policy(document))
+        except PolicyError as error:
+            problems += [Problem(f"{place}.{fault.member}", fault.message) for fault in error.faults]
+        except ValueError as error:
+            problems.append(Problem(place, str(error)))
+        else:
+            problems += [Problem(f"{place}.epsilon", fault) for fault in _over(policies[-1], limits)]
+    if problems:
+        raise InvalidSettingsError(tuple(problems))
+    return tuple(policies)
+
+
+def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
+    epsilon_nano = default.policy.epsilon_nano
+    if limits.max_epsilon_nano is not None and epsilon_nano > limits.max_epsilon_nano:
+        yield "exceeds max_epsilon, so every series under it would be rejected; lower it"
+    if limits.lifetime_nano is not None and epsilon_nano > limits.lifetime_nano:
+        yield "exceeds lifetime_epsilon, so every series under it would be rejected; lower it"
+
+
+def _default_policy(document: object) -> DefaultPolicy:
+    if not isinstance(document, Mapping):
+        raise ValueError("is no object; a default policy is a policy record whose series is a glob")  # noqa: TRY004
+    glob = document.get("series")
+    if not isinstance(glob, str) or not glob:
+        raise ValueError('needs "series", a glob such as "home-*"')
+    if document.get("type", "policy") != "policy":
+        raise ValueError('"type" must be "policy" or absent')
+    if document.get("version", DEFAULT_VERSION) != DEFAULT_VERSION:
+        raise ValueError("a default policy has version 1; leave it out (a series' own versions come after it)")
+    if type(document.get("weaker", False)) is not bool:
+        raise ValueError('"weaker" is neither true nor false; leave it out (a default policy begins a series)')
+    parameters = {name: document[name] for name in document if name not in wire.POLICY_ENVELOPE}
+    return DefaultPolicy(glob, policy_of(parameters, DEFAULT_VERSION))
+
+
+def _lines(path: Path) -> list[tuple[str, Any]]:
+    """Return the documents of a JSON Lines file with their places; a line that is not JSON is its own document."""
+    found: list[tuple[str, Any]] = []
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidSettingsError((Problem(str(path), f"cannot be read ({error.strerror})"),)) from None
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.strip():
+            try:
+                found.append((f"{path}:{number}", wire.load(line)))
+            except ValueError:
+                found.append((f"{path}:{number}", None))
+    return found

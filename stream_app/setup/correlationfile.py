@@ -1,0 +1,51 @@
+"""Correlation files: the one reader of transition matrices written as JSON, made by `correlate` or by hand."""
+
+import json
+from pathlib import Path
+
+from stream_app.loss.correlation import Correlation, CorrelationError
+from stream_app.loss.form import correlation_of
+
+_LONGEST_INTEGER = 18
+"""Digits that surely fit 64 bits; what is longer is read as a double, which may be infinite."""
+
+
+class CorrelationFileError(Exception):
+    """A file that holds no correlation; the message names file, matrix and row, and the remedy."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        """Keep the parts as fields."""
+        self.path, self.problem = path, problem
+        super().__init__(f"{path}: {problem}")
+
+
+def load(path: Path) -> Correlation:
+    """Return the correlation of a file, members besides ``backward`` and ``forward`` ignored.
+
+    Raises:
+        CorrelationFileError: if it cannot be read or holds none.
+    """
+    try:
+        return correlation_of(decoded(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise CorrelationFileError(path, f"cannot be read ({error.strerror}); name a file of `correlate`") from None
+    except UnicodeDecodeError:
+        raise CorrelationFileError(path, "not UTF-8; write JSON") from None
+    except (CorrelationError, ValueError) as error:
+        raise CorrelationFileError(path, str(error)) from None
+
+
+def decoded(text: str) -> object:
+    """Return the values of a JSON text, NaN and infinities too, so that the row that holds them can be named.
+
+    Raises:
+        ValueError: for what is not JSON.
+    """
+    try:
+        return json.loads(text, parse_int=_number)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error}); write one object") from None
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)

@@ -1,0 +1,235 @@
+"""Key files: where a noise key lives, readable by its owner alone, and nowhere else.
+
+A file holds the random fingerprint that ledger entries name (it survives ratchet and erasure) and the secret of its
+first epoch. Earlier epochs cannot be derived from it.
+"""
+
+import fcntl
+import os
+import resource
+import secrets  # noqa: TID251 - here keys are made
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from stream_app.formats import wire
+from stream_app.privacy.noise.key import MINIMUM_EPOCH_MS, SECRET_BYTES, KeyRing
+
+FORMAT = 1
+FINGERPRINT_BYTES = 8
+OWNER_ONLY = 0o600
+
+
+class KeyFileError(Exception):
+    """A key file that cannot be used; `path` and the remedy are in the message, never its content."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        """Keep the path as a field."""
+        self.path = path
+        super().__init__(f"key file {path}: {problem}")
+
+
+def fresh_secret() -> bytes:
+    """Return 32 random bytes: the seed of a watermark, or what hides members in memory; kept in no file."""
+    _forbid_core_dumps()
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+def create(path: Path) -> KeyRing:
+    """Write a new key with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
+    ring = KeyRing(secrets.token_hex(FINGERPRINT_BYTES), 0, fresh_secret())
+    write_private(path, _encode(ring))
+    return ring
+
+
+def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
+    """Return the key of a file; ``epoch_ms`` is the configured length of an epoch (None: one for all time).
+
+    Raises `KeyFileError` when the file is missing, readable by others, or no key.
+    """
+    if epoch_ms is not None and epoch_ms < MINIMUM_EPOCH_MS:
+        raise KeyFileError(path, f"key_epoch_ms is {epoch_ms}; use at least {MINIMUM_EPOCH_MS} (a day)")
+    content = read_private(path)
+    try:
+        document: Any = wire.load(content)
+        ring = KeyRing(document["fingerprint"], document["epoch"], bytes.fromhex(document["secret"]), epoch_ms)
+        bytes.fromhex(ring.fingerprint)
+        if document["format"] == FORMAT and len(ring.secret) == SECRET_BYTES and ring.first_epoch >= 0:
+            return ring
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise KeyFileError(path, f"is no key file of format {FORMAT}; restore it from a backup")
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a key file as a worker does for as long as it runs: nobody erases its keys meanwhile.
+
+    Raises `KeyFileError` when the file is missing, or its keys are being erased at this moment.
+    """
+    with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again when that is done"):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class HeldKey:
+    """A key file that nobody erases now, though workers may run with it; ``looked_at`` makes these."""
+
+    path: Path
+    ring: KeyRing
+
+    def without(self, epoch: int) -> KeyRing:
+        """Return what the file would hold after erasing; raises `KeyFileError` when that epoch's key is gone."""
+        later = self.ring.erased_before(epoch)
+        if later is None:
+            first = self.ring.first_epoch
+            raise KeyFileError(self.path, f"epochs before {first} are erased already; name {first} or later")
+        return later
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedKey(HeldKey):
+    """A key file that no running worker of this machine has read; ``claimed`` makes these.
+
+    ``path`` is the file itself, never a symbolic link to it: what replaces a link would leave the key where it was.
+    """
+
+    _file: BinaryIO = field(repr=False)
+
+    def erase_before(self, epoch: int) -> KeyRing:
+        """Destroy the keys of all epochs before ``epoch``: the file then holds that epoch's key.
+
+        The new file replaces the old one whole. Copies, backups and flash blocks outside this file are the operator's.
+        """
+        later, path, old = self.without(epoch), self.path, self._file
+        fresh = path.with_name(path.name + ".new")
+        try:
+            fresh.unlink(missing_ok=True)
+            _write(fresh, _encode(later))
+        except OSError as error:
+            problem = f"{fresh.name} cannot be written beside it ({error.strerror}), so nothing is erased"
+            raise KeyFileError(path, f"{problem}; make the folder writable for who erases") from None
+        fresh.replace(path)  # a crash before here leaves the old key, after here the new one
+        settle(path.parent)
+        old.seek(0)
+        old.write(bytes(os.fstat(old.fileno()).st_size))  # so that the old blocks hold no key when they are freed
+        old.flush()
+        os.fsync(old.fileno())
+        return later
+
+
+@contextmanager
+def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
+    """Hold a key file as a worker does, beside workers, to see what an erasure would come to.
+
+    Raises:
+        KeyFileError: if the file cannot be used, or its keys are being erased at this moment.
+    """
+    with held(path):
+        yield HeldKey(path, load(path, epoch_ms))
+
+
+@contextmanager
+def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
+    """Have a key file for oneself, to erase in it.
+
+    A worker that read the key before would go on with it, and could leave entries in the ledger that nobody can compute
+    again once it is gone: so none may run.
+
+    Raises:
+        KeyFileError: if the file cannot be used, or a worker of this machine uses it.
+    """
+    remedy = "a worker of this machine runs with it, and would go on with the erased keys; stop it first"
+    real = _real(path)
+    with _locked(real, fcntl.LOCK_EX, remedy) as file:
+        yield ClaimedKey(real, load(real, epoch_ms), file)
+
+
+def _real(path: Path) -> Path:
+    """Return the file that a symbolic link leads to; of a link that leads nowhere, what cannot be opened."""
+    return Path(os.path.realpath(path))
+
+
+@contextmanager
+def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
+    """Lock the file that ``path`` names now: while it was opened another may have taken its place."""
+    while True:
+        try:
+            file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
+        except OSError as error:
+            remedy = "name the file of `keys new`, as a user who may read it, and write it to erase"
+            raise KeyFileError(path, f"cannot be opened ({error.strerror}); {remedy}") from None
+        with file:
+            try:
+                fcntl.flock(file, operation | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise KeyFileError(path, refusal) from None
+            except OSError as error:
+                problem = f"cannot be locked ({error.strerror})"
+                raise KeyFileError(path, f"{problem}; keep it on a file system that knows locks") from None
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                yield file
+                return
+
+
+def settle(folder: Path) -> None:
+    """Have the folder's entries on the disk: a key that a power cut takes away spends twice or stops a worker."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
+    try:
+        _write(path, content)
+    except FileExistsError:
+        raise KeyFileError(
+            path, "exists already, and overwriting a key would lose what it made for ever; choose another path"
+        ) from None
+    except OSError as error:
+        raise KeyFileError(path, f"cannot be written ({error.strerror}); choose a writable folder") from None
+
+
+def read_private(path: Path) -> bytes:
+    """Return what a file holds; raises `KeyFileError` when it is missing or others may read it.
+
+    From then on this process, and whatever it starts, leaves no core dump: it would hold the content.
+    """
+    _forbid_core_dumps()
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        content = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(path, f"cannot be read ({error.strerror}); make one with `keys new`") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise KeyFileError(path, f"mode is {mode:04o}, so others may read it; run `chmod 600` and consider it seen")
+    return content
+
+
+def _forbid_core_dumps() -> None:
+    """Let this process leave no core dump, nor what it starts: whoever starts it need not think of it."""
+    # PRIVACY: a dump is a copy of keys and raw values on a disk, which `keys erase` does not reach. A handler in
+    # kernel.core_pattern is told the limit, not bound by it (core(5)); systemd-coredump heeds it.
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # the soft limit is the one in force
+
+
+def _encode(ring: KeyRing) -> bytes:
+    return wire.dump(
+        {"format": FORMAT, "fingerprint": ring.fingerprint, "epoch": ring.first_epoch, "secret": ring.secret.hex()}
+    )
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    settle(path.parent)
