@@ -29,6 +29,15 @@ class Loss(NamedTuple):
     """Where the input went on; which steps are given up, and which are counted again, follows from there on."""
 
 
+def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) -> Loss | None:
+    """Return the input that is lost beyond the accepted ``losses``; None: nothing that an open step is counted from.
+
+    The log begins at ``first``. No step that is open was opened before the group's offset ``group``.
+    """
+    covered = any(loss.first >= first for loss in losses)
+    return None if group >= first or covered else Loss(first, next_offset)
+
+
 class Past(NamedTuple):
     """What ledger and releases tell of a partition's series."""
 

@@ -34,7 +34,7 @@ from stream_app.kafka.faust.table import PARTITION_KEY
 from stream_app.kafka.owner.restore import input_short
 from stream_app.kafka.rebuild.aborted import abandoned, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
-from stream_app.kafka.rebuild.open_steps import LOST, Loss, Past, Reopening
+from stream_app.kafka.rebuild.open_steps import LOST, Loss, Past, Reopening, more_lost
 from stream_app.kafka.rebuild.survey import Accepted, Survey
 from stream_app.kafka.rebuild.witness import Witness
 from stream_app.setup.settings import Settings
@@ -83,8 +83,7 @@ class _Input(NamedTuple):
         """Return what is lost beyond that: input that may be of steps still open."""
         if self.skips:
             return Loss(self.next_offset, self.next_offset)
-        covered = any(loss.first >= self.first for loss in self.losses)
-        return None if self.start >= self.first or covered else Loss(self.first, self.next_offset)
+        return more_lost(self.losses, self.first, self.start, self.next_offset)
 
 
 class Recovery:
