@@ -13,7 +13,7 @@ from typing import Any
 from setuptools import setup
 
 COMPILED = {
-    "privacy": """entry fold guard landmarks level parameters place policy protection rational raw reason release scheme
+    "privacy": """entry fold guard landmarks level place policy protection rational raw reason release scheme
     state window""",
     "privacy/collected": "closing collect contribution open_steps",
     "privacy/kinds": "__init__ axis category counts kind_form location number",
