@@ -1,7 +1,7 @@
 """All pages under docs/reference."""
 
 from tests.deploy import ROOT
-from tests.reference import commands, exit_codes, findings, metrics, records, rejects, settings, stops, topics
+from tests.reference import commands, exit_codes, findings, metrics, records, rejects, rooms, settings, stops, topics
 
 FOLDER = ROOT / "docs" / "reference"
 PAGES = {
@@ -11,6 +11,7 @@ PAGES = {
     "metrics.md": metrics.page,
     "records.md": records.page,
     "rejects.md": rejects.page,
+    "rooms.md": rooms.page,
     "settings.md": settings.page,
     "stops.md": stops.page,
     "topics.md": topics.page,
