@@ -2,8 +2,8 @@
 
 The same by hand: `COMPILE_LANDMARK_STREAM=1 pip install .`
 
-The same files run as Python otherwise; both give the same bytes (tests/test_compiled.py). Not the default: it needs a C
-compiler and a minute, and in a checkout a compiled module would hide later changes of its source.
+The same files run as Python otherwise; both give the same bytes (tests/distribution/test_compiled.py). Not the
+default: it needs a C compiler and a minute, and in a checkout a compiled module would hide later changes of its source.
 """
 
 import os

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from stream_app.audit import Auditor, Report
 from stream_app.audit.publickey import PublicKeys
 from tests.audit.written import LEDGERS, Written, write
-from tests.literal_merkle import literal_root
+from tests.heads.literal_merkle import literal_root
 
 TOPIC = "landmark.ledger"
 PARTITIONS = 2

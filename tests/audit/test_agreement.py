@@ -79,7 +79,7 @@ def literally_spent(ledger: list[bytes]) -> int:
 def assert_theorem(ledger: list[bytes]) -> None:
     """For every period, every step t, at every moment: the spends on the final landmarks and t are at most epsilon.
 
-    At level w-event: those of the window that ends with t (tests/privacy/test_window.py counts charges, too).
+    At level w-event: those of the window that ends with t (tests/privacy/window/test_window.py counts charges, too).
     """
     for period in periods(ledger).values():
         step, budget = period["step"], period["budget"]

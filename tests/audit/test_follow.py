@@ -24,7 +24,7 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import AUDIT_TABLE
 from tests.audit.written import hash_of
 from tests.kafka.installation import Installation, readings
-from tests.kafka.statuspage.read import Page
+from tests.monitoring.statuspage.read import Page
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 
 RAW = 7.777123

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.audit.tree import leaf_hash, path_of, root_of, rooted
-from tests.literal_merkle import literal_path, literal_root
+from tests.heads.literal_merkle import literal_path, literal_root
 
 
 @pytest.mark.parametrize("size", range(70))

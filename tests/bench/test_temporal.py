@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import published, temporal
 from stream_app.loss.matrix import TransitionMatrix
-from tests.privacy.loss.enumeration import enumerated, sums
+from tests.loss.enumeration import enumerated, sums
 
 
 def test_the_published_algorithm_finds_the_loss() -> None:

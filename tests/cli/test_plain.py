@@ -11,7 +11,7 @@ import pytest
 import stream_app
 from stream_app.cli import COMMANDS, main
 from tests.cli.test_top import serving
-from tests.kafka.test_sight import busy
+from tests.monitoring.test_snapshot import busy
 from tests.terminal import CONTROL, Terminal, terminal
 
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")

@@ -13,9 +13,9 @@ from stream_app.cli import main
 from stream_app.deciding.context import Context, Limits
 from stream_app.setup import keyfile
 from tests.collected import schedules
+from tests.deciding.test_rows import records
 from tests.hostile import hostile
 from tests.run import KINDS, NUMBER, Run, default, observation, policy
-from tests.test_rows import records
 
 POLICY = {"series": "home-*", "epsilon": 1.0, "protection": {"level": "landmark", "landmarks": [2000], "step": 1000}}
 CSV = """when,kwh,house

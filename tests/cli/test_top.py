@@ -12,7 +12,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
 from stream_app.monitoring.serve import Server
-from tests.kafka.test_sight import busy
+from tests.monitoring.test_snapshot import busy
 from tests.terminal import CONTROL, terminal
 
 

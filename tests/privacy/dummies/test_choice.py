@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stream_app.privacy.dummies.choice import chosen, probabilities, weights
-from tests.privacy.bits import GivenBits, stream
-from tests.privacy.fit import SURE, fit
+from tests.privacy.noise.bits import GivenBits, stream
+from tests.privacy.noise.fit import SURE, fit
 
 DIGITS = Context(prec=90)
 NANO = 10**9

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import iqr
 
 from stream_app.privacy.dummies.partitioned import MOST_BINS, Histogram, bin_width, histogram_of, sampled
-from tests.privacy.bits import stream
 from tests.privacy.dummies import literal
-from tests.privacy.fit import SURE, fit
+from tests.privacy.noise.bits import stream
+from tests.privacy.noise.fit import SURE, fit
 
 
 def test_width_is_that_of_freedman_and_diaconis() -> None:

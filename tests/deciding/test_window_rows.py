@@ -1,0 +1,120 @@
+"""Rows, rebuilt rows and losses of series at level w-event, and the rows that versions before it stored."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stream_app.deciding import rows
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided
+from stream_app.deciding.rebuild import rebuild
+from stream_app.privacy.state import NO_WINDOW
+from stream_app.privacy.window import Window
+from tests.deciding.test_rows import TableRun
+from tests.run import COUNTS, KEYS, NUMBER, Record, Run, observation, policy
+
+CONTEXT = Context(KEYS, limits=Limits(10**11, accept_weaker_policies=True))
+WINDOW: dict[str, object] = {"level": "w-event", "window": 4, "step": 10}
+SCHEMES: dict[str, dict[str, object]] = {
+    "uniform": {"name": "uniform"},
+    "bd": {"name": "bd"},
+    "ba": {"name": "ba", "decrease": 0.9, "minimum": 0.01},
+    "private bd": {"name": "bd", "dissimilarity": "private"},
+    "private ba": {"name": "ba", "dissimilarity": "private"},
+}
+OLD = {
+    b"sa": b'[3,"23f18d187bfe49aed37c2a766ffebeb1b4a36ef17d29f7ded319ce20b69ec3eb","",1000000000,0,500000000,0,0,'
+    b"1000000000,0,2,3,1,2,1000000000,2,[1345],[1345],[],false]",
+    b"pa": b'{"policy":{"version":1,"parameters":{"epsilon":1.0,"protection":{"level":"landmark","landmarks":[4],'
+    b'"step":1},"scheme":{"name":"uniform"},"value":{"kind":"number","lower":0,"upper":10,"resolution":0.001}}},'
+    b'"landmarks":[[4,5]]}',
+}
+"""Rows as the versions before level w-event wrote them."""
+
+
+def log(scheme: str, value: dict[str, object]) -> list[Record]:
+    """Return a log of one series: w-event, another level, w-event with other windows and steps, and events between."""
+    number = value["kind"] == "number"
+    parts: dict[str, Any] = {"scheme": SCHEMES[scheme], "value": value}
+    events: list[Record] = [policy("a", protection=WINDOW, epsilon=4.0, **parts)]
+    times = [5, 12, 13, 27, 30, 80, 81, 95, 104, 110, 121, 230]
+    events += [observation("a", ms, 1 + ms % 9 if number else {"walk": ms}) for ms in times]
+    events.append(policy("a", 2, protection={"level": "event", "step": 10}, epsilon=1.0, value=value, weaker=True))
+    events += [observation("a", ms, 4 if number else {"walk": 4}) for ms in (240, 251)]
+    narrower = WINDOW | {"window": 2, "step": 7}
+    events.append(policy("a", 3, weaker=True, protection=narrower, epsilon=3.0, filter="level", **parts))
+    events += [observation("a", ms, 4 if number else {"walk": 4}) for ms in range(252, 360, 5)]
+    return [*events, {"type": "close", "series": "a"}]
+
+
+@pytest.mark.parametrize("value", [NUMBER, COUNTS], ids=["number", "counts"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rows_as_bytes_and_rows_rebuilt(scheme: str, value: dict[str, object]) -> None:
+    """Each row reads back equal, is rebuilt from ledger and releases to the byte, and decides the rest alike."""
+    whole, table = Run(CONTEXT), TableRun(CONTEXT)
+    for record in log(scheme, value):
+        table.feed(record)
+        if isinstance(whole.feed(record), Decided):
+            rebuilt = rebuild(CONTEXT, whole.ledger, whole.releases)
+            assert rebuilt == whole.rows
+            assert rows.dump(rebuilt["a"], None, set()) == rows.dump(whole.rows["a"], None, set())
+    assert table.outputs == whole.outputs
+    assert sum(json.loads(release)["decision"] == "perturbed" for release in whole.releases) > 4
+
+
+def test_a_row_holds_the_window_and_no_more() -> None:
+    """At most w spends are kept; what no window reaches goes with the next publication."""
+    run = Run(CONTEXT).feed_all([policy("a", protection=WINDOW)])
+    for step in range(50):
+        run.feed(observation("a", 10 * step, 3))
+        spends = run.rows["a"].state.window.spends
+        assert [at for at, _ in spends] == list(range(max(0, step - 3), step + 1))
+
+
+def test_rows_of_other_levels_do_not_grow() -> None:
+    """A series that level w-event never ruled has the twenty fields that it had before."""
+    for level in ({"level": "landmark", "landmarks": [4]}, {"level": "event"}, {"level": "user", "length": 9}):
+        run = Run(CONTEXT).feed_all([policy("a", protection=level), observation("a", 1, 2)])
+        run.feed_all([policy("a", 2, protection=level | {"step": 2}) if "length" not in level else {}])
+        stored = dict(rows.dump(run.rows["a"], None, set()))[b"sa"]
+        assert len(json.loads(stored)) == 20
+
+
+def test_rows_stored_before_are_read() -> None:
+    """The rows of earlier versions load, without a window, and are written back as they were."""
+    row = rows.load(OLD.get, "a", {})
+    assert row is not None
+    assert row.state.window == NO_WINDOW
+    assert dict(rows.dump(row, None, set())) == OLD
+
+
+def test_what_another_level_leaves_to_windows() -> None:
+    """A version at level w-event waits after the last spend of one at another level, however that level counts."""
+    run = Run(CONTEXT).feed_all([policy("a", protection={"level": "event", "step": 10}), observation("a", 50, 2)])
+    run.feed(policy("a", 2, protection=WINDOW, scheme=SCHEMES["bd"]))
+    assert run.rows["a"].state.window == Window(opens_ms=60 + 3 * 10, spent_end_ms=60, reach_ms=0)
+    run.feed_all(observation("a", ms, 2) for ms in (60, 70, 80, 90))
+    decisions = [json.loads(release)["decision"] for release in run.releases]
+    assert decisions == ["perturbed", "withheld", "withheld", "withheld", "perturbed"]
+    run.feed(policy("a", 3, protection={"level": "event", "step": 10}, weaker=True))
+    assert run.rows["a"].state.window == Window(opens_ms=0, spent_end_ms=100, reach_ms=90 + 40)
+
+
+def test_the_backward_loss_counts_the_charges() -> None:
+    """A private dissimilarity loses e1 at every event, published or not: the loss under a correlation has it."""
+    parts: dict[str, Any] = {"scheme": SCHEMES["private ba"], "correlation": "household", "epsilon": 4.0}
+    run = Run(CONTEXT).feed_all([policy("a", protection=WINDOW, **parts)])
+    lost, spends = 0.0, []
+    for step in range(9):
+        outcome = run.feed(observation("a", 10 * step, 3))
+        assert isinstance(outcome, Decided)
+        entry = json.loads(run.ledger[-1])
+        spends.append(entry.get("epsilon_nano", 0))
+        (message,) = outcome.entries
+        assert message.spent_nano == spends[-1] + 500_000_000
+        lost += message.spent_nano / 1e9
+        assert run.rows["a"].backward_loss == pytest.approx(lost, rel=1e-12)  # nothing is known to fade
+        assert entry["regular_peak_nano"] >= 2_000_000_000
+        assert (entry["landmark_spent_nano"], entry["landmarks_left"], entry["landmark"]) == (0, 0, False)
+    assert 0 in spends

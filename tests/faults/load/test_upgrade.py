@@ -1,0 +1,64 @@
+"""Workers of an older version are replaced under load, and one goes back: nothing is decided otherwise.
+
+    git worktree add older COMMIT
+    python -m pytest tests/faults/load/test_upgrade.py --older=older -s
+
+The older version must know every kind of record that the workload has.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from stream_app.localbroker.broker import LocalBroker
+from tests.faults.load.underload import Run, under_load
+
+MORE = 2_000
+"""Outputs between two changes."""
+
+
+async def _replace(run: Run, name: str, tree: Path | None) -> None:
+    """Stop a worker as an orchestrator does, and start it again as what ``tree`` holds."""
+    await run.stop(name)
+    run.mark(f"start {name} {'older' if tree else 'newer'}")
+    await run.fleet.start(name, tree).until_ready()
+    await run.until_decided_more(MORE)
+
+
+@pytest.mark.timeout(3600)
+async def test_versions_side_by_side_decide_alike(broker: LocalBroker, tmp_path: Path, older: Path) -> None:
+    """Both workers are replaced by newer ones, then one goes back, and forward again."""
+    async with under_load(broker.bootstrap_servers, tmp_path / "upgrade", 200, standby=1) as run:
+        for name in "ab":
+            await run.fleet.start(name, older).until_ready()
+        await run.until_decided_more(MORE)
+        for name, tree in (("a", None), ("b", None), ("a", older), ("a", None)):
+            await _replace(run, name, tree)
+    await run.report()
+
+
+@pytest.mark.timeout(3600)
+async def test_a_version_that_decides_otherwise_follows_the_page(
+    broker: LocalBroker, tmp_path: Path, older: Path
+) -> None:
+    """All older workers end, the start is rehearsed, the newer ones go on: no place has two different records.
+
+    What the older version decided no replay of the newer one gives; the audit and everything else hold.
+    """
+    async with under_load(broker.bootstrap_servers, tmp_path / "otherwise", 200, standby=1, replay=False) as run:
+        for name in "ab":
+            await run.fleet.start(name, older).until_ready()
+        await run.until_decided_more(MORE)
+        for name in "ab":
+            await run.stop(name)
+        site = run.fleet.site
+        rehearsal = site.command("worker", "--rehearse", "--config", str(site.config())).stdout.decode().splitlines()
+        assert len(rehearsal) == site.partitions
+        assert all("goes on; 0 ledger entries bind" in line for line in rehearsal), rehearsal
+        await run.start("a", "b")
+        await run.until_decided_more(MORE)
+        run.kill("a")
+        await run.until_decided_more(MORE)
+        await run.start("a")
+        await run.until_decided_more(MORE)
+    await run.report()

@@ -1,0 +1,1 @@
+"""Tests of `stream_app/formats`: bytes to records, records to bytes."""

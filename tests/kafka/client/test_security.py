@@ -1,0 +1,241 @@
+"""TLS, SCRAM, client certificates and ACLs on a real broker that denies by default: each role with what it needs."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.acls import ROLES, Access, Operation, commands, needs
+from stream_app.setup.settings import Settings
+from tests.kafka.client.guarded import Guarded, GuardedWorker
+from tests.kafka.client.secured import PASSWORD, Authority, secured_broker
+from tests.kafka.installation import POLICY, readings
+from tests.patience import PATIENCE_SECONDS
+
+ONLY_WITH_LOST_INPUT = {
+    Access("topic", f"guarded.{topic}", "Write") for topic in ("ledger", "releases")
+}  # what `recover` adopts of an aborted batch, which only --accept-lost-input can ask for
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """Run the broker; the operator makes the topics, every role is given what it needs, and a worker has decided.
+
+    Whoever recovers or audits finds something then, whichever test comes first.
+    """
+    folder = tmp_path_factory.mktemp("guarded")
+    with secured_broker(folder / "broker", ROLES) as secured:
+        guarded = Guarded(secured, folder)
+        assert main(["keys", "new", str(folder / "noise.key")]) == 0
+        assert main(["keys", "new", str(folder / "signing.key"), "--signing"]) == 0
+        (folder / "policies.jsonl").write_text(json.dumps(POLICY) + "\n")
+        for role in ROLES:
+            secured.allow(role, guarded.needs(role))
+        assert guarded.run("operator", "topics") == 0
+        (folder / "public.pem").write_text(SigningKey.load(folder / "signing.key").public_pem())
+        guarded.send(10)
+        with guarded.worker() as worker:
+            guarded.until_committed(worker)
+            assert guarded.run("producer", "watermark", "home-1", "--at", "0") == 0  # whoever reads rejects finds one
+            guarded.send(1)
+            guarded.until_committed(worker)
+            assert worker.stop() == 0, worker.said()
+        yield guarded
+
+
+def decided(guarded: Guarded, worker: GuardedWorker, capfdbinary: pytest.CaptureFixture[bytes]) -> list[Any]:
+    """Wait until a worker has decided all that was sent; return the releases, read by the reader."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        capfdbinary.readouterr()
+        assert guarded.run("reader", "read", "releases") == 0
+        found = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+        if len(found) >= guarded.sent:
+            assert len({(one["series"], one["timestamp"]) for one in found}) == len(found) == guarded.sent
+            return found
+        assert worker.process.poll() is None, worker.said()[-3000:]
+        assert time.monotonic() < deadline, f"{len(found)} of {guarded.sent}: {worker.said()[-3000:]}"
+        time.sleep(0.3)
+
+
+def test_every_role_with_what_it_needs(guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Topics, events, releases, audit, explanation, recovery and erasure: each by a user of its own."""
+    guarded.send(40)
+    with guarded.worker() as worker:
+        releases = decided(guarded, worker, capfdbinary)
+        assert worker.stop() == 0, worker.said()
+    assert "not authorized" not in worker.said().lower()
+    assert PASSWORD not in worker.said()
+    public = guarded.folder / "public.pem"
+    assert guarded.run("auditor", "audit", "--heads", "--public-key", str(public)) == 0
+    first = releases[0]
+    assert guarded.run("auditor", "explain", first["series"], str(first["timestamp"])) == 0
+    assert guarded.run("eraser", "keys", "erase", str(guarded.folder / "noise.key"), "--before", "1", "--dry-run") == 0
+    assert guarded.run("recoverer", "recover") == 0
+    guarded.send(10)
+    with guarded.worker(certified=True) as worker:  # now by certificate: the same name
+        decided(guarded, worker, capfdbinary)
+        assert worker.stop() == 0, worker.said()
+    assert guarded.run("auditor", "audit", "--heads", "--public-key", str(public)) == 0
+
+
+def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
+    """Return what a role is for."""
+    events = guarded.folder / "one.jsonl"
+    events.write_text("".join(json.dumps(event) + "\n" for event in readings(1)))  # late by now: rejected
+    file = str(guarded.folder / "noise.key")
+    commands: Mapping[str, Iterable[tuple[str, ...]]] = {
+        "producer": [("send", str(events)), ("watermark", "home-1", "--at", "0")],
+        "recoverer": [("recover",)],
+        "eraser": [("keys", "erase", file, "--before", "1", "--dry-run")],
+        "reader": [("read", "releases", "--limit", "1")],
+        "auditor": [("audit", "--heads", "--public-key", str(guarded.folder / "public.pem"))],
+    }
+    return commands[role]
+
+
+def test_backups_need_no_role_of_their_own(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
+    """Who may recover may read events and rejects whole; who may send may send them again, where nothing was sent."""
+    files = []
+    for topic in ("events", "rejects"):
+        capfd.readouterr()
+        assert guarded.run("recoverer", "read", topic) == 0
+        files.append(guarded.folder / f"{topic}.backup")
+        files[-1].write_text(capfd.readouterr().out)
+        assert files[-1].read_text().splitlines()[-1].startswith('{"end":{')
+    assert guarded.run("producer", "resend", str(files[0]), "--rejects", str(files[1])) == 2
+    assert "must come first" in capfd.readouterr().err
+
+
+def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
+    """As its pod does before it starts (deploy/kubernetes/worker.yaml), without the operator's rights."""
+    assert guarded.run("worker", "topics", "--check") == 0
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("operator", "worker")])
+def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> None:
+    """Whatever is taken away from a role, a command of it fails."""
+    needed = guarded.needs(role)
+    for taken in needed:
+        if role == "recoverer" and taken in ONLY_WITH_LOST_INPUT:
+            continue
+        guarded.secured.allow(role, [access for access in needed if access != taken])
+        assert any(guarded.run(role, *words) != 0 for words in commands_of(guarded, role)), taken
+    guarded.secured.allow(role, needed)
+    assert all(guarded.run(role, *words) == 0 for words in commands_of(guarded, role))
+
+
+def test_the_operator_is_given_no_more_than_it_needs(guarded: Guarded) -> None:
+    """What it may not make it cannot make, and what it may not look at it does not find in order."""
+    for taken in guarded.needs("operator"):
+        # A topic that is there needs not be made: making is tried where none is.
+        name = f"fresh-{guarded.name}" if taken.operation == "Create" else guarded.name
+        if taken.operation == "Create" and not taken.name.endswith("ledger"):
+            continue  # the others were made at the first attempt
+        needed = needs("operator", Settings.load(guarded.config("operator", prefix=name, application=name)))
+        without = taken._replace(name=taken.name.replace(guarded.name, name))
+        guarded.secured.allow("operator", [access for access in needed if access != without])
+        assert guarded.run("operator", "topics", prefix=name, application=name) == 2, taken
+    guarded.secured.allow("operator", guarded.needs("operator"))
+
+
+def test_a_worker_is_given_no_more_than_it_needs(guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Whatever is taken away, it ends by itself and says what; a worker that has it again goes on."""
+    needed = guarded.needs("worker")
+    for taken in needed:
+        guarded.secured.allow("worker", [access for access in needed if access != taken])
+        guarded.send(1)
+        assert guarded.run("producer", "watermark", "home-1", "--at", "0") == 0  # rejected
+        with guarded.worker() as worker:
+            assert worker.ended() in (1, 2), taken
+            assert taken.name in worker.said(), taken
+            assert "allow" in worker.said().lower(), taken
+            assert "Report this as a bug" not in worker.said(), taken
+    guarded.secured.allow("worker", needed)
+    with guarded.worker() as worker:
+        decided(guarded, worker, capfdbinary)
+        assert worker.stop() == 0
+
+
+@pytest.mark.parametrize("operation", ["Write", "Read"])
+def test_a_running_worker_that_loses_a_right(
+    guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes], operation: Operation
+) -> None:
+    """It ends and says why; nothing is decided twice or lost when it has the right again."""
+    needed = guarded.needs("worker")
+    taken = Access("topic", f"{guarded.name}.{'ledger' if operation == 'Write' else 'events'}", operation)
+    assert taken in needed
+    with guarded.worker() as worker:
+        guarded.send(5)
+        decided(guarded, worker, capfdbinary)
+        guarded.secured.allow("worker", [access for access in needed if access != taken])
+        guarded.send(5)
+        assert worker.ended() == 1
+        assert worker.said().rstrip().endswith("stream_app.kafka.worker: stopped")  # by itself, with nothing amiss
+        assert "ends by force" not in worker.said()
+        assert f"TopicAuthorizationFailedError({taken.name!r})" in worker.said().replace("{", "").replace("}", "")
+    guarded.secured.allow("worker", needed)
+    with guarded.worker() as worker:
+        decided(guarded, worker, capfdbinary)
+        assert worker.stop() == 0
+    assert guarded.run("auditor", "audit") == 0
+
+
+def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A wrong password, a stranger's certificate, another host's name, a missing right: exit 2, remedy, no password."""
+    wrong = tmp_path / "wrong"
+    wrong.touch(mode=0o600)
+    wrong.write_text("not-the-password")
+    stranger = Authority.make(tmp_path, "stranger")
+    certificate, key = stranger.sign("reader")
+    by_name = guarded.secured.sasl.replace("127.0.0.1", "localhost")
+    shown = {"certificate_file": str(certificate), "certificate_key_file": str(key)}
+    cases: list[tuple[str, tuple[str, ...], dict[str, Any], tuple[str, ...]]] = [
+        (
+            "producer",
+            ("watermark", "home-1"),
+            {"sasl_password_file": str(wrong)},
+            ("user producer", "sasl_password_file"),
+        ),
+        ("auditor", ("audit",), {"sasl_password_file": str(wrong)}, ("user auditor", "sasl_password_file")),
+        ("operator", ("topics",), {"ca_file": str(stranger.file)}, ("not to be trusted", "ca_file")),
+        ("producer", ("watermark", "home-1"), {"bootstrap_servers": by_name}, ("localhost", "bootstrap_servers")),
+        ("reader", ("read", "releases"), shown, ("certificate_file: trusted, in date",)),
+        ("reader", ("read", "ledger"), {}, ("reader.crt", "guarded.ledger", "topics --acls")),
+        ("eraser", ("topics", "--check"), {}, ("user eraser", "topics --acls")),
+        ("producer", ("recover",), {}, ("user producer", "topics --acls")),
+        ("producer", ("audit",), {}, ("guarded.ledger", "topics --acls")),
+    ]
+    for role, words, more, remedies in cases:
+        capfd.readouterr()
+        assert guarded.run(role, *words, **more) == 2, (role, words)
+        said = capfd.readouterr().err
+        assert all(remedy in said for remedy in remedies), (role, words, said)
+        assert "Traceback" not in said
+        assert "Unclosed" not in said
+        assert PASSWORD not in said
+        assert "not-the-password" not in said
+
+
+def test_the_commands_that_grant_say_the_same(guarded: Guarded) -> None:
+    """What `topics --acls` prints, read back, is what the tests above gave."""
+    for role in ROLES:
+        settings = Settings.load(guarded.config(role))
+        found = set()
+        for line in commands(role, f"User:{role}", settings):
+            words = line.split()
+            assert words[:4] == ["kafka-acls", "--bootstrap-server", settings.bootstrap_servers, "--add"]
+            given: dict[str, list[str]] = {}
+            for name, value in zip(words[4:-1:2], words[5:-1:2], strict=True):
+                given.setdefault(name.removeprefix("--"), []).append(value)
+            assert given.pop("allow-principal") == [f"User:{role}"]
+            (pattern,) = given.pop("resource-pattern-type", ["literal"])
+            operations = given.pop("operation")
+            ((resource, names),) = given.items()
+            found |= {(resource, name, operation, pattern) for name in names for operation in operations}
+        assert found == {tuple(access) for access in needs(role, settings)}

@@ -1,0 +1,96 @@
+"""A copy that stands by follows one history of the changelog: after another one it is no longer whole."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from faust.types import TP
+
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.faust.recovery import Recovery
+from stream_app.kafka.faust.table import PARTITION_KEY, StateStore
+from tests.kafka.faust.test_localcopy import store_in
+
+CHANGELOG = TP("changelog", 0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A changelog record."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+
+
+def log(*rows: tuple[str, str | int]) -> list[Row]:
+    """Return a changelog: a text is a series' row, a number the partition row at that input, of the life before it."""
+    return [
+        Row(nth, name.encode(), value.encode()) if isinstance(value, str) else Row(nth, PARTITION_KEY, row(value, name))
+        for nth, (name, value) in enumerate(rows)
+    ]
+
+
+def row(next_offset: int, life: str) -> bytes:
+    """Return a partition row."""
+    return PartitionRow(
+        topic="t",
+        changelog="c",
+        partitions=1,
+        next_offset=next_offset,
+        recall_offset=next_offset,
+        ledger_offset=next_offset,
+        key="k",
+        configuration="f",
+        life=life,
+    ).encode()
+
+
+# Behind its second record the changelog was lost; whoever owns it then wrote on from there, under a new life.
+OLD = log(("sY", "one"), ("", 1), ("sX", "one"), ("", 2), ("sX", "two"), ("", 3))
+NEW = log(("sY", "one"), ("", 1), ("sX", "one"), ("l", 3), ("sY", "two"), ("l", 4), ("sX", "three"), ("l", 5))
+
+
+def standing_by(store: StateStore, log: Iterable[Row], recovery: Recovery | None = None) -> Recovery:
+    """Apply what of a log lies behind a copy, one transaction after the other, as one who begins to stand by."""
+    if recovery is None:
+        recovery = Recovery(store.app, store.app.tables)
+    recovery._given_up.clear()  # noqa: SLF001 (as an assignment does)
+    recovery.app.store = store
+    recovery.standby_tps.add(CHANGELOG)
+    held = store.offset(0)
+    portion: list[Row] = []
+    for record in log:
+        if held is None or record.offset > held:
+            portion.append(record)
+            if record.key == PARTITION_KEY:
+                recovery.apply(CHANGELOG, portion)
+                portion = []
+    return recovery
+
+
+def test_a_copy_of_what_was_lost_is_discarded(tmp_path: Path) -> None:
+    """Its rows of before the cut would rule again, under the row of the new life.
+
+    It is not filled either: the rest alone is not whole.
+    """
+    store = store_in(tmp_path)
+    recovery = standing_by(store, OLD)
+    assert (store.offset(0), store.read(0, b"sX")) == (5, b"two")
+    again = standing_by(store, NEW)  # its worker started anew
+    assert store.offset(0) is None
+    assert store.read(0, b"sY") is None
+    assert not again.follows(CHANGELOG)
+    assert recovery.standby_rows == len(OLD)
+    assert again.standby_rows == 0
+
+
+def test_a_copy_begun_anew_is_filled_at_the_second_assignment(tmp_path: Path) -> None:
+    """Records do not tell whether a life ended under their reader; what was known before it began to read did not."""
+    store = store_in(tmp_path)
+    recovery = standing_by(store, NEW)
+    assert store.offset(0) is None
+    standing_by(store, NEW, recovery)
+    assert (store.offset(0), store.read(0, b"sY"), store.read(0, b"sX")) == (7, b"two", b"three")
+    standing_by(store, [*NEW, Row(8, PARTITION_KEY, row(6, "m"))], recovery)
+    assert store.offset(0) is None

@@ -1,0 +1,1 @@
+"""Tests of `stream_app/localbroker`: a broker for newcomers and tests."""

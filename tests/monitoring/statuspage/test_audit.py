@@ -1,0 +1,53 @@
+"""The page of an audit that follows: verdict, findings as far as they may be told, how far it is."""
+
+from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
+from stream_app.monitoring.scrape import gathered
+from stream_app.monitoring.statuspage.audit import Auditing, Found, audit_page
+from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.history import History
+from tests.monitoring.statuspage.read import Page
+
+
+def shown(metrics: Metrics, *latest: Found, reached: bool = True) -> Page:
+    """Return the page of a registry."""
+    scrape = gathered(metrics.registry.collect(), 0.0)
+    history = History()
+    history.add(scrape)
+    auditing = Auditing(
+        topic="landmark.ledger",
+        reached=reached,
+        signed=True,
+        meanings={"fork": "two entries follow the same one"},
+        latest=latest,
+        up_seconds=5.0,
+    )
+    return Page(audit_page(auditing, Look(scrape, history.sight(scrape), history, refreshes=True)))
+
+
+def measured(**gauges: int) -> Metrics:
+    """Return the registry of an audit."""
+    metrics = Metrics(AUDIT_TABLE)
+    for name, number in gauges.items():
+        metrics.set(f"landmark_audit_{name}", number)
+    return metrics
+
+
+def test_it_holds() -> None:
+    """Figures, and the verdict once it has read what there is."""
+    page = shown(measured(entries=1234, series=9, lag_records=2, unsigned_entries=3))
+    assert page.data == {"entries": 1234, "series": 9, "lag-records": 2, "unsigned": 3, "findings": 0}
+    assert "✓ Holds: no findings" in page.text
+    assert "… Reading what there is" in shown(measured(), reached=False).text
+
+
+def test_findings() -> None:
+    """By code with their meaning; series and message where they were allowed, else a hint where they stand."""
+    metrics = measured(entries=5)
+    metrics.count("landmark_audit_findings", 2, "fork")
+    page = shown(metrics, Found("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))
+    assert "✗ 2 findings" in page.text
+    assert (page.data["found-fork"], page.data["findings"]) == (2, 2)
+    assert "two entries follow the same one." in page.text
+    assert "<home-7> 4 <was changed>" in page.text
+    silent = shown(metrics, Found("2026-01-01 00:00:00", "fork", "", ""))
+    assert "http_series" in silent.text

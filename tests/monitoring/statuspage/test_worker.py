@@ -1,0 +1,134 @@
+"""A worker's page: its figures, what it says of trouble, and that nothing in it can act."""
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from stream_app.kafka.evidence.stopped import REASONS, StopReason
+from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.scrape import gathered
+from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES, History
+from stream_app.monitoring.statuspage.worker import Standing, worker_page
+from stream_app.privacy.reason import REASONS as REJECTS
+from tests.monitoring.statuspage.read import Page
+from tests.monitoring.test_snapshot import busy
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+def standing(partitions: Mapping[int, StopReason | None], name: str = "landmark-stream", **more: bool) -> Standing:
+    """Return how a worker stands that owns these partitions."""
+    running = [number for number, trouble in partitions.items() if trouble is None]
+    crashed, prepared = more.get("crashed", False), more.get("prepared", True)
+    return Standing(name, crashed, prepared, partitions, running, up_seconds=100.0)
+
+
+def shown(metrics: Metrics, how: Standing, history: History | None = None, *, refreshes: bool = True) -> str:
+    """Return the page of a registry."""
+    history = history or History()
+    scrape = gathered(metrics.registry.collect(), 1_000.0)
+    return worker_page(how, Look(scrape, history.sight(scrape), history, refreshes))
+
+
+def test_its_figures_are_those_of_the_registry() -> None:
+    """Sums over partitions; decisions by scheme; each reject with what to do."""
+    page = Page(shown(busy(), standing({0: None, 1: None})))
+    assert page.data["events"] == 100
+    assert page.data["lag-records"] == 7
+    assert page.data["lag-seconds"] == 2.5
+    assert page.data["spent-nano"] == 2_000_000_000
+    assert page.data["spent-own-adaptive"] == 2_000_000_000
+    assert page.data["rejects"] == page.data["rejected-late"] == 5
+    assert page.data["decided-perturbed-adaptive"] == 60
+    assert page.data["decided-perturbed-uniform"] == 20
+    assert REJECTS["late"].remedy[1:] in page.text
+    assert "Serves 2 partitions" in page.text
+    assert "Temporal loss" not in page.text
+
+
+def test_what_newcomers_misread() -> None:
+    """No time where no event came, records that are no events by name, and a sum that says what it is of."""
+    metrics = busy()
+    metrics.count("landmark_decisions", 1, "control", "", "")
+    page = Page(shown(metrics, standing({0: None, 7: None})))
+    assert "7 ✓ runs 0 0 – 0" in " ".join(page.text.split())
+    assert "Append to commit –" in " ".join(Page(shown(Metrics(), standing({0: None}))).text.split())
+    assert "policies, landmarks" in page.text
+    assert "summed over steps and series" in page.text
+    assert "Share left when a batch ended" in page.text
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (standing({0: None}, crashed=True), "✗ Crashed"),
+        (standing({0: None, 1: "tail-differs"}), "✗ 1 partition stopped"),
+        (standing({})._replace(topic_there=False), "✗ The events topic is gone"),
+        (standing({0: None}, prepared=False), "… Reading state back"),
+        (standing({}), "… Owns no partition"),
+        (standing({0: None}), "✓ Serves 1 partition"),
+    ],
+)
+def test_its_state(how: Standing, said: str) -> None:
+    """The worst comes first, as a word and a sign, not as a colour alone."""
+    page = Page(shown(Metrics(), how))
+    assert said in page.text
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_stopped_partition_has_its_remedy(reason: StopReason) -> None:
+    """Reason, meaning and remedy stand on the page; the other partition goes on."""
+    page = Page(shown(busy(), standing({0: None, 1: reason})))
+    assert "Partition 1" in page.text
+    assert REASONS[reason].remedy.replace("`", "") in page.text
+    assert (page.text.count("✓ runs"), page.text.count(f"✗ {reason}")) == (1, 1)
+
+
+def test_losses_stand_there_where_policies_name_a_correlation() -> None:
+    """Series over the alarm turn it red."""
+    metrics = busy()
+    metrics.set("landmark_correlated_series", 9, "0")
+    metrics.set("landmark_alarmed_series", 2, "0")
+    metrics.observe("landmark_backward_loss", 0.5)
+    page = Page(shown(metrics, standing({0: None})))
+    assert (page.data["correlated"], page.data["alarmed"]) == (9, 2)
+    assert "✗ 2 series over the alarm" in page.text
+    assert "Backward loss, mean 0.5" in page.text
+
+
+def test_nothing_in_it_acts_or_loads() -> None:
+    """Texts from outside are escaped; no script, no link but to this endpoint, no handler, no inline style."""
+    metrics = busy()
+    metrics.count("landmark_rejects", 1, HOSTILE)
+    page = Page(shown(metrics, standing({0: "row-missing"}, HOSTILE)))
+    assert not {"script", "img", "iframe", "object", "embed", "link", "form"} & set(page.elements)
+    assert all(re.fullmatch(r"/(metrics|healthz|readyz|\?refresh=off)?", link) for link in page.links)
+    assert HOSTILE in page.text
+
+
+def test_it_can_be_paused() -> None:
+    """It asks for itself again, unless one has asked it not to."""
+    assert 'http-equiv="refresh"' in shown(Metrics(), standing({}))
+    paused = shown(Metrics(), standing({}), refreshes=False)
+    assert 'http-equiv="refresh"' not in paused
+    assert "go on" in Page(paused).text
+
+
+def test_the_last_minutes() -> None:
+    """Rates are over some seconds; as many samples are kept as fit; distributions forget what lies before them."""
+    metrics, history = Metrics(), History()
+    metrics.observe("landmark_budget_left_share", 0.95)
+    for place in range(PLACES + 1):
+        metrics.count("landmark_events", 10, "0")
+        history.add(gathered(metrics.registry.collect(), place * EVERY_SECONDS))
+    metrics.observe("landmark_budget_left_share", 0.35)
+    rates = history.of_worker(lambda seen: seen.events_per_second)
+    assert rates == [10 / EVERY_SECONDS] * PLACES
+    scrape = gathered(metrics.registry.collect(), PLACES * EVERY_SECONDS + 0.1)
+    found = history.lately("landmark_budget_left_share", scrape)
+    assert {upper: met for upper, met in found.counts.items() if met} == {"0.4": 1}
+    assert found.mean == pytest.approx(0.35)
+    assert history.sight(scrape) != history.sight(scrape._replace(seconds=scrape.seconds + 100))
+    assert "at most 2.0" in Page(shown(metrics, standing({0: None}), history)).text

@@ -1,0 +1,115 @@
+"""Kinds whose noise is chosen: the real mechanism draws the very noise that leads from a value to a given measurement.
+
+The bits of a draw are computed backwards: `perturb` of the real kind runs on them, so everything around it is real.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from math import exp
+from typing import assert_never
+
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.noise.planar import HALF_ROOT
+from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
+from stream_app.privacy.raw import RawCells, ReleasedCells
+from tests.privacy.noise.bits import GivenBits
+
+NANO = 10**9
+Targets = Iterator[tuple[int, ...]]
+
+
+def bits_of(noise: int, rate: float) -> int:
+    """Return a draw of which discrete Laplace makes this noise at this rate."""
+    top = int(exp(-(abs(noise) + 0.5) * rate) * 2.0**FAST_BITS)
+    assert top > 0, "noise too far out to be chosen"
+    return top << 1 | (noise < 0)
+
+
+def _none() -> Targets:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class AgreeingNumber(Number):
+    """A number whose next measurement is given."""
+
+    targets: Targets = field(default_factory=_none, compare=False)
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Draw the noise that leads to the next target."""
+        del stream
+        target = next(self.targets)
+        bits = GivenBits(bits_of(target[0] - cells[0], spend_nano / (self.sensitivity * NANO)))
+        measured = Number.perturb(self, bits, cells, spend_nano)
+        assert measured == target
+        return measured
+
+
+@dataclass(frozen=True, slots=True)
+class AgreeingCounts(Counts):
+    """Counts whose next measurement is given."""
+
+    targets: Targets = field(default_factory=_none, compare=False)
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Draw the noise that leads to the next target."""
+        del stream
+        target = next(self.targets)
+        rate = spend_nano / (self.sensitivity * NANO)
+        bits = GivenBits(*(bits_of(to - cell, rate) for to, cell in zip(target, cells, strict=True)))
+        measured = Counts.perturb(self, bits, cells, spend_nano)
+        assert measured == target
+        return measured
+
+
+@dataclass(frozen=True, slots=True)
+class AgreeingLocation(Location):
+    """A location whose next measurement is given."""
+
+    targets: Targets = field(default_factory=_none, compare=False)
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Draw the noise that leads to the next target."""
+        del stream
+        target = next(self.targets)
+        rate = float(self.rate_per_nano * spend_nano * HALF_ROOT)
+        accepted = 0  # the smallest draw: every proposal is taken
+        bits = GivenBits(*(bits_of(to - cell, rate) for to, cell in zip(target, cells, strict=True)), accepted)
+        measured = Location.perturb(self, bits, cells, spend_nano)
+        assert measured == target
+        return measured
+
+
+@dataclass(frozen=True, slots=True)
+class AgreeingCategory(Category):
+    """A category whose next answer is given."""
+
+    targets: Targets = field(default_factory=_none, compare=False)
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Answer the next target: the truth, or the other answer that it takes."""
+        del stream
+        target = next(self.targets)
+        if target[0] == cells[0]:
+            bits = GivenBits(0)
+        else:
+            bits = GivenBits((1 << FAST_BITS) - 1, target[0] - (target[0] > cells[0]))
+        measured = Category.perturb(self, bits, cells, spend_nano)
+        assert measured == target
+        return measured
+
+
+def agreeing(kind: Kind, targets: Targets) -> Kind:
+    """Return the kind with its next measurements given."""
+    parts = {part.name: getattr(kind, part.name) for part in fields(kind) if part.init}
+    match kind:
+        case Number():
+            return AgreeingNumber(**parts, targets=targets)
+        case Counts():
+            return AgreeingCounts(**parts, targets=targets)
+        case Location():
+            return AgreeingLocation(**parts, targets=targets)
+        case Category():
+            return AgreeingCategory(**parts, targets=targets)
+        case _:
+            assert_never(kind)

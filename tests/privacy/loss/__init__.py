@@ -1,1 +1,0 @@
-"""Tests of temporal loss and composition."""

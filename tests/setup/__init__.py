@@ -1,0 +1,1 @@
+"""Tests of `stream_app/setup`: settings, configuration and key files."""
