@@ -1,7 +1,7 @@
-"""The command line: one file a command, chosen by name.
+"""The command line: one module a command, in the room that ``COMMANDS`` names.
 
-Each command module offers ``HELP`` (one line), ``add_arguments(parser)`` and ``run(arguments) -> int`` (the exit code:
-see ``exits``). Modules are imported only when their command is named.
+Each command module offers ``add_arguments(parser)`` and ``run(arguments) -> int`` (the exit code: see ``exits``). A
+module is imported only when its command is named: Kafka, numpy and matplotlib take seconds to load.
 """
 
 import argparse
@@ -10,37 +10,49 @@ import io
 import os
 import sys
 from collections.abc import Collection, Sequence
+from types import ModuleType
+from typing import NamedTuple
 
 from stream_app import __version__
 from stream_app.cli.exits import exit_codes_of
 
+
+class Command(NamedTuple):
+    """A command: the room of ``cli`` that holds its module, which has its name, and a line on what it does."""
+
+    room: str
+    summary: str
+
+
 COMMANDS = {
-    "demo": "run the whole system on a local Kafka with real data",
-    "kafka": "start, stop or show a local single-node Kafka broker without Docker",
-    "topics": "create and check the topics",
-    "worker": "run a worker: events in, releases and ledger out",
-    "policy": "send policies to the events topic",
-    "send": "send events from a file to the events topic",
-    "watermark": "end the steps of collected series, once or at an interval; announce an intrusion",
-    "top": "watch running workers and audits, from their metrics",
-    "read": "read events, releases, ledger, rejects or heads",
-    "replay": "decide a file of events without Kafka",
-    "audit": "check a ledger: chain, arithmetic, theorem",
-    "explain": "why a step was decided as it was, from the ledger",
-    "loss": "temporal privacy loss of given matrices and budgets",
-    "correlate": "transition matrices from data, or of a given strength",
-    "dummies": "dummy landmarks for a set of landmarks: options, their chances, one drawn",
-    "plan": "what a policy will cost under each scheme, before any data",
-    "verify": "run the real decisions on neighbours, to bound from below what a policy's releases tell",
-    "recover": "rebuild lost state rows from ledger and releases",
-    "resend": "send a backup of the events again, without those that were refused",
-    "left": "what each series has left of its budget, as records to begin anew with",
-    "keys": "make, list and erase noise keys, make and export signing keys",
-    "check": "check the configuration or a policy file",
-    "evaluate": "the source papers' experiments: error, temporal loss and time of schemes",
-    "files": "where the schemas, examples, dashboards and rules of this installation are",
-    "completion": "print a script that completes commands and options in a shell",
-    "bench": "measure the worker against bare clients, as ratios of one run",
+    "demo": Command("operating", "run the whole system on a local Kafka with real data"),
+    "kafka": Command("operating", "start, stop or show a local single-node Kafka broker without Docker"),
+    "topics": Command("operating", "create and check the topics"),
+    "worker": Command("operating", "run a worker: events in, releases and ledger out"),
+    "policy": Command("records", "send policies to the events topic"),
+    "send": Command("records", "send events from a file to the events topic"),
+    "watermark": Command("records", "end the steps of collected series, once or at an interval; announce an intrusion"),
+    "top": Command("operating", "watch running workers and audits, from their metrics"),
+    "read": Command("records", "read events, releases, ledger, rejects or heads"),
+    "replay": Command("records", "decide a file of events without Kafka"),
+    "audit": Command("ledger", "check a ledger: chain, arithmetic, theorem"),
+    "explain": Command("ledger", "why a step was decided as it was, from the ledger"),
+    "loss": Command("planning", "temporal privacy loss of given matrices and budgets"),
+    "correlate": Command("planning", "transition matrices from data, or of a given strength"),
+    "dummies": Command("planning", "dummy landmarks for a set of landmarks: options, their chances, one drawn"),
+    "plan": Command("planning", "what a policy will cost under each scheme, before any data"),
+    "verify": Command(
+        "planning", "run the real decisions on neighbours, to bound from below what a policy's releases tell"
+    ),
+    "recover": Command("operating", "rebuild lost state rows from ledger and releases"),
+    "resend": Command("records", "send a backup of the events again, without those that were refused"),
+    "left": Command("ledger", "what each series has left of its budget, as records to begin anew with"),
+    "keys": Command("operating", "make, list and erase noise keys, make and export signing keys"),
+    "check": Command("operating", "check the configuration or a policy file"),
+    "evaluate": Command("planning", "the source papers' experiments: error, temporal loss and time of schemes"),
+    "files": Command("operating", "where the schemas, examples, dashboards and rules of this installation are"),
+    "completion": Command("operating", "print a script that completes commands and options in a shell"),
+    "bench": Command("operating", "measure the worker against bare clients, as ratios of one run"),
 }
 
 
@@ -53,15 +65,20 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
+def module_of(command: str) -> ModuleType:
+    """Import the module of a command."""
+    return importlib.import_module(f"stream_app.cli.{COMMANDS[command].room}.{command}")
+
+
 def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
     """Return the parser of all commands, with the arguments of the named ones alone: only their modules are loaded."""
     parser = argparse.ArgumentParser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, summary in COMMANDS.items():
+    for name, (_, summary) in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name in named:
-            importlib.import_module(f"stream_app.cli.{name}").add_arguments(command)
+            module_of(name).add_arguments(command)
         command.epilog = "\n".join(filter(None, (command.epilog, exit_codes_of(name))))
     return parser
 
@@ -76,9 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if any("\0" in word for word in words):
         parser.error("an argument holds a NUL character, which no path can; leave it away")
     arguments = parser.parse_args(words)
-    module = importlib.import_module(f"stream_app.cli.{arguments.command}")
     try:
-        return int(module.run(arguments))
+        return int(module_of(arguments.command).run(arguments))
     except UsageError as error:
         print(f"landmark-stream {arguments.command}: {printable(str(error))}", file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import COMMANDS, main
-from stream_app.cli.completion import SHELLS
+from stream_app.cli.operating.completion import SHELLS
 from tests import programs
 
 Ask = Callable[..., list[str]]

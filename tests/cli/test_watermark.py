@@ -4,7 +4,8 @@ import argparse
 
 import pytest
 
-from stream_app.cli import UsageError, main, watermark
+from stream_app.cli import UsageError, main
+from stream_app.cli.records import watermark
 from stream_app.formats import wire
 from stream_app.privacy.collected.contribution import Intrusion, Watermark
 

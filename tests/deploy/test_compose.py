@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from stream_app.cli import audit
+from stream_app.cli.ledger import audit
 from stream_app.localbroker.jars import KAFKA_VERSION
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stream_app.cli.evaluate import PIPE_WIDTH
+from stream_app.cli.planning.evaluate import PIPE_WIDTH
 from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
 from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.placement import Placement

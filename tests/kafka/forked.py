@@ -11,7 +11,7 @@ from pathlib import Path
 from stream_app.cli import main
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["stream_app.cli.worker", "tests.kafka.forked"])
+_FORKS.set_forkserver_preload(["stream_app.cli.operating.worker", "tests.kafka.forked"])
 
 
 class Forked:

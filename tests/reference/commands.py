@@ -16,7 +16,7 @@ and `NO_COLOR` is respected. [Exit codes](exit-codes.md) are the same for all; s
 def page() -> str:
     """Return the page: a section for each command, with its arguments and options."""
     (commands,) = _choices(parser_of(COMMANDS))
-    summaries = [(f"[{name}](#{anchor(name)})", sentence(summary)) for name, summary in COMMANDS.items()]
+    summaries = [(f"[{name}](#{anchor(name)})", sentence(summary)) for name, (_, summary) in COMMANDS.items()]
     sections = [section for name, parser in commands.choices.items() for section in _sections(name, parser)]
     return (
         pages_top("Commands", "the parsers in stream_app/cli")

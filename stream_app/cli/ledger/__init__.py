@@ -1,0 +1,1 @@
+"""Commands that read a ledger: audit, explain, left."""

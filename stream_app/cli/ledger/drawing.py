@@ -1,0 +1,201 @@
+"""The part of ``audit`` that takes a second look at the ledger: for its page, its picture, and what series lost."""
+
+import argparse
+from collections.abc import Sequence
+from heapq import nlargest
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from stream_app import __version__
+from stream_app.accounting.law import LAWS
+from stream_app.audit import Auditor, Report
+from stream_app.audit.canvas import PlotError, picture, prepare, svg
+from stream_app.audit.curve import Curve, Curves
+from stream_app.audit.flow import Flow
+from stream_app.audit.page import Section, page
+from stream_app.audit.plots import flow, shares_left, shares_over_time, spends_over_time, worst
+from stream_app.audit.standing import Standing
+from stream_app.cli import UsageError
+
+if TYPE_CHECKING:
+    from stream_app.accounting.statement import Statement
+    from stream_app.cli.ledger.filesource import FileSource
+    from stream_app.cli.ledger.losses import Question
+    from stream_app.cli.ledger.topicsource import TopicSource
+
+DRAWN = 10
+"""Series drawn: those that lost most, unless others are named."""
+RANKED = 20
+SPREAD = 5
+"""Series from which on it is drawn how many have what share left."""
+AT_NOTHING = "At 0 regular steps still publish, each up to the dearest so far; new landmarks cannot."
+TALL = 4.0
+"""Inches, for plots whose legend names series."""
+
+
+class Look(NamedTuple):
+    """What a second look brings: where all series stand, and the curves of the chosen ones."""
+
+    standings: list[Standing]
+    curves: list[Curve]
+    flow: Flow
+
+    @property
+    def ranked(self) -> list[Standing]:
+        """The series that lost most, worst first."""
+        return nlargest(RANKED, self.standings, key=lambda standing: standing.total_nano)
+
+
+def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what drawing takes."""
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one page")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw spends and what is left of the budgets")
+    parser.add_argument(
+        "--series",
+        action="append",
+        metavar="ID",
+        help=f"look closer at this series; repeat it for more (default: the {DRAWN} that lost most)",
+    )
+    parser.add_argument(
+        "--correlation",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="temporal loss of these series under a correlation, as `correlate` writes it; with NAME, of those whose "
+        "policy names it so",
+    )
+    parser.add_argument(
+        "--compose", action="append", default=[], choices=LAWS, help="put losses together; repeat it for more"
+    )
+    parser.add_argument(
+        "--members", type=Path, metavar="FILE", help='for parallel-members: whose series is whose, {"series":"member"}'
+    )
+    parser.add_argument(
+        "--rate", type=float, metavar="X", help="for discounted-..: by how much a step's weight falls with its age"
+    )
+    parser.add_argument(
+        "--window", type=_window, default=2, metavar="W", help="for correlated: steps in a row (default: %(default)s)"
+    )
+
+
+def looks_closer(arguments: argparse.Namespace) -> bool:
+    """Tell whether the ledger will be read a second time."""
+    drawn = arguments.html is not None or arguments.picture is not None
+    return drawn or bool(arguments.correlation or arguments.compose)
+
+
+def asked(arguments: argparse.Namespace) -> "Question | None":
+    """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError` for what cannot be."""
+    if arguments.html is not None or arguments.picture is not None:
+        try:
+            prepare()
+        except PlotError as error:
+            raise UsageError(f"--html, --picture: {error}") from error
+    if arguments.picture is not None and not arguments.picture.suffix:
+        raise UsageError(f"--picture {arguments.picture}: its ending must name the format, such as .png, .svg or .pdf")
+    if not arguments.correlation and not arguments.compose:
+        if arguments.members is not None or arguments.rate is not None:
+            raise UsageError("--members, --rate: give --compose with them, which uses them")
+        return None
+    from stream_app.cli.ledger.losses import question_of  # noqa: PLC0415 - numbers of many series need numpy, others do not
+
+    return question_of(arguments)
+
+
+def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> Look:
+    """Read the ledger once more; raises `UsageError` for series that are not in it."""
+    standings = list(auditor.standings())
+    chosen: Sequence[str] = arguments.series or [
+        standing.series for standing in nlargest(DRAWN, standings, key=lambda standing: standing.total_nano)
+    ]
+    unknown = sorted(set(chosen) - {standing.series for standing in standings})
+    if unknown:
+        raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; is it spelt right?")
+    curves, flows = Curves(chosen), Flow()
+    flowing = arguments.html is not None
+
+    def feed(lines: Sequence[bytes]) -> None:
+        curves.entries(lines)
+        if flowing:
+            flows.entries(lines)
+
+    source.again(feed)
+    return Look(standings, curves.curves, flows)
+
+
+def draw(
+    arguments: argparse.Namespace,
+    report: Report,
+    seen: Look,
+    source: "FileSource | TopicSource",
+    statement: "Statement | None",
+) -> None:
+    """Write what was asked for; raises `UsageError` when it cannot be drawn or written."""
+    try:
+        if arguments.picture is not None:
+            drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
+            draws = (
+                (f"Spends of {drawn} (diamonds are landmarks)", spends_over_time(seen.curves)),
+                (f"Budget left of {drawn}\n{AT_NOTHING}", shares_over_time(seen.curves)),
+            )
+            picture(arguments.picture, draws)
+        if arguments.html is not None:
+            sections = _sections(seen)
+            if statement is not None:
+                from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - as of `asked`
+
+                sections += sections_of(statement)
+            arguments.html.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")
+    except (PlotError, OSError) as error:
+        raise UsageError(f"--html, --picture: {error}") from error
+
+
+def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
+    """Return what was audited and by what; without the date, so that the same ledger gives the same bytes."""
+    ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
+    releases = "" if arguments.releases is None else f", releases {arguments.releases}"
+    return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"
+
+
+def _sections(seen: Look) -> list[Section]:
+    if not seen.standings:
+        return []
+    drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
+    omitted = sum(curve.omitted for curve in seen.curves)
+    if omitted:
+        drawn += f", without their last {omitted} releases"
+    ranked = seen.ranked
+    shares = (
+        Section(
+            "Share of the budget left, all series",
+            f"When the ledger ends, under the policy then in force. {AT_NOTHING}",
+            svg(shares_left(seen.standings)),
+        ),
+    )
+    return [
+        Section("Spend over time", "What the releases of all series spent together.", svg(flow(seen.flow))),
+        Section(
+            "Worst series",
+            "Loss of the series that lost most: everything spent on landmarks, and the largest spend on one other "
+            "step, summed over policy versions.",
+            svg(worst(ranked), height=1.6 + 0.26 * len(ranked)),
+        ),
+        *(shares if len(seen.standings) >= SPREAD else ()),
+        Section(
+            "Share of the budget left, over time",
+            f"{drawn}. {AT_NOTHING}",
+            svg(shares_over_time(seen.curves), height=TALL),
+        ),
+        Section(
+            "Spends, release by release",
+            f"{drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
+            svg(spends_over_time(seen.curves), height=TALL),
+        ),
+    ]
+
+
+def _window(text: str) -> int:
+    """Return a number of steps; raises `argparse.ArgumentTypeError` unless it is above 0."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)

@@ -1,0 +1,53 @@
+"""The part of ``audit`` that reads files: no broker, no key file and no configuration is needed or looked for."""
+
+import argparse
+
+from stream_app.audit import Auditor
+from stream_app.audit.files import Feed, UncommittedError, read_files, read_lines
+from stream_app.cli import UsageError
+from stream_app.cli.ledger.drawing import looks_closer
+from stream_app.cli.ledger.headoptions import feed_head_files
+from stream_app.cli.shared.progress import progress
+
+
+class FileSource:
+    """A ledger in a file, with its releases and heads in others, as far as they are named."""
+
+    topic = None
+    """The name of the ledger's topic: a file has none."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        """Take the files that the arguments name."""
+        ledger = arguments.ledger
+        if arguments.no_releases:
+            raise UsageError("--no-releases: it is for the topics; leave --releases away instead")
+        if looks_closer(arguments) and ledger.exists() and not ledger.is_file():
+            raise UsageError(
+                f"--ledger {ledger}: --html, --picture, --correlation and --compose read it twice, which no pipe can "
+                "be; name a regular file"
+            )
+        self._arguments = arguments
+
+    @property
+    def has_releases(self) -> bool:
+        """Whether releases will be read."""
+        return self._arguments.releases is not None
+
+    def read(self, auditor: Auditor) -> None:
+        """Feed everything to an auditor, to its end: what lacks a partner lacks it for good."""
+        ledger = self._arguments.ledger
+        feed_head_files(self._arguments, auditor)
+        try:
+            with progress("audit") as shown:
+                lines = read_files(auditor, ledger, self._arguments.releases, shown)
+        except OSError as error:
+            raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
+        except UncommittedError as error:
+            raise UsageError(f"--ledger {ledger}: {error}") from None
+        if lines and not auditor.recognised:
+            raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; is it the ledger?")
+
+    def again(self, feed: Feed) -> None:
+        """Feed the ledger once more, for what had to be chosen first."""
+        with progress("draw") as shown:
+            read_lines(self._arguments.ledger, feed, shown)

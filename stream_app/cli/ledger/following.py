@@ -1,0 +1,160 @@
+"""``audit --follow``: beside a live worker, each finding is a log line and a metric within seconds of its commit."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import time
+from collections import deque
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from stream_app.audit import Auditor, Finding
+from stream_app.audit.finding import CODES
+from stream_app.audit.remark import KeyChange, Remark
+from stream_app.audit.report import LISTED, line_of, quoted
+from stream_app.cli import UsageError
+
+if TYPE_CHECKING:
+    from stream_app.audit.topic import Waiting
+    from stream_app.cli.ledger.topicsource import TopicSource
+    from stream_app.monitoring.statuspage.audit import Found
+    from stream_app.monitoring.statuspage.document import Look
+    from stream_app.setup.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+PORT = 9465
+SHOWN: Final = 20
+"""The last findings on the page; the report has them all."""
+
+
+def add_following_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what following takes."""
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="go on beside a live worker: findings are log lines and metrics at once; a signal ends it with the report",
+    )
+    parser.add_argument(
+        "--http-port",
+        type=int,
+        default=PORT,
+        metavar="PORT",
+        help=f"with --follow: where a page, metrics and health are served (default {PORT}; 0: any free one)",
+    )
+
+
+class Following:
+    """An audit that goes on until SIGINT or SIGTERM; a second signal ends it without a report."""
+
+    def __init__(self, source: "TopicSource", settings: "Settings", port: int) -> None:
+        """Log as a worker does; a page, metrics and health are served once it runs."""
+        from stream_app.monitoring.logs import configure_logs  # noqa: PLC0415 - files are audited without it
+        from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics  # noqa: PLC0415
+
+        configure_logs(settings.log_level)
+        self._source = source
+        self._show_series = settings.http_series
+        self._latest: deque[Found] = deque(maxlen=SHOWN)
+        self._began_seconds = time.monotonic()
+        self._host, self._port = settings.http_host, port
+        self._metrics = Metrics(AUDIT_TABLE)
+        self._logged = self._remarked = 0
+        self._lag: int | None = None  # records; None before the first turn
+        self._ready = False
+
+    def tell(self, finding: Finding) -> None:
+        """Count a finding, and log it unless there were too many."""
+        self._metrics.count("landmark_audit_findings", 1, finding.code)
+        self._latest.appendleft(self._shown(finding))
+        self._logged += 1
+        # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
+        if self._logged <= LISTED:
+            logger.error("finding: %s", line_of(finding))
+        elif self._logged == LISTED + 1:
+            logger.error("further findings are only counted (landmark_audit_findings)")
+
+    def remark(self, made: Remark | KeyChange) -> None:
+        """Log what is no fault and should be known, unless there were too many."""
+        self._remarked += 1
+        if self._remarked > LISTED:
+            return
+        if isinstance(made, Remark):
+            logger.warning("remark: %s", line_of(made))
+        else:
+            place = f"{quoted(made.series)} #{made.sequence}"
+            logger.warning("another noise key: %s  %s after %s", place, made.key, made.before)
+
+    def run(self, auditor: Auditor) -> "Waiting":
+        """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""
+        from stream_app.monitoring.serve import ListenError  # noqa: PLC0415
+
+        try:
+            with self._source.reaching():
+                return asyncio.run(self._run(auditor))
+        except ListenError as error:
+            remedy = "Give --http-port 0 (any free one)" if error.in_use else "Name what this machine has"
+            raise UsageError(f"--http-port: {error} {remedy}") from None
+
+    async def _run(self, auditor: Auditor) -> "Waiting":
+        from stream_app.monitoring.serve import Server  # noqa: PLC0415
+
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def end() -> None:
+            stop.set()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end)
+        server = Server(
+            self._metrics,
+            lambda: (True, "alive"),
+            self._is_ready,
+            lambda: self._refresh(auditor),
+            lambda seen: self._page(auditor, seen),
+        )
+        await server.start(self._host, self._port)
+        logger.info("page, metrics and health at http://%s:%d", self._host, server.port)
+        try:
+            return await self._source.follow(auditor, stop, self._seen)
+        finally:
+            await server.stop()
+
+    def _seen(self, done: int, total: int) -> None:
+        self._lag = total - done
+        if self._lag == 0 and not self._ready:
+            self._ready = True
+            logger.info("follows the ledger")
+
+    def _is_ready(self) -> tuple[bool, str]:
+        return (True, "follows the ledger") if self._ready else (False, "reading what there is")
+
+    def _shown(self, finding: Finding) -> "Found":
+        from stream_app.monitoring.statuspage.audit import Found  # noqa: PLC0415
+
+        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        # PRIVACY: the page is for whoever reaches the port, so series are shown where the operator allowed it.
+        if not self._show_series:
+            return Found(when, finding.code, "", "")
+        place = f"{finding.series} {finding.sequence}" if finding.sequence else finding.series
+        return Found(when, finding.code, place, finding.message)
+
+    def _page(self, auditor: Auditor, look: "Look") -> str:
+        from stream_app.monitoring.statuspage.audit import Auditing, audit_page  # noqa: PLC0415
+
+        up_seconds = time.monotonic() - self._began_seconds
+        signed = auditor.heads is not None
+        return audit_page(
+            Auditing(self._source.topic, self._ready, signed, dict(CODES.items()), self._latest, up_seconds), look
+        )
+
+    def _refresh(self, auditor: Auditor) -> None:
+        self._metrics.set("landmark_audit_entries", auditor.entries_read)
+        self._metrics.set("landmark_audit_series", auditor.series_read)
+        self._metrics.set("landmark_audit_lag_records", self._lag or 0)
+        if auditor.heads is not None:
+            unsigned = max(0, auditor.entries_read - auditor.heads.entries_signed)
+            self._metrics.set("landmark_audit_unsigned_entries", unsigned)

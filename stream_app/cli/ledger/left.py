@@ -1,0 +1,134 @@
+"""``left``: what each series has left of its budget, as records with which other topics begin anew."""
+
+import argparse
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from stream_app.accounting.left import Left, LeftError, Remains
+from stream_app.audit.files import UNCOMMITTED
+from stream_app.audit.reader import dump
+from stream_app.cli import UsageError, printable
+from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
+from stream_app.cli.shared.progress import progress
+from stream_app.formats import wire
+from stream_app.setup.settings import Settings
+
+LINES_BYTES = 128 * 1024
+MOST_REFUSED = 20
+"""Series named of those whose records would be refused."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.epilog = (
+        "Prints the records to send, a line each, and on standard error a line a series; none, unless workers with "
+        "these settings would accept every one now. Stop the old workers first, for good. Without --ledger the "
+        "ledger's topic is read, aborted entries too: they bind."
+    )
+    parser.add_argument(
+        "--ledger", type=Path, metavar="FILE", help="what `read ledger --uncommitted` printed, instead of the topic"
+    )
+    parser.add_argument(
+        "--without-aborted",
+        action="store_true",
+        help="take a ledger without aborted entries, as `replay` writes it; those of a worker would be forgotten",
+    )
+    add_lifetime(parser)
+    parser.add_argument(
+        "--config",
+        type=Path,
+        help="settings of the workers that get the records, and without --ledger of the topic (default: "
+        "landmark-stream.toml, if it is there)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, the records of each series in it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print; 0, or 1 when a series is left to a person.
+
+    Raises:
+        UsageError: for a ledger that does not tell all, and for a record that the new workers would refuse.
+    """
+    try:
+        remains = _read(arguments)
+        found = list(remains.left())
+    except LeftError as error:
+        raise UsageError(f"{arguments.ledger or 'the ledger topic'}: {error}") from None
+    _try(arguments, found)
+    if arguments.json:
+        print(dump({"series": [one.document() for one in found]}))
+    else:
+        for one in found:
+            for record in one.records:
+                print(wire.dump(record).decode())
+            print(printable(str(one)), file=sys.stderr)
+    return 1 if any(one.by_hand for one in found) else 0
+
+
+def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
+    """Decide the records in memory; raises `UsageError` unless all are accepted as they are meant."""
+    # The decision takes a while to load, and a ledger that does not tell all needs none.
+    from stream_app.accounting.trial import faults  # noqa: PLC0415
+    from stream_app.cli.shared.configured import settings_of as settings_in_force  # noqa: PLC0415
+    from stream_app.setup.configuration import limits_of  # noqa: PLC0415
+
+    refused = list(faults(found, limits_of(settings_in_force(arguments)), time.time_ns() // 1_000_000))
+    if refused:
+        shown = [printable(one) for one in refused[:MOST_REFUSED]]
+        if len(refused) > len(shown):
+            shown.append(f"and {len(refused) - len(shown)} more series")
+        raise UsageError(
+            "no records are printed, since no series may begin anew with a part of its own; --config names the "
+            "settings of the workers that get them:\n" + "\n".join(shown)
+        )
+
+
+def _read(arguments: argparse.Namespace) -> Remains:
+    settings = settings_of(arguments)
+    remains = Remains(lifetime_of(arguments, settings))
+    if arguments.ledger is not None:
+        _read_file(arguments, remains)
+    else:
+        assert settings is not None, "they are only left away for files"
+        _read_topic(settings, remains)
+    return remains
+
+
+def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
+    path: Path = arguments.ledger
+    try:
+        with path.open("rb") as file, progress("left") as shown:
+            whole = file.readline().strip() == UNCOMMITTED
+            if whole == arguments.without_aborted:
+                raise UsageError(
+                    f"--ledger {path}: {'was' if whole else 'was not'} read with --uncommitted: "
+                    + (
+                        "leave --without-aborted away"
+                        if whole
+                        else "entries that were aborted bind, and it lacks them; "
+                        "give what `read ledger --uncommitted` prints, or --without-aborted if no worker wrote it"
+                    )
+                )
+            if not whole:
+                file.seek(0)
+            while lines := file.readlines(LINES_BYTES):
+                remains.take([text for line in lines if (text := line.strip())])
+                if shown is not None:
+                    shown(file.tell(), path.stat().st_size)
+    except OSError as error:
+        raise UsageError(f"--ledger {path}: {error.strerror}; name a file that can be read") from None
+
+
+def _read_topic(settings: Settings, remains: Remains) -> None:
+    # A client of Kafka takes seconds to load, and files need none.
+    from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
+    from stream_app.kafka.client.reading import records_of  # noqa: PLC0415
+
+    async def take() -> None:
+        async for record in records_of(settings, f"{settings.prefix}.ledger", isolation="read_uncommitted"):
+            remains.take([record.value])
+
+    with reaching(settings):
+        asyncio.run(take())

@@ -1,0 +1,1 @@
+"""Commands that install, run and mend the system: topics, workers, keys, configuration."""

@@ -1,0 +1,156 @@
+"""``demo``: the main job on a local Kafka with real data, start to end."""
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.eventfile import series_key
+from stream_app.demo.data import DemoSeries, demo_series
+from stream_app.demo.stage import StageError, stage
+from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
+from stream_app.formats import wire
+from stream_app.kafka.client.reading import records_of
+from stream_app.kafka.client.sending import Event, send_events
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.setup.settings import Settings
+
+PARTITIONS = 4
+PATIENCE_SECONDS = 120.0
+INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(".landmark-stream") / "demo",
+        help="broker, keys and state (default: %(default)s)",
+    )
+    parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="what is drawn (default: %(default)s)")
+    parser.add_argument(
+        "--with-input",
+        action="store_true",
+        help="draw the input beside the releases: for your own eyes, on your own machine",
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo; 0 when every event was answered and the audit holds, 1 otherwise."""
+    out = Console(stderr=arguments.json)
+    if not out.is_terminal:
+        out.width = 120
+    try:
+        series = demo_series()
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise UsageError(f"the demo's data are not there ({error}); {INSTALL}") from None
+    if find_spec("matplotlib") is None:  # asked before a broker starts
+        raise UsageError(f"the demo's picture needs matplotlib; {INSTALL}")
+    folder: Path = arguments.folder.absolute()
+    try:
+        with stage(folder, PARTITIONS, out.print) as config:
+            return _demonstrate(arguments, out, series, config)
+    except (StageError, LocalBrokerError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[DemoSeries, ...], config: Path) -> int:
+    from stream_app.demo.picture import draw  # noqa: PLC0415 - matplotlib loads in seconds, once the worker runs
+
+    settings = Settings.load(config)
+    total = sum(len(one.readings) for one in series)
+    out.print(f"sending {total:,} real events of {len(series)} series, each policy before its events")
+    began = time.monotonic()
+    answered, seconds = asyncio.run(_send_and_wait(settings, series, total, out, began))
+    if answered < total:
+        out.print(f"only {answered:,} of {total:,} events were answered; see {config.parent / 'worker.log'}")
+        return 1
+    names = TopicNames.of(settings.prefix, settings.application)
+    releases = parsed(asyncio.run(_values(settings, names.releases)))
+    entries = parsed(asyncio.run(_values(settings, names.ledger)))
+    refused = reasons_of(asyncio.run(_values(settings, names.rejects)))
+    summaries = [summarise(one, releases[one.name], entries[one.name]) for one in series]
+    out.print(table_of(summaries))
+    out.print(
+        *([f"Rejected: {refused}."] if refused else []),
+        "Used and left are epsilon: what landmarks and the dearest other step cost. The error is the mean distance\n"
+        "between release and input, which only who has both can tell. Adaptive and Balanced had the same epsilon;\n"
+        "both publish the same readings here, so for one person their budgets would add up. Where 0 is left, regular\n"
+        "steps still publish, each up to the dearest so far; new landmarks cannot.",
+        sep="\n",
+    )
+    out.print(
+        f"{total:,} events in {seconds:.1f} s: {total / seconds:,.0f} events/s, worker and broker on this machine"
+    )
+    draw(arguments.picture, series, releases, entries, with_input=arguments.with_input)
+    out.print(f"picture: {arguments.picture}")
+    audit = [sys.executable, "-m", "stream_app", "audit", "--config", str(config)]
+    verdict = subprocess.run(audit, capture_output=True, text=True, check=False)
+    out.print(verdict.stdout.strip() or verdict.stderr.strip(), markup=False)
+    if arguments.json:
+        print(wire.dump(_document(summaries, total, seconds, verdict.returncode)).decode())
+    return verdict.returncode
+
+
+async def _send_and_wait(
+    settings: Settings, series: tuple[DemoSeries, ...], total: int, out: Console, began: float
+) -> tuple[int, float]:
+    """Send everything while counting answers; return how many came and after how many seconds the last one did."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=out) if out.is_terminal else None
+    names = TopicNames.of(settings.prefix, settings.application)
+    answers = Answers()
+    with progress or nullcontext():
+        shown = progress.add_task("answered", total=total) if progress else None
+        events = (Event(series_key(event), event) for one in series for event in one.events())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(send_events(settings, events))
+            counting = [tasks.create_task(answers.count(settings, topic)) for topic in (names.releases, names.rejects)]
+            while answers.seen < total and time.monotonic() - answers.last < PATIENCE_SECONDS:
+                await asyncio.sleep(0.2)
+                if progress and shown is not None:
+                    progress.update(shown, completed=answers.seen)
+            for task in counting:
+                task.cancel()
+    return answers.seen, answers.last - began
+
+
+class Answers:
+    """How many events have a committed answer, a release or a reject, and when the last one came."""
+
+    def __init__(self) -> None:
+        """Begin at none."""
+        self.seen = 0
+        self.last = time.monotonic()
+
+    async def count(self, settings: Settings, topic: str) -> None:
+        """Count the records of a topic for ever."""
+        async for _ in records_of(settings, topic, follow=True):
+            self.seen += 1
+            self.last = time.monotonic()
+
+
+async def _values(settings: Settings, topic: str) -> list[bytes]:
+    return [record.value async for record in records_of(settings, topic) if not is_claim(record)]
+
+
+def _document(summaries: list[SeriesSummary], total: int, seconds: float, verdict: int) -> dict[str, object]:
+    return {
+        "events": total,
+        "seconds": seconds,
+        "events_per_second": total / seconds,
+        "holds": verdict == 0,
+        "series": [summary.document() for summary in summaries],
+    }

@@ -1,0 +1,53 @@
+"""``files``: where schemas, examples, dashboards and rules of this installation are, for programs that read them."""
+
+import argparse
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+import stream_app
+from stream_app.cli import UsageError
+from stream_app.formats import wire
+
+IN_A_CHECKOUT = {
+    "schemas": "schemas",
+    "examples": "examples",
+    "grafana": "deploy/grafana/dashboards",
+    "prometheus": "deploy/prometheus",
+}
+"""The folders by their names below share/landmark-stream, where a wheel puts them (pyproject.toml)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.epilog = "A shell completes commands and options with what `completion` prints."
+    parser.add_argument("what", nargs="?", choices=tuple(IN_A_CHECKOUT), help="print the folder of one alone")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the folders; 0; raises `UsageError` where an installation was made without them."""
+    folders = {name: str(_folder(name)) for name in ([arguments.what] if arguments.what else IN_A_CHECKOUT)}
+    if arguments.json:
+        print(wire.dump(folders).decode())
+    elif arguments.what:
+        print(folders[arguments.what])
+    else:
+        print("\n".join(f"{name:10}  {folder}" for name, folder in folders.items()))
+    return 0
+
+
+def _folder(name: str) -> Path:
+    checkout = Path(stream_app.__file__).parents[1] / IN_A_CHECKOUT[name]
+    if checkout.is_dir():
+        return checkout
+    try:
+        installed = files("landmark-stream") or ()
+    except PackageNotFoundError:
+        installed = ()
+    found = (
+        Path(file.locate()).resolve().parent for file in installed if file.parts[-3:-1] == ("landmark-stream", name)
+    )
+    folder = next(found, None)
+    if folder is None or not folder.is_dir():
+        raise UsageError(f"{name}: not in this installation; install the wheel, or take a checkout")
+    return folder

@@ -1,0 +1,112 @@
+"""``kafka start|stop|status``: a local single-node Kafka broker without Docker."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from stream_app.cli import UsageError
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker.ports import HOST
+from stream_app.setup.settings import InvalidSettingsError, Settings
+
+DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
+DEFAULT_PORT = 9092
+"""Kafka's own, where the other commands look unless they are told."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("action", choices=("start", "stop", "status"), help="what to do with it")
+    parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="its data and log (default: %(default)s)")
+    parser.add_argument(
+        "--port",
+        type=int,
+        help=f"where it listens on 127.0.0.1 (default: its last one, then {DEFAULT_PORT}, then any; 0: any free one)",
+    )
+    parser.add_argument("--jars", type=Path, help="folder of Kafka's jars (default: a cache of the user, filled once)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a broker setting; may be given several times"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the action; 0 when the broker is as asked (``status``: 0 when it answers, else 1)."""
+    folder: Path = arguments.folder
+    broker = LocalBroker.find(folder)
+    try:
+        if arguments.action == "start" and broker is None:
+            broker = _start(arguments)
+        elif arguments.action == "stop" and broker is not None:
+            broker.stop()
+            broker = None
+    except LocalBrokerError as error:
+        raise UsageError(str(error)) from error
+    answers = broker is not None and broker.answers()
+    _show(folder, broker, answers=answers, as_json=arguments.json)
+    return 1 if arguments.action == "status" and not answers else 0
+
+
+def _start(arguments: argparse.Namespace) -> LocalBroker:
+    overrides = dict(_setting(words) for words in arguments.set)
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return LocalBroker.start(
+            arguments.folder,
+            arguments.port,
+            preferred=DEFAULT_PORT,
+            overrides=overrides,
+            jars=arguments.jars,
+            progress=lambda line: None if line.startswith("fetched ") else print(line, file=sys.stderr, flush=True),
+        )
+    with console.status("starting") as status:
+        return LocalBroker.start(
+            arguments.folder,
+            arguments.port,
+            preferred=DEFAULT_PORT,
+            overrides=overrides,
+            jars=arguments.jars,
+            progress=status.update,
+        )
+
+
+def _setting(words: str) -> tuple[str, str]:
+    name, equals, value = words.partition("=")
+    if not equals or not name:
+        message = f"--set {words}: not of the form NAME=VALUE; write for example --set log.retention.hours=1"
+        raise UsageError(message)
+    return name, value
+
+
+def _show(folder: Path, broker: LocalBroker | None, *, answers: bool, as_json: bool) -> None:
+    if as_json:
+        facts = {
+            "running": broker is not None,
+            "answers": answers,
+            "bootstrap_servers": None if broker is None else broker.bootstrap_servers,
+            "pid": None if broker is None else broker.pid,
+            "version": None if broker is None else broker.state.version,
+            "folder": str(folder.absolute()),
+        }
+        print(json.dumps(facts))
+    elif broker is None:
+        print(f"no broker runs in {folder}")
+    else:
+        word = "answers" if answers else "does not answer"
+        print(f"Apache Kafka {broker.state.version} {word} at {broker.bootstrap_servers} (process {broker.pid})")
+        if answers and not _is_configured(broker.state.port):
+            print("other commands look elsewhere; have them find it:", file=sys.stderr)
+            print(f"export LANDMARK_STREAM_BOOTSTRAP_SERVERS={broker.bootstrap_servers}", file=sys.stderr)
+
+
+def _is_configured(port: int) -> bool:
+    """Tell whether the settings in force name this machine's port; a faulty file is for the command that needs it."""
+    try:
+        servers = Settings.load(None).bootstrap_servers.split(",")
+    except InvalidSettingsError:
+        return True
+    return any(server.strip() in {f"{HOST}:{port}", f"localhost:{port}"} for server in servers)

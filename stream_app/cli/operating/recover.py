@@ -1,0 +1,105 @@
+"""``recover``: rebuild lost state rows from ledger and releases."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import reaching
+from stream_app.deciding.context import Context
+from stream_app.deciding.rebuild import RebuildError
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.group import members
+from stream_app.kafka.client.routing import load_context
+from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.rebuild.recover import Recovered, Recovery
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.witness import TOLD
+from stream_app.setup.keyfile import KeyFileError
+from stream_app.setup.settings import InvalidSettingsError, Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    parser.add_argument("--partition", type=int, action="append", help="only this one; may be given several times")
+    lost_input = "go on behind events deleted undecided, and give up steps whose contributions were deleted"
+    parser.add_argument("--accept-lost-input", action="store_true", help=lost_input)
+    skipped_input = "pass over events that the group's offset skips, though nothing shows that they were decided"
+    parser.add_argument("--accept-skipped-input", action="store_true", help=skipped_input)
+    lost_ledger = "go on with a ledger that lost its beginning where neither heads nor releases tell of every series"
+    parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
+    lost_releases = "go on behind releases that are lost, though readers miss them"
+    parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Rebuild; 0 when every partition named is whole again."""
+    try:
+        settings = Settings.load(arguments.config)
+        context = load_context(settings)
+        signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
+    except (InvalidSettingsError, KeyFileError) as error:
+        raise UsageError(str(error)) from error
+    wanted = arguments.partition or range(settings.partitions)
+    strange = [number for number in wanted if not 0 <= number < settings.partitions]
+    if strange:
+        raise UsageError(f"--partition: {strange} of {settings.partitions} partitions, which count from 0")
+    try:
+        with reaching(settings):
+            done = asyncio.run(_run(settings, context, signing_key, wanted, arguments))
+    except (PartitionStoppedError, RebuildError) as error:
+        raise UsageError(str(error)) from error
+    if arguments.json:
+        print(json.dumps({"partitions": [asdict(one) for one in done]}))
+    else:
+        for one in done:
+            lost = f"; the open steps of {one.lost_counts} series are given up" if one.lost_counts else ""
+            told = TOLD[one.told_by]
+            print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}{lost}{told}")
+    return 0
+
+
+async def _run(
+    settings: Settings,
+    context: Context,
+    signing_key: SigningKey | None,
+    wanted: Sequence[int],
+    arguments: argparse.Namespace,
+) -> list[Recovered]:
+    workers = await members(settings)
+    if workers:
+        raise UsageError(f"group {settings.application} has {workers} workers: stop them first, they write state too")
+    names = TopicNames.of(settings.prefix, settings.application)
+    facts = await describe(settings, names)
+    missing = [name for name in names if name not in facts]
+    if missing:
+        raise UsageError(f"topics {', '.join(missing)} are missing: make them with `topics`")
+    accepted = Accepted(
+        arguments.accept_lost_input,
+        arguments.accept_skipped_input,
+        arguments.accept_lost_ledger,
+        arguments.accept_lost_releases,
+    )
+    recovery = Recovery(settings, context, names, facts, signing_key)
+    done = []
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
+        for number in wanted:
+            show = partial(_show, bars, bars.add_task(f"partition {number}", total=None))
+            done.append(await recovery.recover(number, accepted, show))
+    return done
+
+
+def _show(bars: Progress, bar: TaskID, read: int, end: int) -> None:
+    bars.update(bar, completed=read, total=end)

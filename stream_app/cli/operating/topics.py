@@ -1,0 +1,72 @@
+"""``topics``: make the topics that are missing and check those that are there."""
+
+import argparse
+import asyncio
+import json
+from dataclasses import asdict
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import add_config, reaching, settings_of
+from stream_app.kafka.client.acls import ROLES, commands
+from stream_app.kafka.provision import MOST_REPLICAS, Report, make_and_check
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    add_config(parser)
+    parser.add_argument("--check", action="store_true", help="only check: make nothing")
+    parser.add_argument("--replication", type=int, help=f"copies (default: one a broker, {MOST_REPLICAS} at most)")
+    parser.add_argument(
+        "--acls",
+        action="append",
+        default=[],
+        metavar="ROLE=PRINCIPAL",
+        help="only print the `kafka-acls` commands that give a role what it needs (worker=User:landmark); may be "
+        f"given several times; roles are {', '.join(ROLES)}",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make and check; 0 when every topic is as it must be and holds what the state says it must, 2 otherwise."""
+    settings = settings_of(arguments)
+    if arguments.acls:
+        granted = [_granted(words) for words in arguments.acls]
+        print("\n".join(line for role, principal in granted for line in commands(role, principal, settings)))
+        return 0
+    with reaching(settings):
+        report = asyncio.run(make_and_check(settings, arguments.replication, only_check=arguments.check))
+    if arguments.json:
+        facts = {
+            "holds": report.holds,
+            "made": report.made,
+            "differences": [asdict(difference) for difference in report.differences],
+            "short": [
+                {"partition": one.partition, "reason": one.reason, "asked": one.asked, "found": one.found}
+                for one in report.short
+            ],
+        }
+        print(json.dumps(facts))
+    else:
+        _print(report)
+    return 0 if report.holds else 2
+
+
+def _granted(words: str) -> tuple[str, str]:
+    role, _, principal = words.partition("=")
+    if role not in ROLES or ":" not in principal:
+        roles = ", ".join(ROLES)
+        raise UsageError(f"--acls {words}: asked for ROLE=TYPE:NAME, such as worker=User:landmark; roles are {roles}")
+    return role, principal
+
+
+def _print(report: Report) -> None:
+    for topic in report.topics:
+        wrong = [difference for difference in report.differences if difference.topic == topic.name]
+        word = "made" if topic.name in report.made else "as it must be"
+        if not wrong:
+            print(f"{topic.name}: {word}, {topic.partitions} partitions")
+        for difference in wrong:
+            print(difference)
+    for short in report.short:
+        print(short)

@@ -1,0 +1,107 @@
+"""``worker``: events in, releases and ledger out."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import reaching
+from stream_app.deciding.context import Context
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.cluster import Cluster
+from stream_app.kafka.client.routing import load_context
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.client.topics import TopicNames, differences, wanted_topics
+from stream_app.kafka.faust.datafolder import DataFolderError, claimed
+from stream_app.kafka.rebuild.dry_run import rehearse
+from stream_app.kafka.worker import Worker
+from stream_app.monitoring.forcedexit import ForcedExit
+from stream_app.monitoring.logs import configure_logs
+from stream_app.monitoring.serve import ListenError
+from stream_app.setup import keyfile
+from stream_app.setup.keyfile import KeyFileError
+from stream_app.setup.settings import InvalidSettingsError, Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="only tell what a start would come to: read every partition back, decide what waits, write nothing",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Work until a signal; 0 after one, 1 when its partitions stopped, or would."""
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        settings = Settings.load(arguments.config)
+        if arguments.rehearse:
+            with keyfile.held(settings.key_file):
+                return _rehearse(settings, load_context(settings))
+        with keyfile.held(settings.key_file), claimed(settings.data_folder):
+            context = load_context(settings)
+            signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
+            configure_logs(settings.log_level)
+            with reaching(settings):
+                events_id = asyncio.run(_check_topics(settings))
+            with ForcedExit() as forced_exit:
+                return asyncio.run(_run(settings, context, signing_key, events_id, forced_exit))
+    except (InvalidSettingsError, KeyFileError, DataFolderError) as error:
+        raise UsageError(str(error)) from error
+    except ListenError as error:
+        own = "Set http_port = 0 (any free one) and a data_folder of its own"
+        raise UsageError(f"http_port: {error} {own if error.in_use else 'Name what this machine has'}") from error
+
+
+def _end(*_: object) -> None:
+    """End at once: until the worker takes the signal over, nothing has begun."""
+    sys.exit(0)
+
+
+def _rehearse(settings: Settings, context: Context) -> int:
+    """Tell of every partition what its restart would come to; others may work meanwhile."""
+
+    async def tell() -> int:
+        stopped = 0
+        async for one in rehearse(settings, context, context):
+            if one.stopped is None:
+                print(
+                    f"partition {one.partition}: goes on; {one.binding} ledger entries bind, {one.waiting} records wait"
+                )
+            else:
+                print(f"would stop: {one.stopped}")
+                stopped = 1
+        return stopped
+
+    with reaching(settings):
+        return asyncio.run(tell())
+
+
+async def _run(
+    settings: Settings, context: Context, signing_key: SigningKey | None, events_id: str, forced_exit: ForcedExit
+) -> int:
+    return await Worker(settings, context, signing_key, events_id, forced_exit).run()
+
+
+async def _check_topics(settings: Settings) -> str:
+    """Refuse to work on topics whose settings lose data; one look at the start, since they seldom change.
+
+    Return the id of the events topic, which this worker begins with.
+    """
+    names = TopicNames.of(settings.prefix, settings.application)
+    async with Cluster.connected(client_arguments(settings)) as cluster:
+        found = await cluster.find(names)
+        replication = min((topic.replication for topic in found.values()), default=1)
+        different = differences(wanted_topics(names, settings.partitions, replication), found)
+    if different:
+        raise UsageError("\n".join(str(difference) for difference in different))
+    facts = (await describe(settings, (names.events,))).get(names.events)
+    if facts is None:
+        raise UsageError(f"{names.events}: it was deleted just now. Make it, or restore it: `topics`")
+    return facts.id

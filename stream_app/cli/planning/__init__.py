@@ -1,0 +1,1 @@
+"""Commands that help to choose a policy: cost, temporal loss, dummies, error."""

@@ -1,0 +1,178 @@
+"""``correlate``: transition matrices from a data file, or of a given strength without any data."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, assert_never
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from stream_app.cli import UsageError
+from stream_app.cli.planning.readings import Readings
+from stream_app.cli.shared.eventfile import add_mapping, events
+from stream_app.formats import wire
+from stream_app.loss.correlation import Correlation, CorrelationError, Strength
+from stream_app.loss.estimation import counted, estimated
+from stream_app.loss.form import matrix_document
+from stream_app.loss.matrix import MOST_STATES, MatrixError
+from stream_app.loss.states import States, by_cells, by_grid, by_quantiles, by_values
+
+STATES = 10
+CELL_METRES = 1_000.0
+LEAST_CELL_METRES = 0.001
+LONGEST_STEP_MS = 2**63 - 1
+DATA_OPTIONS = {"by": "quantiles", "cell": CELL_METRES, "key": None, "step": None, "smoothing": 0.0}
+"""What says how data are read, with the default: without data nothing else would be heard."""
+WARNING = (
+    "the matrices are statistics of the values in the file, without any noise: who sees them learns of these people. "
+    "Keep them as the data, or learn from public data, or use --strength"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = (
+        "A matrix learned from private data is itself sensitive: it is a statistic without noise. Learn it from\n"
+        "public data, keep it as secret as the data, or name a strength instead, which needs none:\n"
+        "  landmark-stream correlate --strength 0.5 --states 10 --out household.json\n"
+        "How strong a correlation is:\n"
+        "  distance          largest total variation distance of two rows: 0 independent, 1 some states never meet\n"
+        "  carried_of_one    what of a loss of 1 is still there one timestamp on\n"
+        "  most_carried      the limit of that for ever larger losses; null: there is none\n"
+        "  unbounded_from    the epsilon that, spent at every timestamp, makes the loss grow for ever; null: none does"
+    )
+    add_mapping(parser, needed=False)
+    parser.add_argument("--strength", type=float, metavar="S", help="no FILE: a value stays with S (0..1), else is any")
+    parser.add_argument("--states", type=int, default=STATES, help=f"states of numbers (default: {STATES})")
+    parser.add_argument(
+        "--by", choices=("quantiles", "grid"), default="quantiles", help="states of numbers (default: quantiles)"
+    )
+    parser.add_argument(
+        "--cell", type=float, default=CELL_METRES, metavar="METRES", help=f"locations: side of a cell ({CELL_METRES:g})"
+    )
+    parser.add_argument("--key", help="counts: the key whose number is the state")
+    parser.add_argument(
+        "--step", type=int, metavar="MS", help="the policy's step: only neighbouring steps count (default: any two)"
+    )
+    parser.add_argument(
+        "--smoothing", type=float, default=0.0, metavar="S", help="Laplacian: (p + S) / sum(p + S) (default: 0)"
+    )
+    parser.add_argument("--out", type=Path, metavar="OUT", help="write the correlation file here, mode 0600")
+    parser.add_argument("--json", action="store_true", help="print the correlation file instead of a report")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make matrices and say how strong they are; raises `UsageError` for data that give none."""
+    if (arguments.strength is None) == (arguments.file is None):
+        raise UsageError("give a FILE of data, or --strength without one")
+    try:
+        correlation, origin = _given(arguments) if arguments.file is None else _learned(arguments)
+    except (CorrelationError, MatrixError) as error:
+        raise UsageError(str(error)) from None
+    adversary = correlation.adversary()
+    strength = {
+        "backward": Strength.of(adversary.backward)._asdict(),
+        "forward": Strength.of(adversary.forward)._asdict(),
+    }
+    document = wire.dump(
+        {
+            "backward": None if correlation.backward is None else matrix_document(correlation.backward),
+            "forward": None if correlation.forward is None else matrix_document(correlation.forward),
+            "origin": origin,
+            "strength": strength,
+        }
+    )
+    if arguments.out is not None:
+        _write(arguments.out, document)
+    if arguments.json:
+        print(document.decode())
+    else:
+        print("\n".join(_lines(origin, strength)))
+    if arguments.file is not None:
+        print(f"landmark-stream correlate: {WARNING}", file=sys.stderr)
+    return 0
+
+
+def _given(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
+    for option, default in DATA_OPTIONS.items():
+        found = getattr(arguments, option)
+        if found != default:
+            raise UsageError(f"--{option}: found {found}; it is for a FILE of data: leave it away with --strength")
+    correlation = Correlation.of_strength(arguments.states, arguments.strength)
+    return correlation, {"from": "strength", "states": arguments.states, "strength": arguments.strength}
+
+
+def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
+    if arguments.step is not None and not 1 <= arguments.step <= LONGEST_STEP_MS:
+        raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1, at most {LONGEST_STEP_MS}")
+    shown: Iterable[bytes] = events(arguments)
+    console = Console(stderr=True)
+    if console.is_terminal:
+        shown = track(shown, "correlate", console=console)
+    readings = Readings.of(shown, arguments.key)
+    by, states = _states(arguments, readings)
+    # PRIVACY: exact statistics of raw values leave here, outside of every guarantee; `WARNING` and `--help` say so, the
+    # file is written for its owner alone, and `--strength` reads no data.
+    series, timestamps = np.array(readings.series), np.array(readings.timestamps_ms)
+    counts = counted(series, timestamps, states, arguments.step)
+    return estimated(counts, arguments.smoothing), {
+        "from": "data",
+        "states": len(counts),
+        "by": by,
+        "step": arguments.step,
+        "smoothing": arguments.smoothing,
+        "series": len(readings.names),
+        "values": len(readings.series),
+        "transitions": int(counts.sum()),
+        "left_out": readings.left_out,
+    }
+
+
+def _states(arguments: argparse.Namespace, readings: Readings) -> tuple[str, States]:
+    numbers = np.array(readings.numbers)
+    match readings.sort:
+        case "location":
+            if not arguments.cell >= LEAST_CELL_METRES or not np.isfinite(arguments.cell):
+                raise UsageError(f"--cell: found {arguments.cell}; use metres, at least {LEAST_CELL_METRES:g}")
+            return "cells", by_cells(numbers[::2], numbers[1::2], arguments.cell)
+        case "category" | None:
+            return "categories", by_values(readings.categories)
+        case "number":
+            if not 2 <= arguments.states <= MOST_STATES:
+                raise UsageError(f"--states: found {arguments.states}; use at least 2, at most {MOST_STATES}")
+            found = by_quantiles if arguments.by == "quantiles" else by_grid
+            return arguments.by, found(numbers, arguments.states)
+        case _:
+            assert_never(readings.sort)
+
+
+def _write(path: Path, document: bytes) -> None:
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            os.fchmod(file.fileno(), 0o600)  # the mode of a file that was there already, too
+            file.write(document + b"\n")
+    except OSError as error:
+        raise UsageError(f"--out {path}: {error.strerror}; name a file that can be written") from None
+
+
+def _lines(origin: dict[str, Any], strength: dict[str, dict[str, Any]]) -> list[str]:
+    if origin["from"] == "data":
+        counted_in = f"{origin['transitions']:,} transitions of {origin['series']:,} series"
+        lines = [f"{origin['states']} states by {origin['by']}, {counted_in}; {origin['left_out']:,} events left out"]
+    else:
+        lines = [f"{origin['states']} states of strength {origin['strength']:g}"]
+    for direction, found in strength.items():
+        most, unbounded = found["most_carried"], found["unbounded_from"]
+        limit = "no limit" if most is None else f"at most {most:.4g}"
+        constant = f"{unbounded:.4g}" if unbounded else "any epsilon"
+        growth = "" if unbounded is None else f"; {constant} at every timestamp grows without bound"
+        lines.append(
+            f"{direction}: hands on {found['carried_of_one']:.4g} of a loss of 1, {limit} of any{growth}; "
+            f"two rows differ by up to {found['distance']:.4g}"
+        )
+    return lines

@@ -1,0 +1,231 @@
+"""``dummies FILE``: what dummy landmarks a method would make of some landmarks, to look at before choosing one."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
+
+from rich.console import Console
+from rich.table import Table
+
+from stream_app.audit.canvas import PlotError, picture, prepare
+from stream_app.audit.plots import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import add_config, settings_of
+from stream_app.formats import wire
+from stream_app.privacy.dummies.choice import probabilities
+from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
+from stream_app.privacy.dummies.options import Histograms, Sets
+from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.privacy.rational import NANO
+from stream_app.setup import keyfile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PLACES: Final = ("step", "landmarks")
+REQUEST: Final = ("method", "utility", "start", "end", "probability")
+MEMBERS: Final = (*PLACES, *REQUEST, "epsilon")
+ANY_VALUE: Final[dict[str, object]] = {
+    "scheme": {"name": "uniform"},
+    "value": {"kind": "number", "lower": 0, "upper": 1, "resolution": 1},
+}
+"""The rest of a policy, on which no draw depends."""
+MOST_LISTED: Final = 2_048
+"""Steps whose options JSON lists: each option lists its steps, so the output grows with the square."""
+MOST_ROWS: Final = 20
+STANDARD_INPUT: Final = Path("-")
+
+
+class Asked(NamedTuple):
+    """What the input asks: the request, and the length of a step in milliseconds."""
+
+    dummies: Dummies
+    step_ms: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = (
+        'FILE holds {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": "optimal",\n'
+        '"heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}: epsilon is what the draw\n'
+        'costs, in a policy its part `fraction`. Method padding takes "probability" instead of the last two.\n'
+        "A draw comes of a key made for it, so another look draws another set; with --key and --series it is the one\n"
+        "that a worker with that key would draw for the series, if its part of epsilon is the same.\n"
+        "What is printed and drawn shows the true landmarks: it is for your eyes. Options depend on the landmarks and\n"
+        "hold them all, so dummies obfuscate; they give no differential privacy of where the landmarks are."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="draw by this noise key, not by a new one")
+    parser.add_argument("--series", default="", metavar="ID", help="draw for this series (with --key)")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the joined set against the true landmarks")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with every option")
+    add_config(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw and print; raises `UsageError` for input that asks for nothing that can be drawn."""
+    if arguments.picture is not None:
+        _drawable(arguments.picture)
+    asked = _asked(arguments.file)
+    steps = asked.dummies.end - asked.dummies.first
+    if arguments.json and isinstance(asked.dummies, Drawn) and steps > MOST_LISTED:
+        raise UsageError(
+            f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, found {steps}; "
+            "leave --json away, or take a shorter range"
+        )
+    keys, name = _keys(arguments), named_by_series(arguments.series)
+    choice: Choice | None = None
+    joined: LandmarkSet | None
+    match asked.dummies:
+        case Drawn():
+            choice = choice_of(keys, name, asked.step_ms, asked.dummies)
+            joined = None if choice is None else joined_by(asked.dummies, choice.joined)
+        case Padded():
+            joined = drawn_landmarks(keys, name, asked.step_ms, asked.dummies)
+        case _:
+            assert_never(asked.dummies)
+    if joined is None:
+        raise UsageError(f"--key {arguments.key}: the key of the range's start is erased; choose a later range")
+    if arguments.json:
+        print(wire.dump(_document(asked, choice, joined)).decode())
+    else:
+        _print(asked, choice, joined)
+    if arguments.picture is not None:
+        try:
+            picture(arguments.picture, [("Dummies among the landmarks", lambda axes: _draw(axes, asked, joined))])
+        except (PlotError, OSError) as error:
+            raise UsageError(f"--picture: {error}") from error
+    return 0
+
+
+def _drawable(path: Path) -> None:
+    try:
+        prepare()
+    except PlotError as error:
+        raise UsageError(f"--picture: {error}") from error
+    if not path.suffix:
+        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
+
+
+def _keys(arguments: argparse.Namespace) -> KeyRing:
+    if arguments.key is None:
+        if arguments.series:
+            raise UsageError("--series: give --key with it; a new key knows no series")
+        return KeyRing("", 0, keyfile.fresh_secret())
+    try:
+        return keyfile.load(arguments.key, settings_of(arguments).key_epoch_ms)
+    except keyfile.KeyFileError as error:
+        raise UsageError(f"--key: {error}") from None
+
+
+def _asked(file: Path) -> Asked:
+    """Return what the input asks, as a policy with it would be read; raises `UsageError` with every fault."""
+    found = _read(file)
+    unknown = [name for name in found if name not in MEMBERS]
+    if unknown:
+        raise UsageError(f"{file}: no member of the name {unknown[0]!r}; there are {', '.join(MEMBERS)}")
+    padding = found.get("method") == "padding"
+    if padding and "epsilon" in found:
+        raise UsageError(f"{file}: epsilon: padding costs none, give its probability alone")
+    members = {
+        "epsilon": 1.0 if padding else found.get("epsilon"),
+        "protection": {"level": "landmark", **{name: found[name] for name in PLACES if name in found}},
+        "dummies": {name: found[name] for name in REQUEST if name in found},
+    }
+    try:
+        policy = policy_of(members | ANY_VALUE, 1)
+    except PolicyError as error:
+        raise UsageError("\n".join(f"{file}: {fault.member}: {fault.message}" for fault in error.faults)) from None
+    dummies = policy.dummies
+    assert dummies is not None, "the policy was made with dummies"
+    if isinstance(dummies, Drawn):
+        dummies = replace(dummies, charge_nano=policy.epsilon_nano)
+    return Asked(dummies, policy.step_ms)
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
+        found = wire.load(content)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}; name a file that can be read, or - for standard input") from None
+    except ValueError:
+        raise UsageError(f'{file}: not JSON; write {{"start": .., "end": .., "landmarks": [..], ..}}') from None
+    if not isinstance(found, dict):
+        raise UsageError(f'{file}: not an object; write {{"start": .., "end": .., "landmarks": [..], ..}}')
+    return found
+
+
+def _document(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> dict[str, object]:
+    landmarks = [step * asked.step_ms for step in _steps(joined)]
+    if choice is None or not isinstance(asked.dummies, Drawn):
+        return {"options": [], "probabilities": [], "chosen": None, "landmarks": landmarks}
+    first, order = asked.dummies.first, choice.options.order
+    options: list[dict[str, object]] = []
+    for number, score in enumerate(choice.scores, 1):
+        match choice.options:
+            case Sets():
+                held: dict[str, object] = {"dummies": sorted((first + at) * asked.step_ms for at in order[:number])}
+            case Histograms():
+                held = {"histogram": choice.options.own.grown(order[:number]).counts}
+            case _:
+                assert_never(choice.options)
+        options.append({**held, "score": float(score)})
+    chances = probabilities(choice.scores, asked.dummies.charge_nano)
+    return {"options": options, "probabilities": chances, "chosen": choice.chosen, "landmarks": landmarks}
+
+
+def _print(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> None:
+    dummies = asked.dummies
+    print(f"range: {dummies.end - dummies.first} steps of {asked.step_ms} ms; landmarks: {len(dummies.landmarks)}")
+    match dummies:
+        case Drawn():
+            assert choice is not None, "an option is drawn wherever the key is there"
+            chances = probabilities(choice.scores, dummies.charge_nano)
+            rows = {round(nth * (len(chances) - 1) / (MOST_ROWS - 1)) for nth in range(MOST_ROWS)} | {choice.chosen}
+            table = Table("dummies", f"score ({dummies.utility})", "probability", "")
+            for row in sorted(rows):
+                number = row + 1 if choice.options.order else 0
+                drawn = "drawn" if row == choice.chosen else ""
+                table.add_row(str(number), f"{float(choice.scores[row]):.6g}", f"{chances[row]:.6g}", drawn)
+            Console().print(table)
+            print(
+                f"{len(chances)} options by {dummies.method}; the draw costs epsilon {dummies.charge_nano / NANO:.9g}"
+            )
+        case Padded():
+            chance = dummies.numerator / dummies.denominator
+            loss = log(dummies.denominator / dummies.numerator)
+            print(f"every step joins with probability {chance:.6g}: a landmark loses ln(1/p) = {loss:.6g}, on one side")
+        case _:
+            assert_never(dummies)
+    true = len(dummies.landmarks)
+    print(f"joined set: {len(joined)} steps, {true} of them true landmarks, in {len(joined.intervals)} intervals")
+    print(f"under scheme uniform a landmark's share of epsilon falls from 1/{true + 1} to 1/{len(joined) + 1}")
+
+
+def _draw(axes: "Axes", asked: Asked, joined: LandmarkSet) -> None:
+    """Draw the joined set as what others see, and the true landmarks over it."""
+    for label, found, colour, height in (
+        ("joined set, as the ledger shows it", joined, REGULAR_COLOUR, (0.0, 0.9)),
+        ("true landmarks", asked.dummies.landmarks, LANDMARK_COLOUR, (1.1, 0.9)),
+    ):
+        width = asked.step_ms / DAY_MS
+        spans = [(start * width, (end - start) * width) for start, end in found.intervals]
+        axes.broken_barh(spans, height, facecolor=colour, label=f"{label}: {len(found)} steps")
+    axes.set_xlim(asked.dummies.first * asked.step_ms / DAY_MS, asked.dummies.end * asked.step_ms / DAY_MS)
+    axes.set_yticks([0.45, 1.55], labels=["joined", "true"])
+    axes.set_ylim(-0.1, 2.1)
+    time_axis(axes)
+    legend_below(axes)
+
+
+def _steps(landmarks: LandmarkSet) -> list[int]:
+    return [step for start, end in landmarks.intervals for step in range(start, end)]

@@ -1,0 +1,177 @@
+"""``evaluate``: the experiments of the source papers, on real data, as tables, JSON and plots."""
+
+import argparse
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+
+from stream_app.audit.canvas import PlotError, prepare
+from stream_app.cli import UsageError
+from stream_app.cli.planning.evaluated import data_in
+from stream_app.cli.shared.eventfile import add_mapping
+from stream_app.cli.shared.progress import progress
+from stream_app.evaluation.dataset import DataSet
+from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
+from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
+from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
+from stream_app.evaluation.packaged import PACKAGED
+from stream_app.evaluation.store import Store
+from stream_app.evaluation.tables import UNBOUNDED, tables
+from stream_app.formats import wire
+from stream_app.privacy.parameters import LARGEST_EPSILON
+
+DOCUMENT = "evaluation.json"
+STEPS = 1_000
+SEEDS = 30
+PIPE_WIDTH = 10_000
+"""Columns of what is no terminal: no line is cut or broken."""
+WHOLE = 100
+
+Word = TypeVar("Word")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = (
+        "Without FILE the data are those that the package bokeh_sampledata brings. With FILE, --policies says of\n"
+        "which kind the values are, how long a step is, and epsilon; landmarks and schemes are the experiments'.\n"
+        "Errors tell of raw values, under no guarantee: an evaluation of private data is for the publisher's eyes.\n"
+        "A run that was interrupted goes on where it was; what depends on other code, data or options runs anew."
+    )
+    add_mapping(parser, needed=False)
+    parser.add_argument("--policies", type=Path, help="FILE: JSON Lines of default policies, series a glob")
+    parser.add_argument(
+        "--out", type=Path, default=Path("evaluation"), help="folder of the results (default: %(default)s)"
+    )
+    listed = "; ".join(f"{name}: {text}" for name, text in EXPERIMENTS.items())
+    parser.add_argument(
+        "--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), help=f"{listed} (default: all)"
+    )
+    parser.add_argument(
+        "--data", nargs="+", choices=PACKAGED, default=list(PACKAGED), help="without FILE (default: all)"
+    )
+    parser.add_argument(
+        "--steps", type=_positive, default=STEPS, help="first steps of each series (default: %(default)s)"
+    )
+    parser.add_argument("--seeds", type=_positive, default=SEEDS, help="runs of each setting (default: %(default)s)")
+    parser.add_argument("--jobs", type=_positive, default=2, help="processes that work at once (default: %(default)s)")
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        type=_method,
+        metavar="METHOD",
+        default=("adaptive", "balanced+level"),
+        help="compare: error of the first over the second's; SCHEME[+FILTER] (default: adaptive balanced+level)",
+    )
+    parser.add_argument(
+        "--epsilon", nargs="+", type=_epsilon, default=[1.0, 10.0], help="compare: budgets (default: 1 10)"
+    )
+    shares = " ".join(map(str, COMPARED_SHARES))
+    parser.add_argument(
+        "--shares",
+        nargs="+",
+        type=_share,
+        default=COMPARED_SHARES,
+        help=f"compare: %% of landmarks (default: {shares})",
+    )
+    parser.add_argument("--no-plots", action="store_true", help="draw nothing")
+    parser.add_argument("--json", action="store_true", help=f"print OUT/{DOCUMENT} instead of tables")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate; 0 when all is done. Raises `UsageError` for data or a folder that cannot be used."""
+    if not arguments.no_plots:
+        try:
+            prepare()
+        except PlotError as error:
+            raise UsageError(f"{error}, or give --no-plots") from None
+    data = _data(arguments)
+    first, second = arguments.compare
+    comparison = Comparison(data, first, second, _distinct(arguments.epsilon), _distinct(arguments.shares))
+    evaluation = Evaluation.of(data, arguments.only, arguments.seeds, comparison)
+    out: Path = arguments.out
+    try:
+        with Store(out, evaluation.data) as store:
+            with progress("evaluate") as moved:
+                evaluation.run(store, arguments.jobs, moved or _unseen)
+            document = evaluation.document(store)
+        (out / DOCUMENT).write_bytes(wire.dump(document) + b"\n")
+        if not arguments.no_plots:
+            from stream_app.evaluation.plots import draw  # noqa: PLC0415 - needs matplotlib, an extra
+
+            drawn = draw(out, document["experiments"])
+        else:
+            drawn = []
+    except OSError as error:
+        raise UsageError(f"--out: {error.filename}: {error.strerror}; name a folder that can be written") from None
+    if arguments.json:
+        print(wire.dump(document).decode())
+        return 0
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    for table in tables(document["experiments"]):
+        console.print(table, crop=False)
+    unbounded = any(row["low"] is None for row in document["experiments"].get("compare", ()))
+    console.print(
+        f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them"
+        + (f"; {UNBOUNDED}: too few seeds to tell" if unbounded else ""),
+        highlight=False,
+    )
+    console.print(f"written: {', '.join(map(str, (out / DOCUMENT, *drawn)))}", soft_wrap=True, highlight=False)
+    return 0
+
+
+def _data(arguments: argparse.Namespace) -> list[DataSet]:
+    if arguments.file is not None:
+        return data_in(arguments)
+    if arguments.policies is not None:
+        raise UsageError("--policies: it is for a FILE of data; leave it away without one")
+    try:
+        return [PACKAGED[name](arguments.steps) for name in _distinct(arguments.data)]
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise UsageError(
+            f"the data are not there ({error}); install them: pip install bokeh_sampledata, or give a FILE"
+        ) from None
+
+
+def _distinct(words: Iterable[Word]) -> list[Word]:
+    return list(dict.fromkeys(words))
+
+
+def _unseen(_: int, __: int) -> None:
+    pass
+
+
+def _method(text: str) -> str:
+    try:
+        Method.named(text, LANDMARK_SCHEMES)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _epsilon(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 1e-9 <= found <= LARGEST_EPSILON:
+        raise argparse.ArgumentTypeError(f"{text!r} is no budget; use a number from 1e-9 to {LARGEST_EPSILON:g}")
+    return found
+
+
+def _share(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > WHOLE:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; use a whole number from 0 to {WHOLE} (per cent)")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)

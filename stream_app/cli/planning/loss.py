@@ -1,0 +1,119 @@
+"""``loss``: temporal privacy loss of given matrices and budgets, timestamp by timestamp."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from math import fsum
+from pathlib import Path
+from typing import NamedTuple
+
+from stream_app.cli import UsageError
+from stream_app.formats import wire
+from stream_app.loss.correlation import CorrelationError
+from stream_app.loss.form import correlation_of
+from stream_app.loss.landmark import LandmarkError, landmark_losses
+from stream_app.loss.supremum import supremum
+from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
+from stream_app.setup import correlationfile
+
+MEMBERS = ("backward", "forward", "epsilons", "landmarks")
+MOST_EPSILON = 1e9
+"""More than any budget, and little enough that every sum of them is finite."""
+STANDARD_INPUT = Path("-")
+
+
+class Question(NamedTuple):
+    """What the input asks."""
+
+    adversary: Adversary
+    epsilons: list[float]
+    landmarks: list[int] | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = (
+        'FILE holds {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from 0]}.\n'
+        'A matrix is a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}, or null: an\n'
+        "adversary who knows nothing of that direction. Row i is what is known when the state is i: backward of the\n"
+        "state before, forward of the state after. Landmarks may be left away.\n"
+        "A supremum is that of the largest epsilon spent for ever; null: the loss would grow without bound.\n"
+        "The landmark figures are estimates; the sum of all epsilons holds whatever is\n"
+        "correlated within the series."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with the losses of every timestamp")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the losses; raises `UsageError` for input that holds no matrices or budgets."""
+    question = _question(arguments.file)
+    adversary, epsilons, landmarks = question
+    try:
+        checked(epsilons, MOST_EPSILON)
+        loss = adversary.temporal_loss(epsilons)
+        landmark = None if landmarks is None else landmark_losses(adversary, epsilons, landmarks)
+    except (EpsilonError, LandmarkError) as error:
+        raise UsageError(f"{arguments.file}: {error}") from None
+    largest = max(epsilons, default=0.0)
+    suprema = {
+        "backward": supremum(adversary.backward, largest),
+        "forward": supremum(adversary.forward, largest),
+    }
+    if arguments.json:
+        losses = {"backward": loss.backward, "forward": loss.forward, "total": loss.total, "landmark": landmark}
+        print(wire.dump({**losses, "supremum": suprema}).decode())
+    else:
+        print("\n".join(_lines(question, loss, landmark, suprema)))
+    return 0
+
+
+def _question(file: Path) -> Question:
+    try:
+        text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}; name a file that can be read, or - for standard input") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: not UTF-8; write JSON") from None
+    try:
+        document = correlationfile.decoded(text)
+    except ValueError as error:
+        raise UsageError(f"{file}: {error}") from None
+    if not isinstance(document, Mapping):
+        raise UsageError(f'{file}: not an object; write {{"backward": .., "forward": .., "epsilons": [..]}}')
+    unknown = [name for name in document if name not in MEMBERS]
+    if unknown:
+        raise UsageError(
+            f"{file}: no member of the name {unknown[0]!r}; there are {', '.join(MEMBERS)}: leave others away"
+        )
+    try:
+        correlation = correlation_of({"backward": None, "forward": None, **document})
+    except CorrelationError as error:
+        raise UsageError(f"{file}: {error}") from None
+    epsilons, landmarks = document.get("epsilons"), document.get("landmarks")
+    if not isinstance(epsilons, list) or not all(type(epsilon) in (float, int) for epsilon in epsilons):
+        raise UsageError(f"{file}: epsilons: give a list of numbers, one for each timestamp, 0 where nothing is spent")
+    if landmarks is not None and (not isinstance(landmarks, list) or not all(type(at) is int for at in landmarks)):
+        raise UsageError(f"{file}: landmarks: give a list of indices into epsilons, from 0")
+    return Question(correlation.adversary(), [float(epsilon) for epsilon in epsilons], landmarks)
+
+
+def _lines(
+    question: Question, loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
+) -> list[str]:
+    epsilons = question.epsilons
+    lines = [
+        f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in all: a bound, whatever is correlated among them"
+    ]
+    columns = {"backward": loss.backward, "forward": loss.forward, "temporal": loss.total}
+    if landmark is not None:
+        columns["landmark (estimate)"] = landmark
+    for name, losses in columns.items():
+        if losses:
+            worst = max(range(len(losses)), key=losses.__getitem__)
+            lines.append(f"{name} loss: at most {losses[worst]:.6g}, at timestamp {worst}")
+    for direction, found in suprema.items():
+        bound = "grows without bound" if found is None else f"stays under {found:.6g}"
+        lines.append(f"{direction} loss, were {max(epsilons, default=0.0):.6g} spent at every timestamp: {bound}")
+    return lines

@@ -1,0 +1,215 @@
+"""``plan FILE``: what a policy will cost under each scheme, before there are any data."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import Progress
+
+from stream_app.audit.canvas import PlotError, picture, prepare
+from stream_app.audit.plots import name as label_of
+from stream_app.cli import UsageError
+from stream_app.cli.planning.plantable import print_plan
+from stream_app.cli.shared.configured import add_config, settings_of
+from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.cli.shared.policyfile import parameters_of, records_in
+from stream_app.formats import wire
+from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
+from stream_app.loss.temporal import Adversary
+from stream_app.outlook.course import CourseError
+from stream_app.outlook.crowding import Crowd, crowd_events, crowds
+from stream_app.outlook.error import unit
+from stream_app.outlook.horizon import HorizonError, horizon_of
+from stream_app.outlook.outlook import Outlook, events_of, outlooks
+from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
+from stream_app.outlook.question import Question
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.rational import NANO
+from stream_app.setup import correlationfile
+from stream_app.setup.correlationfile import CorrelationFileError
+
+
+class Plan(NamedTuple):
+    """A policy's, and what is said beside it."""
+
+    series: str
+    question: Question
+    outlooks: list[Outlook]
+    crowds: list[Crowd]
+    """Landmarks against noise; empty for a level without landmarks."""
+    within: Mapping[str, Any] | None
+    """What may be spent at every event, whatever the scheme, for the bound that was asked."""
+    note: str
+    """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
+
+    @property
+    def landmarks(self) -> int:
+        """Return how many landmarks the horizon's events meet."""
+        return max(outlook.landmark.steps for outlook in self.outlooks)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = (
+        "No data are read. Made-up events go through the worker's own decision, so budgets are what they will be if\n"
+        "events come as planned. An error is the expected absolute error of a measurement, before the filter and the\n"
+        "clamp, which lower it. Schemes that follow the data stand with both their ends. Temporal loss is the largest\n"
+        "of any step, for an adversary who knows the correlation; it is as true as that is."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="policy records, one JSON object or one a line")
+    add_config(parser)
+    parser.add_argument(
+        "--correlation",
+        type=Path,
+        metavar="FILE",
+        help="forecast temporal loss under a correlation, as `correlate` writes it (default: the one of the "
+        "configuration that the policy names)",
+    )
+    parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within it")
+    parser.add_argument("--every", type=int, metavar="MS", help="time from one event to the next (default: the step)")
+    parser.add_argument("--steps", type=int, metavar="N", help="how many events (default: up to behind the landmarks)")
+    parser.add_argument("--start", metavar="TIMESTAMP", help="when the first event is (default: before the landmarks)")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw errors, and losses or spends over the steps")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Plan each policy of the file; raises `UsageError` for what cannot be planned."""
+    policies = _policies(arguments.file)
+    if arguments.picture is not None:
+        _prepare(arguments.picture, len(policies))
+    for series, policy in policies:
+        plan = _plan(arguments, series, policy)
+        if arguments.json:
+            print(wire.dump(_document(plan)).decode())
+        else:
+            print_plan(plan)
+        if arguments.picture is not None:
+            _draw(arguments.picture, plan)
+    return 0
+
+
+def _policies(file: Path) -> list[tuple[str, Policy]]:
+    return [
+        (record["series"], policy_of(parameters_of(record), record.get("version", 1))) for record in records_in(file)
+    ]
+
+
+def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:
+    adversary, note = _adversary(arguments, policy)
+    if arguments.bound is not None and adversary is None:
+        raise UsageError(f"--bound: is one of temporal loss; name a correlation (--correlation). {note}".strip())
+    start_ms = None if arguments.start is None else milliseconds_of(arguments.start)
+    if arguments.start is not None and start_ms is None:
+        raise UsageError(f"--start: {arguments.start!r} is no moment; write integer ms, or ISO 8601 with offset")
+    try:
+        horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
+        question = Question(policy, horizon, adversary, arguments.bound)
+        within = None if arguments.bound is None or adversary is None else _within(question, adversary)
+        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
+            bar = bars.add_task("plan", total=events_of(question) + crowd_events(policy))
+            found = list(outlooks(question, lambda: bars.advance(bar)))
+            crowded = list(crowds(policy, lambda: bars.advance(bar)))
+    except (HorizonError, CourseError, PlanError) as error:
+        raise UsageError(str(error)) from None
+    return Plan(series, question, found, crowded, within, note)
+
+
+def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
+    """Return who knows the correlation that is named, or why there is none."""
+    file: Path | None = arguments.correlation
+    if file is None and policy.correlation is not None:
+        file = settings_of(arguments).correlations.get(policy.correlation)
+        if file is None:
+            name = policy.correlation
+            return None, f"the configuration has no correlation {name!r}, so no temporal loss is forecast (--config)"
+    if file is None:
+        return None, ""
+    try:
+        return correlationfile.load(file).adversary(), ""
+    except CorrelationFileError as error:
+        raise UsageError(str(error)) from None
+
+
+def _within(question: Question, adversary: Adversary) -> dict[str, Any]:
+    bound, events = question.bound or 0.0, question.horizon.events
+    planned = schedule(adversary, bound, events)
+    return {
+        "bound": bound,
+        "constant": constant_epsilon(adversary, bound),
+        "even": even_epsilon(adversary, bound, events),
+        "first": planned[0],
+        "between": planned[1] if events > 2 else None,
+        "last": planned[-1],
+    }
+
+
+def _document(plan: Plan) -> dict[str, Any]:
+    policy, horizon = plan.question.policy, plan.question.horizon
+    return {
+        "series": plan.series,
+        "epsilon": policy.epsilon_nano / NANO,
+        "step_ms": policy.step_ms,
+        **asdict(horizon),
+        "landmarks": plan.landmarks,
+        "error_unit": unit(policy.kind),
+        "within": plan.within,
+        "note": plan.note or None,
+        "schemes": [dict(_members(outlook)) for outlook in plan.outlooks],
+        "landmarks_against_noise": [
+            {"landmarks": crowd.landmarks, "schemes": [_noise(outlook) for outlook in crowd.outlooks]}
+            for crowd in plan.crowds
+        ],
+    }
+
+
+def _noise(outlook: Outlook) -> dict[str, Any]:
+    """Return what each kind of step comes to; means over those that are published."""
+    sides = (("landmark", outlook.landmark), ("regular", outlook.regular))
+    figures = {name: {part: mean and mean.mean for part, mean in side.means()} for name, side in sides}
+    return {"label": outlook.variant.label, "own": outlook.variant.own, **figures}
+
+
+def _members(outlook: Outlook) -> Iterator[tuple[str, Any]]:
+    variant = outlook.variant
+    yield from (("label", variant.label), ("scheme", variant.scheme), ("assumes", variant.end or None))
+    yield "own", variant.own
+    for name, side in (("landmark", outlook.landmark), ("regular", outlook.regular)):
+        means = {part: mean and mean._asdict() for part, mean in side.means()}
+        yield name, {"steps": side.steps, "published": side.published, **means}
+    yield "spent", outlook.spent
+    loss = outlook.loss
+    parts = ("backward", "forward", "total")
+    yield "temporal_loss", None if loss is None else {part: max(getattr(loss, part)) for part in parts}
+    yield "epsilon_within", outlook.epsilon_within
+
+
+def _prepare(path: Path, policies: int) -> None:
+    if policies != 1:
+        raise UsageError(f"--picture: shows one policy, found {policies} in the file; plan them one by one")
+    if not path.suffix:
+        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
+    try:
+        prepare()
+    except PlotError as error:
+        raise UsageError(f"--picture: {error}") from error
+
+
+def _draw(path: Path, plan: Plan) -> None:
+    kind, found = plan.question.policy.kind, plan.outlooks
+    whose = f"{label_of(plan.series)}, epsilon {plan.question.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
+    draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", errors_of(found))]
+    if plan.question.adversary is not None:
+        draws.append(("Temporal loss of each event", losses_of(found)))
+    draws.append(("Spent at each event", spends_of(found)))
+    if plan.crowds:
+        draws.append(("Landmarks against noise: solid at a landmark, dashed at a regular step", noise_of(plan.crowds)))
+    try:
+        picture(path, draws)
+    except (PlotError, OSError) as error:
+        raise UsageError(f"--picture: {error}") from error

@@ -1,0 +1,109 @@
+"""The part of ``plan`` that shows people what was found."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from stream_app.outlook.crowding import Crowd
+from stream_app.outlook.error import unit
+from stream_app.outlook.outlook import Mean, Outlook, Side
+from stream_app.privacy.rational import NANO
+
+if TYPE_CHECKING:
+    from stream_app.cli.planning.plan import Plan
+
+_WRITTEN_OUT = 10_000
+"""From here on, four digits would be written with an exponent."""
+NARROWEST = 100
+"""Columns of a table that no terminal measures, as in a pipe."""
+
+
+def print_plan(plan: "Plan") -> None:
+    """Print a plan as a table."""
+    policy, horizon = plan.question.policy, plan.question.horizon
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, NARROWEST)
+    console.print(
+        f"{escape(plan.series)}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, {horizon.every_ms:,} "
+        f"ms apart, {plan.landmarks} of them landmarks; errors: {unit(policy.kind)}",
+        soft_wrap=True,
+    )
+    table = Table()
+    for name in ("scheme", "steps"):
+        table.add_column(name, no_wrap=True)
+    for name in ("published", "epsilon", "scale", "error"):
+        table.add_column(name, justify="right")
+    adversary, bound = plan.question.adversary, plan.question.bound
+    if adversary is not None:
+        table.add_column("temporal\nloss", justify="right")
+    if bound is not None:
+        table.add_column(f"epsilon for\nloss {bound:g}", justify="right")
+    for outlook in plan.outlooks:
+        table.add_section()
+        for row in _rows(outlook, bound):
+            table.add_row(*row)
+    console.print(table)
+    if plan.crowds:
+        console.print("Landmarks against noise: mean scale under the policy's own scheme")
+        console.print(_noise(plan.crowds))
+    for line in _lines(plan):
+        console.print(escape(line), soft_wrap=True)
+
+
+def _noise(crowds: Sequence[Crowd]) -> Table:
+    """Return the scale of the noise by the number of landmarks, for the policy's own scheme."""
+    table = Table()
+    table.add_column("landmarks", justify="right")
+    for outlook in crowds[0].outlooks:
+        if outlook.variant.own:
+            table.add_column(f"{escape(outlook.variant.label)},\nat a landmark", justify="right")
+            table.add_column("\nat a regular step", justify="right")
+    for crowd in crowds:
+        own = [outlook for outlook in crowd.outlooks if outlook.variant.own]
+        scales = [_figure(side.scale) for outlook in own for side in (outlook.landmark, outlook.regular)]
+        table.add_row(str(crowd.landmarks), *scales)
+    return table
+
+
+def _rows(outlook: Outlook, bound: float | None) -> Iterator[list[str]]:
+    label, figures = _label(outlook), [] if outlook.loss is None else [f"{max(outlook.loss.total):.4g}"]
+    if bound is not None:
+        figures.append("none" if outlook.epsilon_within is None else f"{outlook.epsilon_within:.4g}")
+    for name, side in (("landmark", outlook.landmark), ("regular", outlook.regular)):
+        if side.steps:
+            yield [label, name, *_cells(side), *figures]
+            label, figures = "", []
+
+
+def _label(outlook: Outlook) -> str:
+    return escape(outlook.variant.label) + (" *" if outlook.variant.own else "")
+
+
+def _cells(side: Side) -> list[str]:
+    return [f"{side.published / side.steps:.0%}", *(_figure(mean) for _, mean in side.means())]
+
+
+def _figure(mean: Mean | None) -> str:
+    """Return a figure with four digits; large ones are written out, with commas."""
+    if mean is None:
+        return "-"
+    return f"{mean.mean:.4g}" if mean.mean < _WRITTEN_OUT else f"{float(f'{mean.mean:.4g}'):,.0f}"
+
+
+def _lines(plan: "Plan") -> list[str]:
+    lines = ["* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's."]
+    if plan.note:
+        lines.append(f"{plan.note}.")
+    within = plan.within
+    if within is not None:
+        lines.append(
+            f"Temporal loss stays within {within['bound']:g}, whatever the scheme, if every event spends at most "
+            f"{within['constant']:.4g} for ever, or {within['even']:.4g} over these {plan.question.horizon.events}; "
+            f"most of all: {within['first']:.4g} at the first, {within['last']:.4g} at the last"
+            + ("." if within["between"] is None else f", {within['between']:.4g} between.")
+        )
+    return lines

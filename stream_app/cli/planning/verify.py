@@ -1,0 +1,196 @@
+"""``verify FILE``: how much a policy's releases tell at least, by running the real decisions on neighbours."""
+
+import argparse
+import sys
+import time
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stream_app.audit.canvas import PlotError, picture, prepare
+from stream_app.audit.plots import name as label_of
+from stream_app.cli import UsageError
+from stream_app.cli.shared.policyfile import parameters_of, records_in
+from stream_app.cli.shared.progress import progress
+from stream_app.formats import wire
+from stream_app.privacy.noise.key import SECRET_BYTES
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.rational import NANO
+from stream_app.setup import keyfile
+from stream_app.verify.experiment import beside, experiment, gathered, here
+from stream_app.verify.plots import plots_of
+from stream_app.verify.trial import UnusableError
+from stream_app.verify.verdict import Finding, Judgement, Measured, Verdict, verdict
+
+RUNS = 20_000
+JOBS = 2
+SAID = {
+    Judgement.HOLDS: "HOLDS: no bound passes what is declared, and a worker that spends twice as much was found",
+    Judgement.BROKEN: "BROKEN: more is told than declared",
+    Judgement.NO_POWER: "NO POWER: a worker that spends twice as much was not found either; give more --runs, or a "
+    "shorter policy with a larger epsilon",
+}
+
+
+class Verified(NamedTuple):
+    """A policy of the file and what came of it."""
+
+    series: str
+    policy: Policy
+    verdict: Verdict
+    seconds: float
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = (
+        "Made-up histories go through the worker's own decisions, under fresh random keys, in pairs that are\n"
+        "neighbours under the policy's level. The most telling event is found on half of the runs; the bound comes\n"
+        "from the other, with confidence 95 % for all pairs of a policy together. BROKEN is said at 1 - 10^-6. The\n"
+        "control is the same policy under twice its epsilon: the same test has to find it, or it has NO POWER, and\n"
+        "says nothing about the policy. A bound below what is declared is no proof that no more is told."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="policy records, one JSON object or one a line")
+    parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=_count, help="stop after so long, with the runs done by then (default: never)"
+    )
+    parser.add_argument("--seed", type=_number, help="derive all keys from it, to run the same again (default: random)")
+    parser.add_argument("--jobs", type=_count, default=JOBS, help="processes that work at once (default: %(default)s)")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw what is declared, the bounds and the controls"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify each policy; the worst exit code of all. Raises `UsageError` for what cannot be verified."""
+    records = records_in(arguments.file)
+    if arguments.picture is not None:
+        _prepare(arguments.picture)
+    verified = []
+    for record in records:
+        found = _verified(arguments, record["series"], parameters_of(record))
+        verified.append(found)
+        if arguments.json:
+            print(wire.dump(_document(found, arguments.seed)).decode(), flush=True)
+        else:
+            _print(found)
+    if arguments.picture is not None:
+        try:
+            labels = [(label_of(found.series) if verified[1:] else _title(found), found.verdict) for found in verified]
+            picture(arguments.picture, list(plots_of(labels)))
+        except (PlotError, OSError) as error:
+            raise UsageError(f"--picture: {error}") from error
+    judgements = {found.verdict.judgement for found in verified}
+    worst = (each for each in (Judgement.BROKEN, Judgement.NO_POWER) if each in judgements)
+    return next(worst, Judgement.HOLDS).value
+
+
+def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, Any]) -> Verified:
+    # PRIVACY: keys of a seed are known to whoever knows the seed. None of them is ever written to a key file, and what
+    # they decide is made up.
+    secret = keyfile.fresh_secret() if arguments.seed is None else _seeded(arguments.seed)
+    began = time.monotonic()
+    try:
+        tried = experiment(parameters, secret)
+    except UnusableError as error:
+        raise UsageError(f"{series}: {error}") from None
+    parts = tried.parts(arguments.runs)
+    results = here(tried, parts) if arguments.jobs == 1 else beside(parameters, secret, parts, arguments.jobs)
+    with closing(results), progress("verify") as moved:
+
+        def watch(done: int, total: int) -> bool:
+            if moved is not None:
+                moved(done, total)
+            return arguments.seconds is None or time.monotonic() - began < arguments.seconds
+
+        seen = gathered(tried, arguments.runs, results, watch)
+    return Verified(series, tried.policy, verdict(tried, seen), time.monotonic() - began)
+
+
+def _seeded(seed: int) -> bytes:
+    return blake2b(b"%d" % seed, digest_size=SECRET_BYTES, person=b"landmark-verify0").digest()
+
+
+def _title(found: Verified) -> str:
+    policy = found.policy
+    kind = type(policy.kind).__name__.lower()
+    collected = "" if policy.collect is None else ", collected"
+    parts = f"{policy.level}, {policy.scheme.name}, {kind}{collected}, epsilon {policy.epsilon_nano / NANO:g}"
+    return f"{label_of(found.series)}: {parts}"
+
+
+def _print(found: Verified) -> None:
+    print(SAID[found.verdict.judgement])
+    print(f"{_title(found)}; {found.seconds:.0f} s")
+    rows = [["", "declared", "at least", "control", "runs"]]
+    for finding in found.verdict.findings:
+        figures = (finding.declared, finding.measured.shown, finding.control.shown)
+        rows.append([finding.pair, *(f"{figure:.3f}" for figure in figures), f"{finding.measured.runs:,}"])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *cells in rows:
+        shown = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        print(f"  {name.ljust(widths[0])}  {'  '.join(shown)}")
+    for finding in found.verdict.findings:
+        if finding.broken:
+            least = f"at least {finding.measured.certain:.3f} at confidence 1 - 10^-6, declared {finding.declared:.3f}"
+            print(f"  {finding.pair}: {least}; by {finding.measured.event}")
+    if not found.verdict.findings:
+        print(
+            "  no pair of short histories that are neighbours: its landmarks lie too far apart, or it has one key alone"
+        )
+    sys.stdout.flush()
+
+
+def _document(found: Verified, seed: int | None) -> dict[str, Any]:
+    policy = found.policy
+    return {
+        "series": found.series,
+        "level": policy.level,
+        "scheme": policy.scheme.name,
+        "kind": type(policy.kind).__name__.lower(),
+        "epsilon": policy.epsilon_nano / NANO,
+        "verdict": found.verdict.judgement.name.lower().replace("_", "-"),
+        "seed": seed,
+        "seconds": round(found.seconds, 3),
+        "pairs": [_pair(finding) for finding in found.verdict.findings],
+    }
+
+
+def _pair(finding: Finding) -> dict[str, Any]:
+    return {
+        "pair": finding.pair,
+        "declared": finding.declared,
+        **_measured(finding.measured),
+        "broken": finding.broken,
+        "control": {**_measured(finding.control), "found": finding.found},
+    }
+
+
+def _measured(measured: Measured) -> dict[str, Any]:
+    return {"runs": measured.runs, "bound": measured.shown, "certain": measured.certain, "event": measured.event}
+
+
+def _prepare(path: Path) -> None:
+    if not path.suffix:
+        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
+    try:
+        prepare()
+    except PlotError as error:
+        raise UsageError(f"--picture: {error}") from error
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    found = _number(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return found

@@ -1,0 +1,147 @@
+"""``read events|releases|ledger|rejects|heads``: print records, one JSON object a line."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from aiokafka.errors import KafkaError
+
+from stream_app.audit.files import UNCOMMITTED
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import add_config, reaching, settings_of
+from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.formats import wire
+from stream_app.kafka.client.reading import records_of
+from stream_app.kafka.client.refusal import refusal_of
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.rebuild.backup import decided, end_line, event_line
+from stream_app.setup.settings import Settings
+
+TOPICS = ("events", "releases", "ledger", "rejects", "heads")
+BACKED_UP = ("events", "rejects")
+"""What `resend` takes: read whole, they end with how far the input was decided."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.epilog = (
+        "Events and rejects that are read whole end with a line that says how far the input was decided: `resend` "
+        "takes both. A ledger read with --uncommitted begins with a line that says so: `left` takes it, and no audit."
+    )
+    parser.add_argument("topic", choices=TOPICS, help="which topic; events are raw values")
+    add_config(parser)
+    parser.add_argument(
+        "--series", action="append", metavar="GLOB", help="only this series, or those that match; repeat it for more"
+    )
+    begins = parser.add_mutually_exclusive_group()
+    begins.add_argument(
+        "--from", dest="begin", choices=("start", "end"), default="start", help="where to begin (default: %(default)s)"
+    )
+    begins.add_argument(
+        "--since",
+        metavar="TIMESTAMP",
+        help="only records of this time or later (releases and ledger: the step's start); ms, or ISO 8601 with offset",
+    )
+    parser.add_argument(
+        "--without-leaves", action="store_true", help="of the heads, the signed records alone: what a witness keeps"
+    )
+    parser.add_argument(
+        "--uncommitted", action="store_true", help="aborted records too; of the ledger, what `left` takes: they bind"
+    )
+    parser.add_argument("--limit", type=int, help="stop after so many records")
+    parser.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
+    parser.add_argument("--json", action="store_true", help="accepted for symmetry: output is JSON Lines always")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print; 0 at the end of the topic."""
+    if arguments.series is not None and arguments.topic == "heads":
+        raise UsageError("--series: a head stands for many series; `audit --prove SERIES` gives the proof of one")
+    if arguments.without_leaves and arguments.topic != "heads":
+        raise UsageError("--without-leaves: only heads have leaves; leave it out")
+    settings = settings_of(arguments)
+    with reaching(settings):
+        asyncio.run(_read(arguments, settings))
+    return 0
+
+
+async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
+    names = TopicNames.of(settings.prefix, settings.application)
+    topic: str = getattr(names, arguments.topic)
+    shown = 0
+    if arguments.limit == 0:
+        return
+    from_end, since_ms = arguments.begin == "end", _since(arguments)
+    ends = await _ends(settings, names, topic) if _is_backup(arguments) else None
+    if arguments.uncommitted and arguments.topic == "ledger":
+        _print(arguments, UNCOMMITTED)
+    async for record in records_of(
+        settings,
+        topic,
+        isolation="read_uncommitted" if arguments.uncommitted else "read_committed",
+        follow=arguments.follow,
+        from_end=from_end,
+        since_ms=since_ms,
+    ):
+        if arguments.topic == "ledger" and is_claim(record):
+            continue  # it is of no series, and in no chain
+        if not _wanted(arguments, record.value):
+            continue
+        shown += 1
+        _print(arguments, event_line(record) if arguments.topic == "events" else record.value)
+        if shown == arguments.limit:
+            break
+    if ends is not None:
+        _print(arguments, end_line(ends))
+
+
+def _print(arguments: argparse.Namespace, line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    if arguments.follow:
+        sys.stdout.flush()
+
+
+def _is_backup(arguments: argparse.Namespace) -> bool:
+    """Tell whether all of a topic that `resend` takes is read."""
+    chosen = arguments.series is not None or arguments.since is not None or arguments.limit is not None
+    chosen = chosen or arguments.begin == "end" or arguments.follow or arguments.uncommitted
+    return arguments.topic in BACKED_UP and not chosen
+
+
+async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[int, int] | None:
+    """Return how far the input was decided; None where that cannot be said: then the file is no backup."""
+    try:
+        return await decided(settings, names, topic)
+    except (LookupError, KafkaError) as error:
+        why = str(refusal_of(settings, error)) if isinstance(error, KafkaError) else str(error)
+        print(f"landmark-stream read: no last line `end`, so `resend` will not take this: {why}", file=sys.stderr)
+        return None
+
+
+def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
+    """Tell whether a record is to be shown; nothing is decoded where all are."""
+    if arguments.series is None and not arguments.without_leaves:
+        return True
+    if arguments.topic == "events":
+        series = wire.decode(value).series
+    else:
+        found: Any = wire.load(value or b"null")
+        if arguments.without_leaves:
+            return bool(found["type"] == "head")
+        series = found.get("series")
+    if series is None:  # of a record that could not be read, or of its reject
+        return False
+    return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)
+
+
+def _since(arguments: argparse.Namespace) -> int | None:
+    if arguments.since is None:
+        return None
+    since_ms = milliseconds_of(arguments.since)
+    if since_ms is None or since_ms < 0:
+        raise UsageError(f"--since: {arguments.since!r} is no moment; write integer ms, or ISO 8601 with offset")
+    return since_ms

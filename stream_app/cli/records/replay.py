@@ -1,0 +1,217 @@
+"""``replay``: decide a file of events without Kafka; under a worker's ``--key``, byte for byte as that worker would."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from rich.console import Console
+from rich.progress import track
+
+from stream_app.cli import UsageError
+from stream_app.cli.records.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, Run, read
+from stream_app.cli.shared.eventfile import add_mapping, events
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context
+from stream_app.deciding.decider import Append, Decider, Headers, Outlets
+from stream_app.deciding.outcome import InputRecord
+from stream_app.formats import wire
+from stream_app.privacy.collected.contribution import Intrusion, Watermark
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.reason import REASONS, Reason
+from stream_app.setup import keyfile
+from stream_app.setup.configuration import default_policies, limits_of, policies_in
+from stream_app.setup.settings import InvalidSettingsError, Settings
+
+Records = Callable[[], Iterator[bytes]]
+"""Yields the input's records; called again, it yields them again."""
+
+
+class _Asked(NamedTuple):
+    """What is to be decided: the input as it was read once, and the context for it."""
+
+    context: Context
+    secret: bytes  # keys the input's digest
+    run: Run
+    mixes: bool  # whether seeds of collected steps are mixed with the key, as no worker does
+    replaces: bool = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    add_mapping(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for releases, ledger and rejects (.jsonl); one that holds a run takes only an input that begins "
+        "with all records of it",
+    )
+    parser.add_argument("--policies", type=Path, help="JSON Lines of default policies, series a glob")
+    parser.add_argument(
+        "--key", type=Path, help=f"key file of a worker (default: a key made of the input and of OUT/{KEY_NAME})"
+    )
+    parser.add_argument(
+        "--replace", action="store_true", help="move what OUT holds to *.1 and decide anew; both budgets are spent then"
+    )
+    parser.add_argument("--config", type=Path, help="configuration (default: safe defaults, no file is looked for)")
+    parser.add_argument("--json", action="store_true", help="print the totals as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replay; 0 when every record was answered, rejects included; raises `UsageError` for input that nothing rules."""
+    try:
+        totals, rejected = _run(arguments)
+    except (InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError) as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}; name a folder that can be written") from None
+    if arguments.json:
+        print(wire.dump(totals).decode())
+    else:
+        print(", ".join(f"{count} {name}" for name, count in totals.items()))
+        for reason, count in rejected.items():
+            print(f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}")
+    if rejected.get("no-policy", 0) == totals["events"] > 0:
+        raise UsageError(_unruled(arguments))
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> tuple[dict[str, int], Mapping[Reason, int]]:
+    with ExitStack() as stack:
+        folder = stack.enter_context(ReplayFolder.claimed(arguments.out))
+        records = _records(arguments, stack)
+        asked = _asked(arguments, folder, records)
+        if arguments.key and arguments.policies:
+            # Two measurements of one value at two scales, or under two policies, cost both their budgets.
+            _warn(
+                "if this key is in production use, deciding its events under other policies spends budget that no "
+                "ledger of production shows; use a key of its own"
+            )
+        with folder.writing() as files:
+            answered = _replay(asked, records, files)
+        if asked.replaces:
+            number = folder.replaced(own_key=arguments.key is None)
+            _warn(
+                f"the earlier files of {folder.path} are now *.{number}. Both runs measure the same events: where "
+                "anything of the earlier one was published, both budgets are spent"
+            )
+            if arguments.key:
+                _warn(
+                    "under one --key equal values have equal noise: who sees both runs sees which values changed, "
+                    "whatever epsilon is; publish one of them alone"
+                )
+        folder.settle(asked.run)
+    return answered
+
+
+def _warn(text: str) -> None:
+    print(f"landmark-stream replay: {text}", file=sys.stderr)
+
+
+def _unruled(arguments: argparse.Namespace) -> str:
+    """Say why no record was decided, in the words that the user gave."""
+    series = f"--series {arguments.series}" if arguments.series else f"a series of {arguments.file}"
+    if arguments.policies is None:
+        return f"no record was decided: no policy is for {series}; give --policies, or policy records among the events"
+    return f"no record was decided: no policy of {arguments.policies} (--policies) is for {series}; write both alike"
+
+
+def _records(arguments: argparse.Namespace, stack: ExitStack) -> Records:
+    """Return what reads the input, twice at least: the key with which it is decided is made of all of it."""
+    path: Path = arguments.file
+    if path.is_file() or not path.exists():
+        return lambda: events(arguments)
+    # PRIVACY: a pipe can be read once. Its raw values wait in a file without a name, which goes when the run ends.
+    spool = tempfile.TemporaryFile(dir=arguments.out)  # noqa: SIM115 - closed by the stack
+    stack.callback(spool.close)
+    spool.writelines(event + b"\n" for event in events(arguments))
+
+    def again() -> Iterator[bytes]:
+        spool.seek(0)
+        return (line.rstrip(b"\n") for line in spool)
+
+    return again
+
+
+def _asked(arguments: argparse.Namespace, folder: ReplayFolder, records: Records) -> _Asked:
+    """Read the input once, and see whether it may follow the folder's latest run, or is to replace it."""
+    settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
+    epoch_ms = settings.key_epoch_ms
+    given = keyfile.load(arguments.key, epoch_ms) if arguments.key else None
+    limits = replace(limits_of(settings), max_future_ms=None)  # a file has no append time to compare with
+    defaults = default_policies(settings)
+    if arguments.policies is not None:
+        defaults = (*policies_in(arguments.policies, limits), *defaults)
+
+    def under(ring: KeyRing, latest: Run | None) -> tuple[Read, _Asked]:
+        context = Context(ring, defaults, limits)
+        found = read(_shown("read", records()), ring.secret, context, latest)
+        first = latest.first if latest else found.digest
+        if given is None:
+            context = replace(context, keys=ring.derived(bytes.fromhex(first)))
+        run = Run(context.keys.fingerprint, first, found.configuration, found.digest, found.records)
+        return found, _Asked(context, ring.secret, run, given is None)
+
+    try:
+        found, asked = under(given or folder.own_key(epoch_ms), folder.latest)
+        folder.check(found, asked.context.keys)
+    except ReplayFolderError:
+        if not arguments.replace:
+            raise
+        _, asked = under(given or folder.spare_key(epoch_ms), None)
+        return asked._replace(replaces=folder.holds)
+    return asked
+
+
+def _replay(
+    asked: _Asked, records: Records, files: Mapping[str, BinaryIO]
+) -> tuple[dict[str, int], Mapping[Reason, int]]:
+    ledger, releases, rejects = (_lines(file) for file in files.values())
+    outlets = Outlets(ledger, releases, rejects, None)
+    decider = Decider(asked.context, lambda _: None, outlets, Collection(keyfile.fresh_secret()))
+    taken = Digest(asked.secret, asked.context)
+    for offset, event in enumerate(_shown("replay", records())):
+        taken.take(event)
+        decided = _mixed(asked.context.keys, event) if asked.mixes else event
+        decider.decide([InputRecord("landmark.events", 0, offset, 0, None, decided)])
+    if taken.hex() != asked.run.digest:
+        raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
+    totals = {"events": taken.records} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
+    for (decision, _, _), found in decider.decisions.items():
+        if decision in totals:
+            totals[decision] += found
+    totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
+    return totals, decider.rejected
+
+
+def _mixed(keys: KeyRing, event: bytes) -> bytes:
+    """Return a record with its seed mixed with the key: what a seed draws would be equal in two runs otherwise."""
+    found = wire.decode(event)
+    match found:
+        case Watermark():
+            document: dict[str, object] = {"type": "watermark", "timestamp": found.timestamp_ms}
+        case Intrusion():
+            document = {"type": "intrusion"}
+        case _:
+            return event
+    return wire.dump({**document, "series": found.series, "seed": keys.mixed(found.seed).hex()})
+
+
+def _shown(what: str, records: Iterator[bytes]) -> Iterator[bytes]:
+    """Show how many were read, where a terminal is attached."""
+    console = Console(stderr=True)
+    return iter(track(records, what, console=console)) if console.is_terminal else records
+
+
+def _lines(file: BinaryIO) -> Append:
+    """Return the outlet that writes a record's value as a line of ``file``."""
+
+    def write(_key: bytes | None, value: bytes, _timestamp_ms: int, _headers: Headers) -> None:
+        file.write(value + b"\n")
+
+    return write

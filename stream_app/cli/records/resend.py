@@ -1,0 +1,60 @@
+"""``resend FILE --rejects FILE``: send a backup of the events topic again, without what was refused the first time."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import add_config, reaching, settings_of
+from stream_app.formats import wire
+from stream_app.kafka.client.sending import send_events
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.rebuild.backup import BackupError, Resent, assert_empty, refused_in
+from stream_app.setup.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.epilog = (
+        "The events topic must be empty. Key, policies, settings and version must be those under which the backup "
+        "was decided: another version may refuse what was adopted, and measure steps again."
+    )
+    parser.add_argument("file", type=Path, help="what `read events` printed")
+    parser.add_argument("--rejects", type=Path, required=True, help="what `read rejects` printed, after the events")
+    add_config(parser)
+    parser.add_argument("--json", action="store_true", help="print the counts as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Send; 0 when every event was acknowledged; raises `UsageError` for files that may not be sent."""
+    settings = settings_of(arguments)
+    try:
+        found = Resent(arguments.file, refused_in(arguments.rejects))
+        with reaching(settings):
+            sent = asyncio.run(_send(settings, found))
+    except BackupError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from None
+    if arguments.json:
+        print(wire.dump({"sent": sent, "refused": found.refused, "behind": found.behind}).decode())
+    else:
+        print(f"{sent} events sent, {found.refused} left out that were refused")
+    if found.behind:
+        print(
+            f"landmark-stream resend: {found.behind} events lie behind the end of the rejects, so nobody knows whether "
+            "they were refused: they are not sent. Let their producers send them again, unless a ledger read with "
+            "--uncommitted has entries of them: then their releases may have been seen, so begin anew with `left`",
+            file=sys.stderr,
+        )
+    return 0
+
+
+async def _send(settings: Settings, found: Resent) -> int:
+    await assert_empty(settings, TopicNames.of(settings.prefix, settings.application).events)
+    console = Console(stderr=True)
+    return await send_events(settings, track(found, "send", console=console) if console.is_terminal else found)

@@ -1,0 +1,79 @@
+"""``watermark SERIES...``: end steps of collected data and begin the next ones, once or as a timer.
+
+The time is this command's, or the one it is given; the worker's clock closes nothing. Each record has a fresh seed that
+is kept nowhere but in the record.
+"""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Iterator
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import add_config, reaching, settings_of
+from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.formats import wire
+from stream_app.kafka.client.sending import Event, send_events
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.setup.keyfile import fresh_secret
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("series", nargs="+", help="series whose policies collect")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--at", metavar="TIME", help="a time: ms, or ISO 8601 with offset (default: now)")
+    kind.add_argument("--every", type=float, metavar="SECONDS", help="go on, at this interval, until interrupted")
+    kind.add_argument("--intrusion", action="store_true", help="announce instead that the worker's memory was seen")
+    parser.add_argument(
+        "--lag", type=float, default=0.0, metavar="SECONDS", help="how long contributions may come late (default: 0)"
+    )
+    add_config(parser)
+    parser.add_argument("--json", action="store_true", help="print each round's count as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Send a record a series, or a round of them at each interval; 0 when every one was acknowledged."""
+    if arguments.every is not None and not arguments.every > 0:
+        raise UsageError(f"--every {arguments.every}: give an interval above 0 seconds")
+    if not arguments.lag >= 0:
+        raise UsageError(f"--lag {arguments.lag}: give 0 seconds or more")
+    settings = settings_of(arguments)
+    for timestamp_ms in _times(arguments):
+        found = [Event(series.encode(), record(series, timestamp_ms, arguments)) for series in arguments.series]
+        with reaching(settings):
+            sent = asyncio.run(send_events(settings, found))
+        document = {"sent": sent} if arguments.intrusion else {"sent": sent, "timestamp": timestamp_ms}
+        print(wire.dump(document).decode() if arguments.json else f"{sent} sent", flush=True)
+    return 0
+
+
+def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> bytes:
+    """Return the record of one series, with a seed of its own; raises `UsageError` for what no worker takes."""
+    seed = fresh_secret().hex()
+    if arguments.intrusion:
+        value = wire.dump({"type": "intrusion", "series": series, "seed": seed})
+    else:
+        value = wire.dump({"type": "watermark", "series": series, "timestamp": timestamp_ms, "seed": seed})
+    if isinstance(wire.decode(value), wire.Malformed):
+        limits = f"give a series of 1 to 200 bytes and a time of 0 to {LAST_TIMESTAMP_MS}"
+        raise UsageError(f"series {series!r} at {timestamp_ms}: {limits}")
+    return value
+
+
+def _times(arguments: argparse.Namespace) -> Iterator[int]:
+    """Yield the time of each round, in milliseconds; a round that took longer than the interval is not made up for."""
+    lag_ms = int(arguments.lag * 1000)
+    if arguments.at is not None:
+        given = milliseconds_of(arguments.at)
+        if given is None:
+            raise UsageError(f"--at {arguments.at}: give ms since 1970, or ISO 8601 with offset")
+        yield given - lag_ms
+        return
+    due = time.monotonic()
+    while True:
+        yield int(time.time() * 1000) - lag_ms
+        if arguments.every is None:
+            return
+        due = max(due + arguments.every, time.monotonic())
+        time.sleep(max(0.0, due - time.monotonic()))

@@ -1,0 +1,1 @@
+"""What several commands need: options, settings, files of records and policies, progress bars."""
