@@ -9,7 +9,7 @@ from stream_app.kafka.client.topics import Difference, Topic, TopicNames, differ
 from stream_app.kafka.evidence.ends import shortage
 from stream_app.kafka.evidence.logends import ends_of
 from stream_app.kafka.evidence.placement import last_row
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.setup.settings import Settings
 
 MOST_REPLICAS = 3  # what is acknowledged by two of three outlives any one broker

@@ -10,13 +10,13 @@ from contextlib import suppress
 from stream_app import __version__
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.eventstopic import LOOK_SECONDS, EventsTopic
 from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stopped import REASONS
+from stream_app.kafka.evidence.stops import REASONS
 from stream_app.kafka.evidence.trouble import told
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.localcopy import LOCAL_REASONS, files_exhausted
-from stream_app.kafka.owner.eventstopic import LOOK_SECONDS, EventsTopic
 from stream_app.monitoring.forcedexit import ForcedExit
 from stream_app.monitoring.logs import tell_repeated
 from stream_app.monitoring.metrics import Metrics

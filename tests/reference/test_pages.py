@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from stream_app.audit.finding import CODES, Code
-from stream_app.kafka.evidence import stopped
+from stream_app.kafka.evidence import stops
 from stream_app.privacy import reason
 from tests.reference import metrics
 from tests.reference.pages import FOLDER, PAGES
@@ -27,7 +27,7 @@ def test_no_other_pages() -> None:
 
 @pytest.mark.parametrize(
     ("words", "explained"),
-    [(reason.Reason, reason.REASONS), (stopped.StopReason, stopped.REASONS), (Code, CODES)],
+    [(reason.Reason, reason.REASONS), (stops.StopReason, stops.REASONS), (Code, CODES)],
     ids=["rejects", "stops", "findings"],
 )
 def test_every_word_is_explained(words: object, explained: dict[str, object]) -> None:

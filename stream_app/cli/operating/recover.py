@@ -21,7 +21,7 @@ from stream_app.kafka.client.group import members
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.rebuild.recover import Recovered, Recovery
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.rebuild.witness import TOLD

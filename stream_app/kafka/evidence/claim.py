@@ -16,7 +16,7 @@ from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.placement import last_row
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
-from stream_app.kafka.evidence.stopped import PartitionStoppedError, StopReason
+from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
 
 NOTHING: Final = -1
 """The input of the last record of a log that holds none."""

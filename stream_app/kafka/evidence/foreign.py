@@ -15,7 +15,7 @@ from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.producer import Extent
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import UNKNOWN
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.setup.settings import Settings
 
 _ENTRY: Final = {"entry": str, "series": str, "sequence": int, "previous": str, "hash": str}

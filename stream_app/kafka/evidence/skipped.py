@@ -11,7 +11,7 @@ from typing import NamedTuple
 from stream_app.formats import wire
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.privacy.collected.contribution import Contribution, Watermark
 
 

@@ -8,7 +8,7 @@ from aiokafka import errors
 from stream_app.deciding.collection import LostCountersError
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.unreadable import UnreadableBatchError
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.faust.localcopy import DamagedCopyError, LocalStateError, files_exhausted
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance

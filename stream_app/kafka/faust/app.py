@@ -6,12 +6,12 @@ import faust
 
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.security import faust_credentials
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.consumer import Consumer, Transport
 from stream_app.kafka.faust.recovery import Recovery, TableManager
 from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
-from stream_app.kafka.owner.eventstopic import EventsTopic
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Final, Literal
 
-from stream_app.kafka.evidence.stopped import StopReason
+from stream_app.kafka.evidence.stops import StopReason
 from stream_app.monitoring.metrics import Metrics
 
 logger = logging.getLogger(__name__)

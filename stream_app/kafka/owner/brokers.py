@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from stream_app.kafka.evidence.stopped import StopReason
+    from stream_app.kafka.evidence.stops import StopReason
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 Headers = list[tuple[str, bytes]]

@@ -11,9 +11,9 @@ from typing import Any
 
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.faust.table import PARTITION_KEY
-from stream_app.kafka.owner.shell import Shell
+from stream_app.kafka.owner.parts import Shell
 
 logger = logging.getLogger(__name__)
 

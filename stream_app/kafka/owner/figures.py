@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.shell import Shell
+from stream_app.kafka.owner.parts import Shell
 from stream_app.monitoring.census import Census
 from stream_app.monitoring.policylabel import labels_of
 from stream_app.monitoring.report import report_batch, report_census

@@ -18,8 +18,8 @@ from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.producer import Pages, PartitionProducer
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of
-from stream_app.kafka.evidence.stopped import PartitionStoppedError, StopReason
-from stream_app.kafka.owner.shell import Shell
+from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
+from stream_app.kafka.owner.parts import Shell
 
 logger = logging.getLogger(__name__)
 

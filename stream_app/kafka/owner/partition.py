@@ -16,21 +16,21 @@ from stream_app.kafka.faust.localcopy import tell_discarded
 from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch, Outputs
 from stream_app.kafka.owner.figures import Figures
-from stream_app.kafka.owner.flight import Flight
 from stream_app.kafka.owner.gate import Gate
 from stream_app.kafka.owner.heads import Heads
 from stream_app.kafka.owner.inbox import Inbox, Portion
+from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.owner.pendingcommit import Flight
 from stream_app.kafka.owner.phase import Phase
 from stream_app.kafka.owner.recent import Recent
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.owner.rowreader import RowReader
-from stream_app.kafka.owner.shell import Shell
 from stream_app.kafka.owner.transaction import Transactions
 
 if TYPE_CHECKING:
     from stream_app.deciding.collection import Collection
     from stream_app.kafka.client.topicid import TopicFacts
-    from stream_app.kafka.evidence.stopped import PartitionStoppedError
+    from stream_app.kafka.evidence.stops import PartitionStoppedError
     from stream_app.kafka.owner.tail import Tail
 
 logger = logging.getLogger(__name__)

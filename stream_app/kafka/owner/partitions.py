@@ -10,13 +10,13 @@ from faust.types import TP
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topicid import Facts
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stopped import StopReason
+from stream_app.kafka.evidence.stops import StopReason
 from stream_app.kafka.faust.table import StateStore
-from stream_app.kafka.owner.eventstopic import EventsTopic
 from stream_app.kafka.owner.partition import Partition
-from stream_app.kafka.owner.shell import ReadBack, Shell
+from stream_app.kafka.owner.parts import ReadBack, Shell
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
 

@@ -17,10 +17,10 @@ from stream_app.kafka.evidence.logends import answered_of, ends_of
 from stream_app.kafka.evidence.placement import placed_by
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
-from stream_app.kafka.evidence.stopped import PartitionStoppedError, StopReason
+from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
+from stream_app.kafka.owner.parts import Shell
 from stream_app.kafka.owner.recall import recall
-from stream_app.kafka.owner.shell import Shell
 from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.policy import Policy
 from stream_app.setup.keyfile import fresh_secret

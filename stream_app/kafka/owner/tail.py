@@ -16,7 +16,7 @@ from stream_app.deciding.outcome import LedgerMessage
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 
 _UNCHANGED = (
     "key and configuration are those that the state was made with: a version of the program that decides otherwise may "

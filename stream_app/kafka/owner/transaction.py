@@ -19,11 +19,11 @@ from stream_app.kafka.client.producer import Extent, PartitionProducer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.foreign import Ownership
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.faust.localcopy import LocalStateError
 from stream_app.kafka.faust.table import PARTITION_KEY
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.shell import Shell
+from stream_app.kafka.owner.parts import Shell
 
 
 class Transactions:

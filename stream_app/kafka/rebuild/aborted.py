@@ -16,7 +16,7 @@ from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 
 
 class _Aborted(NamedTuple):

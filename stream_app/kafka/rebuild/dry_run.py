@@ -24,15 +24,15 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.outcome import InputRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.client import group
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.topicid import TopicFacts, describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.evidence.trouble import stopping
-from stream_app.kafka.owner.eventstopic import EventsTopic
+from stream_app.kafka.owner.parts import Shell
 from stream_app.kafka.owner.restore import Restorer
-from stream_app.kafka.owner.shell import Shell
 from stream_app.kafka.rebuild.rowcopy import RowCopy
 from stream_app.kafka.rebuild.shortfall import Run, Shortfall
 from stream_app.monitoring.metrics import Metrics

@@ -29,7 +29,7 @@ from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.faust.table import PARTITION_KEY
 from stream_app.kafka.owner.restore import input_short
 from stream_app.kafka.rebuild.aborted import abandoned, adopt

@@ -5,7 +5,7 @@ from platform import python_version
 from typing import Final, NamedTuple
 
 from stream_app import __version__
-from stream_app.kafka.evidence.stopped import REASONS, StopReason
+from stream_app.kafka.evidence.stops import REASONS, StopReason
 from stream_app.monitoring.distribution import Distribution
 from stream_app.monitoring.snapshot import WorkerSight
 from stream_app.monitoring.statuspage import figure

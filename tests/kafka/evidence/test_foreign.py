@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from stream_app.kafka.client.log import Isolation
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.evidence import claim as claims
-from stream_app.kafka.evidence.stopped import PartitionStoppedError
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup.settings import Settings
 from tests.kafka.installation import Installation, readings

@@ -9,12 +9,12 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 from faust.types import TP
 
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError
-from stream_app.kafka.owner.eventstopic import EventsTopic
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import Metrics
 from tests.kafka.installation import Installation

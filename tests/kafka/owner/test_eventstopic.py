@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.kafka.client import eventstopic
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topicid import describe
-from stream_app.kafka.owner import eventstopic
-from stream_app.kafka.owner.eventstopic import EventsTopic
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation
 from tests.patience import PATIENCE_SECONDS

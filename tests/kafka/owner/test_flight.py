@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stream_app.kafka.owner.flight import Flight
+from stream_app.kafka.owner.pendingcommit import Flight
 
 
 async def _commit(gone: asyncio.Event) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.owner.eventstopic import EventsTopic
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.monitoring.metrics import TABLE, Metrics
 from stream_app.monitoring.scrape import scrape_of

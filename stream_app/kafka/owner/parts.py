@@ -5,9 +5,9 @@ from typing import Any
 
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.table import RowStore
-from stream_app.kafka.owner.eventstopic import EventsTopic
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
 
