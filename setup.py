@@ -18,7 +18,9 @@ COMPILED = {
     "privacy/collected": "closing collect contribution open_steps",
     "privacy/kinds": "__init__ axis category counts kind_form location number",
     "privacy/noise": "dissimilarity key laplace planar randomness response streams",
-    "audit": "books chain entry exposure finding form guarantee landmarks reader series share swift terms window",
+    "audit": "chain finding series swift",
+    "audit/books": "exposure guarantee landmarks period share terms window",
+    "audit/form": "entry exact reader",
     "deciding": "collecting collection context decider decision outcome rows",
     "formats": "encoding wire",
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, Law
 from stream_app.accounting.steps import NANO, Steps
-from stream_app.audit.standing import Standing
+from stream_app.audit.report.standing import Standing
 from stream_app.loss import composition
 
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, assert_never
 
-from stream_app.audit.entry import (
+from stream_app.audit.finding import Finding
+from stream_app.audit.form.entry import (
     CloseEntry,
     DummiesEntry,
     IntrusionEntry,
@@ -21,8 +22,7 @@ from stream_app.audit.entry import (
     PolicyEntry,
     ReleaseEntry,
 )
-from stream_app.audit.finding import Finding
-from stream_app.audit.reader import CLAIM, is_claim, read_entry
+from stream_app.audit.form.reader import CLAIM, is_claim, read_entry
 from stream_app.formats import wire
 from stream_app.privacy.kinds.kind_form import substitute_fault
 from stream_app.privacy.landmarks import aligned

@@ -4,9 +4,9 @@ from typing import Final
 
 from stream_app.accounting.plots import landmark_loss, temporal
 from stream_app.accounting.statement import Statement, moment
-from stream_app.audit.canvas import svg
-from stream_app.audit.page import Section, table
-from stream_app.audit.plots import name
+from stream_app.audit.report.page import Section, table
+from stream_app.audit.report.plots import name
+from stream_app.pictures import svg
 
 DRAWN: Final = 4
 """Exposures with plots of their own; of each further one there is a row in the table."""

@@ -9,7 +9,7 @@ from stream_app.accounting.composed import Composed
 from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS
 from stream_app.accounting.steps import LeftOut
-from stream_app.audit.report import quoted
+from stream_app.audit.report.report import quoted
 
 
 class Statement(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Final, NamedTuple
 
-from stream_app.audit.curve import Curve
+from stream_app.audit.report.curve import Curve
 
 NANO: Final = 10**9
 MOST_STEPS: Final = 200_000

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from stream_app.audit.books.terms import Terms
 from stream_app.audit.chain import Place, digest_of, follow, unproven
-from stream_app.audit.entry import Entry, ReleaseEntry
 from stream_app.audit.finding import Finding
-from stream_app.audit.heads import Heads
-from stream_app.audit.publickey import PublicKeys
-from stream_app.audit.reader import CLAIM, is_claim, read_entry, read_release, spelt
+from stream_app.audit.form.entry import Entry, ReleaseEntry
+from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
+from stream_app.audit.heads.check import Heads
+from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.audit.releases import Covered, Pairing
 from stream_app.audit.remark import KeyChange, KeysUsed, Remark, Remarks
-from stream_app.audit.report import Report, Tally
+from stream_app.audit.report.report import Report, Tally
+from stream_app.audit.report.standing import Standing
 from stream_app.audit.series import Rules, Series
-from stream_app.audit.standing import Standing
 from stream_app.audit.swift import advance
-from stream_app.audit.terms import Terms
 
 TURN: Final = 256
 """Lines that are taken in of the ledger before the releases have their turn, and the other way round."""

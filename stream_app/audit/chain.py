@@ -10,8 +10,8 @@ from hashlib import blake2b
 from sys import intern
 from typing import Final
 
-from stream_app.audit.entry import ZEROS, Entry
 from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.entry import ZEROS, Entry
 
 HASH_MEMBER: Final = b',"hash":"'
 TAIL_BYTES: Final = len(HASH_MEMBER) + 64 + len(b'"}')

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from stream_app.audit.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord
+from stream_app.audit.books.terms import Terms
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.points import Points, points_of
+from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord
+from stream_app.audit.form.points import Points, points_of
 from stream_app.audit.recent import DIGEST_BYTES, Recent
-from stream_app.audit.terms import Terms
 
 
 class Covered(NamedTuple):

@@ -4,9 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from stream_app.audit.books import Books, account_dummies, account_landmarks, account_release
+from stream_app.audit.books.exposure import Exposure, intrusion_faults
+from stream_app.audit.books.guarantee import Guarantee
+from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release
+from stream_app.audit.books.succession import carried_into, losses
+from stream_app.audit.books.terms import Terms, TermsError, read_terms
+from stream_app.audit.books.window import Left, Window
 from stream_app.audit.chain import Chain
-from stream_app.audit.entry import (
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.entry import (
     MAX_SEQUENCE,
     CloseEntry,
     DummiesEntry,
@@ -17,14 +23,8 @@ from stream_app.audit.entry import (
     PolicyEntry,
     ReleaseEntry,
 )
-from stream_app.audit.exposure import Exposure, intrusion_faults
-from stream_app.audit.finding import Code, Finding
-from stream_app.audit.guarantee import Guarantee
-from stream_app.audit.reader import spelt
+from stream_app.audit.form.reader import spelt
 from stream_app.audit.remark import Remark
-from stream_app.audit.succession import carried_into, losses
-from stream_app.audit.terms import Terms, TermsError, read_terms
-from stream_app.audit.window import Left, Window
 
 Findings = list[Finding]
 MOST_TERMS: Final = 1_000

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
+from stream_app.audit.books.terms import Terms
 from stream_app.audit.chain import DIGEST_BYTES, MOST_BYTES, TAIL_BYTES
-from stream_app.audit.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, WITHHELD, ReleaseEntry
 from stream_app.audit.finding import Finding
-from stream_app.audit.form import HASH_DIGITS
-from stream_app.audit.report import Tally
+from stream_app.audit.form.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, WITHHELD, ReleaseEntry
+from stream_app.audit.form.exact import HASH_DIGITS
+from stream_app.audit.report.report import Tally
 from stream_app.audit.series import Series
-from stream_app.audit.terms import Terms
 
 Tell = Callable[[ReleaseEntry, Terms | None, int | None], None]
 """Told of an entry, the terms it was made under, and the step (ms) that was perturbed last before it."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from stream_app.audit.canvas import Draw
-from stream_app.audit.plots import LANDMARK_COLOUR, REGULAR_COLOUR, legend_below
+from stream_app.audit.report.plots import LANDMARK_COLOUR, REGULAR_COLOUR, legend_below
 from stream_app.outlook.crowding import COUNTS, Crowd
 from stream_app.outlook.outlook import Outlook
+from stream_app.pictures import Draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from stream_app.accounting.composed import over_series, over_steps, over_window
 from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, OVER_SERIES, OVER_STEPS
 from stream_app.accounting.steps import Steps, steps_of
-from stream_app.audit.standing import Standing
+from stream_app.audit.report.standing import Standing
 from stream_app.loss.composition import CompositionError
 from stream_app.loss.form import correlation_of
 from tests.accounting.worked import BACKWARD, MATRIX, TENTH, TOTAL, curve_of

@@ -1,6 +1,6 @@
 """The worked example of Cao et al. (2017, figure 3) as a ledger: ten releases of epsilon 0.1 each."""
 
-from stream_app.audit.curve import Curve, Curves
+from stream_app.audit.report.curve import Curve, Curves
 from tests.audit.written import write
 
 MATRIX = [[0.8, 0.2], [0.0, 1.0]]

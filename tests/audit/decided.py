@@ -6,8 +6,8 @@ from functools import cache
 import orjson
 from hypothesis import HealthCheck, Phase, given, settings
 
+from tests.audit.heads.signed import Story
 from tests.audit.histories import History, histories
-from tests.audit.signed import Story
 from tests.audit.written import Written
 
 LEAST_ENTRIES = 12

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.audit.decided import by_series
+from tests.audit.heads.signed import Signer, Story, attest
 from tests.audit.histories import History, histories
-from tests.audit.signed import Signer, Story, attest
 from tests.audit.ways import audit
 
 MANY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

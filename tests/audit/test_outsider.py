@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tests.audit.signed import Signer, tell_story
+from tests.audit.heads.signed import Signer, tell_story
 
 ARGUMENTS = ("--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "signer.pem")
 UNNEEDED = ("aiokafka", "faust", "pydantic", "matplotlib", "rich", "stream_app.setup.settings", "stream_app.privacy")

@@ -3,7 +3,7 @@
 import pytest
 
 from stream_app.audit import check
-from stream_app.audit.page import page
+from stream_app.audit.report.page import page
 from tests.audit.ways import audit
 from tests.audit.written import LEDGERS, NANO, Written, cover, renumber, seal, write
 

@@ -9,7 +9,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
-from tests.audit.signed import Signer, Story, heads_in, tell_story
+from tests.audit.heads.signed import Signer, Story, heads_in, tell_story
 
 SERIES = "home-uniform"
 

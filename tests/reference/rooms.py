@@ -19,7 +19,7 @@ table, never from a higher one nor from its neighbours in the row (`make lint` c
 def page() -> str:
     """Return the page: the layers, then a table of files for each folder, from the top layer down."""
     layers = _layers()
-    rows = [(" ".join(code(f"{name}/") for name in layer),) for layer in layers]
+    rows = [(" ".join(code(_written(name)) for name in layer),) for layer in layers]
     order = [PACKAGE, *(PACKAGE / name for layer in layers for name in layer)]
     found = "".join(_room(folder) for top in order for folder in _folders(top))
     return pages_top("Rooms", "the first sentence of each file of stream_app") + TOP + table(("rooms",), rows) + found
@@ -29,6 +29,10 @@ def _layers() -> list[list[str]]:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract.get("containers") == ["stream_app"])
     return [[name.strip() for name in layer.replace(":", "|").split("|")] for layer in layers]
+
+
+def _written(name: str) -> str:
+    return f"{name}/" if (PACKAGE / name).is_dir() else f"{name}.py"
 
 
 def _folders(top: Path) -> Iterator[Path]:

@@ -9,9 +9,9 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app.audit.entry import OpaqueEntry
 from stream_app.audit.finding import Finding
-from stream_app.audit.reader import is_claim, read_entry, read_head_record, read_proof, read_release
+from stream_app.audit.form.entry import OpaqueEntry
+from stream_app.audit.form.reader import is_claim, read_entry, read_head_record, read_proof, read_release
 from stream_app.formats import encoding
 from stream_app.privacy.reason import Reason
 from tests.audit.histories import History, histories

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
-from stream_app.audit.reader import dump
+from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.ledger.drawing import add_drawing_arguments, asked, draw, look, looks_closer
 from stream_app.cli.ledger.filesource import FileSource

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from stream_app import __version__
 from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
-from stream_app.audit.canvas import PlotError, picture, prepare, svg
-from stream_app.audit.curve import Curve, Curves
-from stream_app.audit.flow import Flow
-from stream_app.audit.page import Section, page
-from stream_app.audit.plots import flow, shares_left, shares_over_time, spends_over_time, worst
-from stream_app.audit.standing import Standing
+from stream_app.audit.report.curve import Curve, Curves
+from stream_app.audit.report.flow import Flow
+from stream_app.audit.report.page import Section, page
+from stream_app.audit.report.plots import flow, shares_left, shares_over_time, spends_over_time, worst
+from stream_app.audit.report.standing import Standing
 from stream_app.cli import UsageError
+from stream_app.pictures import PlotError, picture, prepare, svg
 
 if TYPE_CHECKING:
     from stream_app.accounting.statement import Statement

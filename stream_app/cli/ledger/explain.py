@@ -4,11 +4,11 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from stream_app.audit.explanation import Explanation
+from stream_app.audit.explain.explanation import Explanation
+from stream_app.audit.explain.inquiry import Inquiry, UndecidedError
+from stream_app.audit.explain.text import text_of
 from stream_app.audit.files import UncommittedError, read_lines
-from stream_app.audit.inquiry import Inquiry, UndecidedError
-from stream_app.audit.reader import dump
-from stream_app.audit.walkthrough import text_of
+from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.shared.moment import milliseconds_of
 from stream_app.cli.shared.progress import progress

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from stream_app.audit import Auditor
-from stream_app.audit.headlog import read_head_file
-from stream_app.audit.publickey import PublicKeyError, PublicKeys, read_public_keys
+from stream_app.audit.heads.files import read_head_file
+from stream_app.audit.heads.publickey import PublicKeyError, PublicKeys, read_public_keys
 from stream_app.cli import UsageError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stream_app.accounting.left import Left, LeftError, Remains
 from stream_app.audit.files import UNCOMMITTED
-from stream_app.audit.reader import dump
+from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError, printable
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
 from stream_app.cli.shared.progress import progress

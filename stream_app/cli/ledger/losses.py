@@ -10,8 +10,8 @@ from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import OVER_SERIES
 from stream_app.accounting.statement import Statement
 from stream_app.accounting.steps import LeftOut, Steps, steps_of
-from stream_app.audit.curve import Curve
-from stream_app.audit.standing import Standing
+from stream_app.audit.report.curve import Curve
+from stream_app.audit.report.standing import Standing
 from stream_app.cli import UsageError
 from stream_app.formats import wire
 from stream_app.loss.composition import CompositionError

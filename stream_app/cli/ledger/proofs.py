@@ -6,12 +6,12 @@ from pathlib import Path
 
 from stream_app.audit.files import LONGEST_LINE
 from stream_app.audit.finding import Finding
-from stream_app.audit.headlog import read_head_file
-from stream_app.audit.headtopic import read_head_topic
-from stream_app.audit.proof import Prover, check_proof
-from stream_app.audit.publickey import PublicKeyError, read_public_keys
-from stream_app.audit.reader import dump, proof_bytes, read_proof
-from stream_app.audit.report import line_of, quoted
+from stream_app.audit.form.reader import dump, proof_bytes, read_proof
+from stream_app.audit.heads.files import read_head_file
+from stream_app.audit.heads.proof import Prover, check_proof
+from stream_app.audit.heads.publickey import PublicKeyError, read_public_keys
+from stream_app.audit.heads.topic import read_head_topic
+from stream_app.audit.report.report import line_of, quoted
 from stream_app.audit.topic import TopicError
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching, settings_of

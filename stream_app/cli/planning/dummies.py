@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 from rich.console import Console
 from rich.table import Table
 
-from stream_app.audit.canvas import PlotError, picture, prepare
-from stream_app.audit.plots import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
+from stream_app.audit.report.plots import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import add_config, settings_of
 from stream_app.formats import wire
+from stream_app.pictures import PlotError, picture, prepare
 from stream_app.privacy.dummies.choice import probabilities
 from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.options import Histograms, Sets

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from stream_app.audit.canvas import PlotError, prepare
 from stream_app.cli import UsageError
 from stream_app.cli.planning.evaluated import data_in
 from stream_app.cli.shared.eventfile import add_mapping
@@ -21,6 +20,7 @@ from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.store import Store
 from stream_app.evaluation.tables import UNBOUNDED, tables
 from stream_app.formats import wire
+from stream_app.pictures import PlotError, prepare
 from stream_app.privacy.parameters import LARGEST_EPSILON
 
 DOCUMENT = "evaluation.json"

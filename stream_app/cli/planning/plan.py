@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
-from stream_app.audit.canvas import PlotError, picture, prepare
-from stream_app.audit.plots import name as label_of
+from stream_app.audit.report.plots import name as label_of
 from stream_app.cli import UsageError
 from stream_app.cli.planning.plantable import print_plan
 from stream_app.cli.shared.configured import add_config, settings_of
@@ -27,6 +26,7 @@ from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.question import Question
+from stream_app.pictures import PlotError, picture, prepare
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.rational import NANO
 from stream_app.setup import correlationfile

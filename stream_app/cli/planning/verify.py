@@ -8,12 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stream_app.audit.canvas import PlotError, picture, prepare
-from stream_app.audit.plots import name as label_of
+from stream_app.audit.report.plots import name as label_of
 from stream_app.cli import UsageError
 from stream_app.cli.shared.policyfile import parameters_of, records_in
 from stream_app.cli.shared.progress import progress
 from stream_app.formats import wire
+from stream_app.pictures import PlotError, picture, prepare
 from stream_app.privacy.noise.key import SECRET_BYTES
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rational import NANO

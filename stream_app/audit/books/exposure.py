@@ -1,0 +1,95 @@
+"""What announced intrusions may have told of one series, beside its releases.
+
+An item at an exposed step is told at most ``max(intrusion, epsilon)``, epsilon what the step's release spent: so the
+loss over L and t grows by at most ``j * intrusion``, j the exposed steps among them (docs/guarantee.md). Whoever did
+not see the memory learns nothing more: it is no part of the theorem, and no finding.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, assert_never
+
+from stream_app.audit.books.landmarks import Interval, LandmarkSet
+from stream_app.audit.books.period import Books
+from stream_app.audit.form.entry import MAX_TIMESTAMP, IntrusionEntry
+
+
+class Intruded(NamedTuple):
+    """Announced intrusions of all series, and the series that they may have told most of."""
+
+    announced: int
+    series: int
+    largest_nano: int  # loss of one series to who saw its exposed counters and all releases
+    largest_series: str
+    steps: int  # exposed ones that count there
+
+
+@dataclass(slots=True)
+class Exposure:
+    """The exposed steps of one series; replaced in place."""
+
+    announced: int = 0
+    closed_nano: int = 0  # of earlier periods
+    closed_steps: int = 0
+    intrusion_nano: int = 0  # of the present period
+    seen: LandmarkSet = field(default_factory=LandmarkSet)  # exposed steps of the present period
+
+    def see(self, intrusion_nano: int, intervals: list[Interval]) -> None:
+        """Take in an intrusion; steps are exposed once, however often they are seen."""
+        self.announced += 1
+        self.intrusion_nano = intrusion_nano
+        self.seen = self.seen.joined(intervals)
+
+    def end(self, books: Books) -> None:
+        """End the present period."""
+        steps = exposed_steps(books, self.seen)
+        self.closed_nano, self.closed_steps = self.closed_nano + steps * self.intrusion_nano, self.closed_steps + steps
+        self.intrusion_nano, self.seen = 0, LandmarkSet()
+
+    def cost(self, books: Books | None) -> tuple[int, int]:
+        """Return what all exposed steps that count cost, in nano-epsilon, and how many they are."""
+        steps = 0 if books is None else exposed_steps(books, self.seen)
+        return self.closed_nano + steps * self.intrusion_nano, self.closed_steps + steps
+
+
+def exposed_steps(books: Books, seen: LandmarkSet) -> int:
+    """Return j: how many exposed steps the level adds up, at most."""
+    level = books.terms.level
+    match level:
+        case "landmark":
+            pairs = zip(seen.starts, seen.ends, strict=True)
+            inside = sum(
+                books.landmarks.count_before(end) - books.landmarks.count_before(start) for start, end in pairs
+            )
+            return inside + (seen.total > inside)
+        case "event":
+            return min(1, seen.total)
+        case "user":
+            return seen.total
+        case "w-event":
+            assert books.terms.frame is not None, "level w-event has windows"
+            steps = books.terms.frame.steps
+            # A window that holds the most can be moved until it begins where exposed steps begin.
+            windows = ((start, start + steps) for start in seen.starts)
+            return max((seen.count_before(end) - seen.count_before(start) for start, end in windows), default=0)
+        case _:
+            assert_never(level)
+
+
+def intrusion_faults(books: Books, entry: IntrusionEntry) -> list[str]:
+    """Return why no worker can have written an intrusion under the policy in force."""
+    terms = books.terms
+    if not terms.intrusion_nano:
+        return ["the policy keeps no noise in its counters: an intrusion cannot be announced"]
+    faults = []
+    if entry.intrusion_nano != terms.intrusion_nano:
+        faults.append(f"`intrusion_nano` {entry.intrusion_nano}, the policy says {terms.intrusion_nano}")
+    start, end = entry.exposed[0][0], entry.exposed[-1][1]
+    if len(entry.exposed) > 1 or start % terms.step_ms or end % terms.step_ms:
+        faults.append(f"open steps follow each other, and each begins at a multiple of {terms.step_ms} ms")
+    elif (end - start) // terms.step_ms > terms.open_steps:
+        faults.append(f"{(end - start) // terms.step_ms} steps are exposed, at most {terms.open_steps} are open")
+    if start < books.end_ms:
+        faults.append(f"exposed from {start} on, but all before {books.end_ms} is decided")
+    if end - terms.step_ms > MAX_TIMESTAMP:
+        faults.append(f"no step begins after {MAX_TIMESTAMP}")
+    return faults

@@ -1,0 +1,232 @@
+"""The books of one period: what its entries claim, checked entry by entry against what must follow.
+
+After a difference the books take over what the entry claims, so that one fault is one finding and not one an entry from
+there on; the guarantee itself is checked from the spends alone (guarantee.py) and never takes over anything.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from stream_app.audit.books.landmarks import (
+    FOREVER,
+    MOST_INTERVALS,
+    NO_LANDMARKS,
+    NOWHERE,
+    ORDINARY,
+    Interval,
+    LandmarkSet,
+    Stretch,
+)
+from stream_app.audit.books.terms import Terms
+from stream_app.audit.books.window import Window
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.entry import (
+    APPROXIMATED,
+    MAX_TIMESTAMP,
+    PERTURBED,
+    WITHHELD,
+    DummiesEntry,
+    LandmarksEntry,
+    ReleaseEntry,
+)
+
+Findings = list[Finding]
+PADDING: Final = "padding"
+"""The method of dummies that costs nothing."""
+MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
+"""Of a range to draw in, by method."""
+
+
+@dataclass(slots=True)
+class Books:
+    """The figures of a period so far; replaced in place, because a million series are followed at once."""
+
+    terms: Terms
+    landmarks: LandmarkSet
+    spare: int  # not yet used
+    floor_ms: int  # where the period begins, ms: everything before belongs to earlier ones
+    end_ms: int  # the end of the last decided step, ms: nothing before may be decided any more
+    spent_nano: int = 0
+    peak_nano: int = 0
+    first_step: int | None = None  # number of the first decided step
+    last_step: int | None = None  # number of the last decided step
+    source_ms: int | None = None  # the step perturbed last
+    tosses: bool = False  # whether the scheme may approximate though it has a share: never before its second release
+    sure: bool = True  # False after missing or unknown entries, until the figures fit again
+    carried: LandmarkSet = NO_LANDMARKS  # to come of the version before, in steps of this one
+    fixed: bool = False  # dummies are among the landmarks: none may be added, it would be known as a true one
+    stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
+    window: Window | None = None  # w-event level only
+
+    def look(self, step: int) -> Stretch:
+        """Move `stretch` to `step` and return it; its `base` counts the unused spare, too."""
+        terms = self.terms
+        if terms.level == "landmark":
+            found = self.landmarks.stretch(step)
+            self.stretch = Stretch(found.start, found.end, found.landmark, found.base + self.spare)
+        elif terms.level == "user":
+            if self.first_step is None:
+                return Stretch(step, step + 1, landmark=True, base=step + terms.length)
+            self.stretch = Stretch(0, FOREVER, landmark=True, base=self.first_step + terms.length)
+        else:
+            self.stretch = ORDINARY
+        return self.stretch
+
+    def standing(self, step: int) -> tuple[bool, int]:
+        """Tell whether `step` is a landmark, and R before it: landmarks at or after it with the unused spare."""
+        stretch = self.look(step)
+        return stretch.landmark, stretch.left(step)
+
+    def due(self, step: int, left: int, *, landmark: bool) -> int:
+        """Return what the scheme proposes at `step`, which has its place as `standing` tells it."""
+        if self.window is None:
+            return self.terms.share(self.spent_nano, self.peak_nano, left, landmark)
+        return self.window.due(self.terms.scheme, step if self.first_step is None else self.first_step, step)
+
+    @property
+    def next_step(self) -> int:
+        """The first step that is not decided, as a number; 0 before the first."""
+        return 0 if self.last_step is None else self.last_step + 1
+
+
+def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
+    """Check a release entry and move the books past it; return whether its step is a landmark, and the findings."""
+    terms = books.terms
+    findings: Findings = []
+    step, rest = divmod(entry.timestamp, terms.step_ms)
+    if rest:
+        _add(findings, "step-alignment", entry, f"{entry.timestamp} is not the start of a step of {terms.step_ms} ms")
+    if entry.timestamp < books.end_ms:
+        _add(findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, all decided already")
+    landmark, left = books.standing(step)
+    if entry.landmark is not landmark:
+        _add(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'no'} landmark")
+    left_after = left - landmark if left > 0 else 0
+    if entry.budget_nano != terms.budget_nano:
+        _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
+    window = books.window
+    if books.sure:
+        _decision(findings, books, entry, books.due(step, left, landmark=landmark))
+        spent = books.spent_nano + entry.epsilon_nano if landmark else books.spent_nano
+        loss = entry.epsilon_nano if window is None else window.loss(step, entry.epsilon_nano)
+        peak = books.peak_nano if landmark else max(books.peak_nano, loss)
+        _figures(findings, entry, spent, peak, left_after)
+    else:
+        books.sure = entry.landmarks_left == left_after and (window is None or window.settled(step))
+        books.tosses = terms.tosses
+    _pass(books, entry, step)
+    return landmark, findings
+
+
+def _pass(books: Books, entry: ReleaseEntry, step: int) -> None:
+    """Move the books past a decided step, as its entry claims it."""
+    terms, window = books.terms, books.window
+    books.spent_nano = entry.landmark_spent_nano
+    books.peak_nano = entry.regular_peak_nano
+    if books.first_step is None:
+        books.first_step = step
+    if books.last_step is None or step > books.last_step:
+        books.last_step = step
+        books.end_ms = (step + 1) * terms.step_ms
+    if window is not None:
+        window.pass_by(step, entry.epsilon_nano)
+    if entry.epsilon_nano:
+        if books.source_ms is not None or terms.compares:
+            books.tosses = terms.tosses
+        books.source_ms = entry.timestamp
+
+
+def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]) -> tuple[int, Findings]:
+    """Check a registration of steps [start, end) and move the books past it.
+
+    Returns how many decided steps became landmarks, and the findings.
+    """
+    terms = books.terms
+    findings: Findings = []
+    if terms.level != "landmark":
+        _add(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
+        return 0, findings
+    if books.fixed:
+        _add(findings, "refused-landmark", entry, "registers landmarks, though dummies hide those of this policy")
+    if books.landmarks.count_joined(added) > MOST_INTERVALS:
+        _add(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
+        books.sure = False
+        return 0, findings
+    if any((end - 1) * terms.step_ms > MAX_TIMESTAMP for _, end in added):
+        _add(findings, "refused-landmark", entry, "reaches beyond the year 9999")
+    if any(start * terms.step_ms < books.floor_ms for start, _ in added):
+        _add(findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins")
+    joined = books.landmarks.joined(added)
+    present = books.next_step
+    passed = joined.count_before(present) - books.landmarks.count_before(present)
+    coming = joined.total - books.landmarks.total - passed
+    books.landmarks = joined
+    books.spare = max(0, books.spare - coming)
+    books.stretch = NOWHERE
+    if books.sure:
+        charge = passed * books.peak_nano
+        if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
+            message = f"{passed} decided steps at up to {books.peak_nano} each no longer fit into {terms.budget_nano}"
+            _add(findings, "refused-landmark", entry, message)
+        if entry.charged_nano != charge:
+            message = f"charges {entry.charged_nano} for {passed} decided steps, due are {charge}"
+            _add(findings, "charge", entry, message)
+        if entry.budget_nano != terms.budget_nano:
+            _add(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
+        _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(present)[1])
+    books.spent_nano = entry.landmark_spent_nano
+    books.peak_nano = entry.regular_peak_nano
+    return passed, findings
+
+
+def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
+    """Check what says that the landmarks of its policy were drawn, and move the books past it.
+
+    What the draw costs is a part of epsilon that the ledger does not tell; the figures after it must hold what it says.
+    """
+    terms = books.terms
+    findings: Findings = []
+    if terms.level != "landmark" or terms.spare:
+        _add(findings, "dummies", entry, "hides landmarks at another level, or beside spare ones")
+    if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
+        _add(findings, "dummies", entry, "does not come right after its policy")
+    # What is to come of the version before joins what is drawn.
+    drawn = books.landmarks.total - books.landmarks.count_common(books.carried)
+    # Without landmarks of its own padding may draw none; the other methods draw one at least.
+    if (not books.landmarks.total and entry.method != PADDING) or drawn > MOST_STEPS[entry.method]:
+        _add(findings, "dummies", entry, f"no range of {entry.method} draws {drawn} landmarks")
+    if entry.method == PADDING and entry.charged_nano:
+        _add(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
+    if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:
+        _add(findings, "charge", entry, f"charges {entry.charged_nano}, none of 1 to {terms.budget_nano}")
+    books.fixed = True
+    books.spent_nano += entry.charged_nano
+    return findings
+
+
+def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -> None:
+    if entry.decision == PERTURBED:
+        if entry.epsilon_nano != due:
+            message = f"spends {entry.epsilon_nano}, {books.terms.scheme} proposes {due}"
+            _add(findings, "share", entry, message)
+        return
+    released_before = books.source_ms is not None
+    if due > 0 and not books.tosses:
+        _add(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
+    elif entry.decision == APPROXIMATED and not released_before:
+        _add(findings, "decision", entry, "approximated, though this period has released nothing to repeat")
+    elif entry.decision == WITHHELD and released_before:
+        _add(findings, "decision", entry, "withheld, though there is an earlier release to repeat")
+
+
+def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: int, peak: int, left: int) -> None:
+    if entry.landmark_spent_nano != spent:
+        _add(findings, "landmark-spent", entry, f"`landmark_spent_nano` {entry.landmark_spent_nano}, due is {spent}")
+    if entry.regular_peak_nano != peak:
+        _add(findings, "regular-peak", entry, f"`regular_peak_nano` {entry.regular_peak_nano}, due is {peak}")
+    if entry.landmarks_left != left:
+        _add(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, due is {left}")
+
+
+def _add(findings: Findings, code: Code, entry: ReleaseEntry | LandmarksEntry | DummiesEntry, message: str) -> None:
+    findings.append(Finding(code, entry.series, entry.sequence, message))

@@ -1,0 +1,138 @@
+"""Whether a policy version protects less together than the one before it (docs/policies.md, "Weaker versions").
+
+Two histories that differ on the landmarks of a version and within one of its windows are promised to be told apart by
+epsilon at most. A later version that lets some of these count apart takes the promise back for what is to come. Times
+are in ms; the new version begins at the end of the last decided step, rounded up to a step of its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from math import ceil, gcd
+from typing import Any, Final
+
+from stream_app.audit.books.landmarks import Interval, LandmarkSet
+from stream_app.audit.books.period import Books
+from stream_app.audit.books.terms import Terms
+from stream_app.audit.form.lattice import decimal_of, grid_of
+
+_SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
+
+
+def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
+    """Return what is protected less together, one phrase each; nothing where the version is not weaker.
+
+    `before` are the books of the version that ruled, `end_ms` is the end of the last decided step.
+    """
+    ruling, step = before.terms, terms.step_ms
+    begin = ceil(Fraction(end_ms, step)) * step
+    own = _spans(terms.landmarks, step)
+    if terms.level == "user":
+        own = [(begin, begin + terms.length * step)]
+    found = []
+    missing = _outside(coming(before, begin), own)
+    if missing:
+        found.append(f"landmarks to come are given up, the first from {missing[0]} on")
+    reach, former = _window(terms) * step, _window(ruling) * ruling.step_ms
+    if reach - (step - gcd(step, ruling.step_ms)) < former:
+        found.append(f"windows of {former} ms become windows of {reach} ms")
+    if ruling.level == "user":
+        first = begin if before.first_step is None else before.first_step * ruling.step_ms
+        end = first + ruling.length * ruling.step_ms
+        if end > begin and _outside([(begin, end)], own):
+            found.append(f"the level user, which was to last until {end}, is given up")
+    found += _narrower(ruling, terms)
+    return found
+
+
+def coming(before: Books, begin_ms: int) -> list[Interval]:
+    """Return what of a version's landmarks lies from a time on, in ms."""
+    spans = _spans(before.landmarks, before.terms.step_ms)
+    return [(max(start, begin_ms), end) for start, end in spans if end > begin_ms]
+
+
+def carried_into(before: Books, terms: Terms, end_ms: int) -> LandmarkSet:
+    """Return the landmarks to come of the version before in steps of the new one: what its drawn ones may hold too."""
+    step = terms.step_ms
+    begin = ceil(Fraction(end_ms, step)) * step
+    return LandmarkSet().joined((start // step, -(-end // step)) for start, end in coming(before, begin))
+
+
+def _window(terms: Terms) -> int:
+    return terms.frame.steps if terms.frame is not None else 1
+
+
+def _spans(landmarks: LandmarkSet, step_ms: int) -> list[Interval]:
+    return [(start * step_ms, end * step_ms) for start, end in zip(landmarks.starts, landmarks.ends, strict=True)]
+
+
+def _outside(wanted: Iterable[Interval], own: Iterable[Interval]) -> list[int]:
+    """Return where each wanted span is left uncovered first, if it is; both ascend and are disjoint."""
+    found = []
+    covers = iter(own)
+    cover = next(covers, None)
+    for start, end in wanted:
+        at = start
+        while cover is not None and at < end:
+            if cover[1] <= at:
+                cover = next(covers, None)
+            elif cover[0] <= at:
+                at = cover[1]
+            else:
+                break
+        if at < end:
+            found.append(at)
+    return found
+
+
+def _narrower(ruling: Terms, terms: Terms) -> list[str]:
+    """Return what values, substitutes or items are neighbours no more."""
+    old, new = ruling.value, terms.value
+    if old["kind"] != new["kind"]:
+        return [f"kind {old['kind']} becomes kind {new['kind']}"]
+    found = []
+    if new["kind"] == "number" and not _is_whole(new):
+        same = all(decimal_of(old[name]) == decimal_of(new[name]) for name in ("lower", "upper", "resolution"))
+        if not same or _cells(new) < _cells(old):
+            found.append("fewer numbers are neighbours")
+    if new["kind"] == "counts" and terms.scale_nano < ruling.scale_nano:
+        found.append("the sensitivity of counts shrinks")
+    found += _dropped(old, new)
+    if new["kind"] == "location":
+        shrunk = any(sign * (new["bounds"][side] - old["bounds"][side]) > 0 for side, sign in _SIDES)
+        if shrunk or terms.scale_nano < ruling.scale_nano:
+            found.append("radius or bounds shrink")
+    hidden = _substitutes(old) and not _substitutes(new)
+    if hidden and (new["kind"] == "category" or (new["kind"] == "number" and _is_whole(new))):
+        found.append("invalid values are told")
+    if ruling.neighbours != terms.neighbours:
+        found.append("what is collected is protected otherwise")
+    if ruling.intrusion_nano and not 0 < terms.intrusion_nano <= ruling.intrusion_nano:
+        found.append("a look at the memory tells more")
+    return found
+
+
+def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return what keys became invalid, or categories with no substitute to hide it; other kinds have none."""
+    name = "keys" if new["kind"] == "counts" else "categories"
+    known = set(new.get(name, ()))
+    hidden = name == "categories" and _substitutes(new)
+    gone = [] if hidden else [each for each in old.get(name, ()) if each not in known]
+    return [f"{name} become invalid, which is told, the first of them {gone[0]!r}"] if gone else []
+
+
+def _is_whole(value: Mapping[str, Any]) -> bool:
+    low, high = grid_of(value)
+    return _cells(value) >= high - low
+
+
+def _cells(value: Mapping[str, Any]) -> int:
+    """Return how far apart neighbouring numbers lie, in grid points."""
+    low, high = grid_of(value)
+    if value.get("sensitivity") is None:
+        return high - low
+    return min(high - low, ceil(decimal_of(value["sensitivity"]) / decimal_of(value["resolution"])))
+
+
+def _substitutes(value: Mapping[str, Any]) -> bool:
+    """Tell whether invalid values have a substitute; a category named "reject" cannot be one."""
+    return "invalid" in value and value["invalid"] != "reject"

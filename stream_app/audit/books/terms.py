@@ -1,0 +1,128 @@
+"""The terms of one policy version, read from the parameters in its ledger entry; unknown terms are refused.
+
+Only what the arithmetic needs is kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any, Final, Literal
+
+from stream_app.audit.books.landmarks import LandmarkSet
+from stream_app.audit.books.share import MILLION, Share, share_of, user
+from stream_app.audit.books.window import Frame
+from stream_app.audit.form.lattice import decimal_of, grid_of
+from stream_app.audit.form.policy import fault_of, sensitivity_of
+
+NANO: Final = 10**9
+
+Level = Literal["landmark", "event", "user", "w-event"]
+
+
+class TermsError(ValueError):
+    """Parameters that this audit does not know how to account for; the message names the member."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a policy version promises, as far as its arithmetic goes."""
+
+    version: int
+    budget_nano: int
+    level: Level
+    step_ms: int
+    landmarks: LandmarkSet  # at the start of the period; numbers of steps
+    spare: int
+    length: int  # steps; user level only, else 0
+    frame: Frame | None  # of the windows; w-event level only
+    scheme: str
+    share: Share  # what the scheme proposes; w-event level: see window.py
+    tosses: bool  # whether the scheme may ever approximate though it has a share
+    compares: bool  # by a private dissimilarity, from its second release on; else by a rate that can fall below 1
+    spelling: str  # the version and the budget as every release entry spells them
+    scale_nano: Fraction  # noise scale times the spend in nano-epsilon
+    value: Mapping[str, Any]  # the `value` parameters, for the releases
+    filtered: bool  # whether estimates are more than clamped measurements
+    open_steps: int  # that take contributions at a time; 0: nothing is collected
+    neighbours: str  # of what is collected; "" where nothing is
+    intrusion_nano: int  # what a look at the counters may tell; 0: they are bare
+    correlation: str | None  # the name of what is assumed to be known of its steps' correlation
+
+
+def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
+    """Read the parameters of a `policy` entry; raise `TermsError` for anything unknown or impossible."""
+    fault = fault_of(parameters)
+    if fault:
+        raise TermsError(fault)
+    protection, scheme, value = parameters["protection"], parameters["scheme"], parameters["value"]
+    collect = parameters.get("collect") or {}
+    level: Level = protection["level"]
+    step = protection.get("step", 1)
+    name = scheme["name"]
+    budget = floor(decimal_of(parameters["epsilon"]) * NANO)
+    regular = floor(decimal_of(scheme.get("regular_share", 0.5)) * MILLION)
+    return Terms(
+        version=version,
+        budget_nano=budget,
+        level=level,
+        step_ms=step,
+        landmarks=LandmarkSet().joined(sorted(_steps_of(span, step) for span in protection.get("landmarks", []))),
+        spare=protection.get("spare", 0),
+        length=protection["length"] if level == "user" else 0,
+        frame=_frame(protection, scheme, budget) if level == "w-event" else None,
+        scheme=name,
+        share=user(budget) if level == "user" else share_of(name, budget, regular),
+        tosses=name in ("adaptive", "bd", "ba") and (_is_private(scheme) or _falls(scheme)),
+        compares=_is_private(scheme),
+        spelling=f'"policy":{version},"budget_nano":{budget}',
+        scale_nano=_scale(parameters) * NANO,
+        value=value,
+        filtered=(parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none",
+        open_steps=collect.get("open_steps", 0),
+        neighbours=collect.get("neighbours", ""),
+        intrusion_nano=collect.get("intrusion_nano") or 0,
+        correlation=parameters.get("correlation"),
+    )
+
+
+def _is_private(scheme: Mapping[str, Any]) -> bool:
+    return scheme.get("dissimilarity") == "private"
+
+
+def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int) -> Frame:
+    """Return the windows of a policy: with private dissimilarities half of the budget is theirs."""
+    steps: int = protection["window"]
+    charge = budget // (2 * steps) if _is_private(scheme) else 0
+    return Frame(steps, protection.get("step", 1), budget - steps * charge, charge)
+
+
+def _steps_of(span: int | list[int], step_ms: int) -> tuple[int, int]:
+    """Return the steps [start, end) that a timestamp, or an interval [start, end) of timestamps, touches."""
+    start, end = (span, span + 1) if isinstance(span, int) else span
+    return start // step_ms, -(-end // step_ms)
+
+
+def _falls(adaptive: Mapping[str, Any]) -> bool:
+    """Tell whether the rate of Adaptive can fall below 1, where it begins; it is kept in whole billionths."""
+    decrease, minimum = decimal_of(adaptive.get("decrease", 0.5)), decimal_of(adaptive.get("minimum", 0.1))
+    return floor(decrease * NANO) > 0 and floor(minimum * NANO) < NANO
+
+
+def _scale(parameters: Mapping[str, Any]) -> Fraction:
+    """Return the noise scale at one epsilon: D*res for numbers, the radius, the sensitivity, 1 for categories."""
+    value = parameters["value"]
+    match value["kind"]:
+        case "number":
+            resolution = decimal_of(value["resolution"])
+            low, high = grid_of(value)
+            cells = high - low
+            if value.get("sensitivity") is not None:
+                cells = min(cells, ceil(decimal_of(value["sensitivity"]) / resolution))
+            return cells * resolution
+        case "counts":
+            return Fraction(sensitivity_of(parameters))
+        case "location":
+            return decimal_of(value["radius"])
+        case _:
+            return Fraction(1)

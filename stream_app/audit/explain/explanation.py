@@ -1,0 +1,149 @@
+"""Why one step was decided as it was: the figures before it, the share, the decision, its cost, and what it left."""
+
+from typing import Any, NamedTuple
+
+from stream_app.audit.books.terms import NANO, Terms
+from stream_app.audit.explain.formula import Figures, Reach, Shares
+from stream_app.audit.finding import Finding
+from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, DummiesEntry, PolicyEntry, ReleaseEntry
+
+
+class Explanation(NamedTuple):
+    """One decision and what it follows from, by the ledger alone but for `rate_nano`."""
+
+    entry: ReleaseEntry
+    policy: PolicyEntry  # in force
+    dummies: DummiesEntry | None  # how its landmarks were drawn, where they were
+    terms: Terms
+    landmark: bool  # by the landmark set, whatever the entry says
+    before: Figures
+    reach: Reach | None  # level w-event only
+    shares: Shares  # at the figures before
+    tosses: bool  # whether a coin or a private dissimilarity was to decide, had there been a share
+    after: Figures
+    next: Shares  # what the next landmark and the next other step would get
+    source_ms: int | None  # the step perturbed last before this one, in this period
+    earlier_nano: int  # lost in earlier periods
+    findings: tuple[Finding, ...]  # of this series, up to this entry
+    rate_nano: int | None = None  # Adaptive's rate of publishing at this step, in 1e-9; None where not known
+
+    @property
+    def share_nano(self) -> int:
+        """What the scheme proposes for this step."""
+        return self.shares.landmark_nano if self.landmark else self.shares.regular_nano
+
+    @property
+    def limit_nano(self) -> int:
+        """What the guard allows for this step."""
+        figures = self.before
+        if self.reach is not None:
+            return self.reach.limit_nano
+        peak = figures.regular_peak_nano if self.landmark else 0
+        return figures.budget_nano - figures.landmark_spent_nano - peak
+
+    @property
+    def is_tossed(self) -> bool:
+        """Whether something drawn under the key decided."""
+        return self.tosses and self.share_nano > 0
+
+    @property
+    def reserved_nano(self) -> int:
+        """What the scheme holds back after the step for the landmarks left."""
+        return self.after.landmarks_left * self.next.landmark_nano
+
+    @property
+    def scale(self) -> float | None:
+        """The scale of the noise in the unit of the values; None where nothing was drawn."""
+        spend, scale = self.entry.epsilon_nano, self.terms.scale_nano
+        return scale.numerator / (scale.denominator * spend) if spend else None
+
+    @property
+    def reason(self) -> str:
+        """Why the step was perturbed, approximated or withheld, as a sentence."""
+        entry, scheme = self.entry, self.terms.scheme.capitalize()
+        if entry.decision == PERTURBED:
+            if self.is_tossed:
+                return f"{self._drawn} said to publish. {self._secret}"
+            if self.terms.compares:
+                return "The first release of a period is compared with none."
+            if self.terms.tosses:
+                return f"{scheme} publishes at rate 1 until two releases of the period can be compared."
+            return f"{scheme} publishes whenever there is a share."
+        why = f"{self._drawn} said not to publish. {self._secret}" if self.is_tossed else self._nothing
+        if entry.decision == APPROXIMATED:
+            return f"{why} The release repeats what is known from step {self.source_ms}."
+        return f"{why} Nothing was released before in this period, so there is nothing to repeat."
+
+    @property
+    def _nothing(self) -> str:
+        if self.share_nano > 0:
+            return f"A share of {self.share_nano} was left unused, which {self.terms.scheme} never does."
+        if self.reach is not None and self.entry.timestamp < self.reach.opens_ms:
+            return (
+                f"Until {self.reach.opens_ms} windows hold steps that an earlier version spent on, so this one waits."
+            )
+        if self.landmark and self.terms.scheme == "skip":
+            return "Skip gives landmarks nothing."
+        return "The share is 0, and a share of 0 draws no noise."
+
+    @property
+    def _drawn(self) -> str:
+        return "The private dissimilarity" if self.terms.compares else "The coin"
+
+    @property
+    def _secret(self) -> str:
+        if self.terms.compares:
+            return "It was measured with noise under the key and cannot be shown."
+        rate = "follows from the releases before, which were not read or are not all there"
+        if self.rate_nano is not None:
+            rate = f"was {_decimal(self.rate_nano)}, as follows from the releases before"
+        return f"It is drawn under the noise key and cannot be shown; the rate {rate}."
+
+    def document(self) -> dict[str, Any]:
+        """Return the explanation for programs; all amounts in nano-epsilon."""
+        entry, terms = self.entry, self.terms
+        return {
+            "series": entry.series,
+            "timestamp": entry.timestamp,
+            "sequence": entry.sequence,
+            "policy": {
+                "version": terms.version,
+                "sequence": self.policy.sequence,
+                "level": terms.level,
+                "scheme": terms.scheme,
+                "step_ms": terms.step_ms,
+                "filtered": terms.filtered,
+            },
+            "dummies_nano": None if self.dummies is None else self.dummies.charged_nano,
+            "landmark": self.landmark,
+            "before": {**self.before._asdict(), "left_nano": self.before.left_nano},
+            "window": None if self.reach is None else self.reach._asdict(),
+            "share": {
+                "formulas": [formula._asdict() for formula in self.shares.formulas],
+                "landmark_nano": self.shares.landmark_nano,
+                "regular_nano": self.shares.regular_nano,
+                "proposed_nano": self.share_nano,
+                "limit_nano": self.limit_nano,
+            },
+            "decision": entry.decision,
+            "reason": self.reason,
+            "coin": self.is_tossed,
+            "rate_nano": self.rate_nano,
+            "epsilon_nano": entry.epsilon_nano,
+            "scale": self.scale,
+            "source": self.source_ms if entry.decision == APPROXIMATED else None,
+            "after": {
+                **self.after._asdict(),
+                "left_nano": self.after.left_nano,
+                "reserved_nano": self.reserved_nano,
+                "next_landmark_nano": self.next.landmark_nano,
+                "next_regular_nano": self.next.regular_nano,
+                "earlier_periods_nano": self.earlier_nano,
+            },
+            "findings": [finding._asdict() for finding in self.findings],
+        }
+
+
+def _decimal(nano: int) -> str:
+    whole, rest = divmod(nano, NANO)
+    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")

@@ -1,0 +1,207 @@
+"""The search for one step of one series in a ledger: its entries are accounted for until the step is reached."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from stream_app.audit.books.period import Books
+from stream_app.audit.books.share import MILLION
+from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of, follow
+from stream_app.audit.explain.explanation import Explanation
+from stream_app.audit.explain.formula import Figures, Shares, reach_of, shares_of, window_shares_of
+from stream_app.audit.explain.rate import Rate, RateError
+from stream_app.audit.finding import Finding
+from stream_app.audit.form.entry import PERTURBED, DummiesEntry, Entry, PolicyEntry, ReleaseEntry
+from stream_app.audit.form.lattice import decimal_of
+from stream_app.audit.form.reader import read_entry, read_release, spelt
+from stream_app.audit.series import Rules, Series
+
+_SERIES_AT: Final = len(b'{"series":')
+_SEQUENCE: Final = b',"sequence":'
+
+
+class UndecidedError(Exception):
+    """A step that the ledger does not decide; `series` and `timestamp` (ms) are those that were asked for."""
+
+    def __init__(self, series: str, timestamp: int, sentence: str) -> None:
+        """Say what was found instead."""
+        super().__init__(sentence)
+        self.series = series
+        self.timestamp = timestamp
+
+
+class _Publication(NamedTuple):
+    """A perturbed step of the period, as its entry has it."""
+
+    timestamp: int
+    epsilon_nano: int
+    release: str  # BLAKE2b-256 of the release record, hex
+
+
+class Inquiry:
+    """Takes the lines of a ledger, then of its releases if wanted; `answer` explains the step.
+
+    The lines of other series are passed over; what stands after the step is read for nothing but its place.
+    """
+
+    def __init__(self, series: str, timestamp: int) -> None:
+        """Ask for the step that holds `timestamp` (ms)."""
+        self._timestamp = timestamp
+        self._spelling = spelt(series).encode()
+        self._series = Series(series)
+        self._rules = Rules(None)
+        self._findings: list[Finding] = []
+        self._policy: PolicyEntry | None = None
+        self._dummies: DummiesEntry | None = None  # of the period
+        self._published: list[_Publication] = []  # of the period
+        self._found: Explanation | None = None
+        self._earlier: tuple[int, int] | None = None  # the last step [start, end), ms, decided before the one asked for
+        self._later_ms: int | None = None  # the first step decided after it
+        self._known = False
+        self._measurements: dict[int, object] = {}  # by the step, ms
+
+    @property
+    def tosses(self) -> bool:
+        """Whether a coin decided the step, so that the releases before it can tell the rate."""
+        return self._found is not None and self._found.is_tossed
+
+    def entries(self, lines: Sequence[bytes]) -> None:
+        """Take in lines of the ledger."""
+        for data in lines:
+            if data[_SERIES_AT : data.find(_SEQUENCE, _SERIES_AT)] != self._spelling:
+                continue
+            self._known = True
+            if self._found is None and self._later_ms is None:
+                entry = read_entry(data)
+                if isinstance(entry, Finding):
+                    self._findings.append(entry)
+                else:
+                    self._follow(entry, digest_of(data))
+
+    def releases(self, lines: Sequence[bytes]) -> None:
+        """Take in lines of the releases, after the whole ledger; only those that it covers count."""
+        due = {each.release: each.timestamp for each in self._published}
+        for data in lines:
+            at = due.get(blake2b(data, digest_size=DIGEST_BYTES).hexdigest())
+            if at is None:
+                continue
+            release = read_release(data)
+            if not isinstance(release, Finding):
+                self._measurements[at] = release.measurement
+
+    def answer(self) -> Explanation:
+        """Return the explanation; raises `UndecidedError` when the ledger has none to give."""
+        if self._found is None:
+            doubt = (
+                f" (the ledger does not hold: {len(self._findings)} findings; run `audit`)" if self._findings else ""
+            )
+            raise UndecidedError(self._series.name, self._timestamp, self._instead() + doubt)
+        return self._found._replace(rate_nano=self._rate(self._found))
+
+    def _follow(self, entry: Entry, digest: bytes) -> None:
+        place, findings = follow(self._series.chain, entry, digest)
+        self._findings += findings
+        if place in (Place.REPEAT, Place.STRAY):
+            return
+        if place is Place.JUMP:
+            self._series.doubt()
+        match entry:
+            case ReleaseEntry():
+                self._release(entry)
+                return
+            case PolicyEntry():
+                self._policy, self._dummies = entry, None
+                self._published = []
+            case DummiesEntry():
+                self._dummies = entry
+            case _:
+                pass
+        self._account(entry)
+
+    def _account(self, entry: Entry) -> None:
+        # Whether the versions kept to a lifetime is not asked here, and a ledger does not tell it.
+        found = self._series.account(entry, self._rules)
+        self._findings += [finding for finding in found if finding.code != "lifetime"]
+
+    def _release(self, entry: ReleaseEntry) -> None:
+        books, policy = self._series.books, self._policy
+        step_ms = 1 if books is None else books.terms.step_ms
+        if entry.timestamp > self._timestamp:
+            self._later_ms = entry.timestamp
+        elif self._timestamp >= entry.timestamp + step_ms:
+            self._account(entry)
+            self._earlier = (entry.timestamp, entry.timestamp + step_ms)
+            if entry.decision == PERTURBED:
+                self._published.append(_Publication(entry.timestamp, entry.epsilon_nano, entry.release))
+        elif books is None or policy is None or entry.policy != policy.policy:
+            self._account(entry)
+            tale = "; ".join(finding.message for finding in self._findings[-2:])
+            message = f"entry {entry.sequence} decides it, under no policy that can be read: {tale}; run `audit`"
+            raise UndecidedError(entry.series, self._timestamp, message)
+        else:
+            self._explain(entry, books, policy)
+
+    def _explain(self, entry: ReleaseEntry, books: Books, policy: PolicyEntry) -> None:
+        terms, tosses, source = books.terms, books.tosses, books.source_ms
+        step, window = entry.timestamp // terms.step_ms, books.window
+        landmark, left = books.standing(step)
+        before = Figures(terms.budget_nano, books.spent_nano, books.peak_nano, left)
+        first = step if books.first_step is None else books.first_step
+        reach = None if window is None else reach_of(window, step)
+        shares = self._shares(books, policy, before, first, step)
+        self._account(entry)
+        after = before._replace(
+            landmark_spent_nano=entry.landmark_spent_nano,
+            landmarks_left=max(0, left - landmark),
+            regular_peak_nano=entry.regular_peak_nano,
+        )
+        self._found = Explanation(
+            entry=entry,
+            policy=policy,
+            dummies=self._dummies,
+            terms=terms,
+            landmark=landmark,
+            before=before,
+            reach=reach,
+            shares=shares,
+            tosses=tosses,
+            after=after,
+            next=self._shares(books, policy, after, first, step + 1),
+            source_ms=source,
+            earlier_nano=self._series.guarantee.closed_nano,
+            findings=tuple(self._findings),
+        )
+
+    @staticmethod
+    def _shares(books: Books, policy: PolicyEntry, figures: Figures, first: int, step: int) -> Shares:
+        terms = books.terms
+        if books.window is not None:
+            return window_shares_of(terms, books.window, first, step)
+        share = decimal_of(policy.parameters["scheme"].get("regular_share", 0.5))
+        return shares_of(terms, figures, terms.budget_nano * int(share * MILLION) // MILLION)
+
+    def _instead(self) -> str:
+        if not self._known:
+            return "the series is not in the ledger; is it spelt right, and is it the ledger that was meant?"
+        if self._later_ms is not None and self._earlier is None:
+            return f"the step was not decided: the first decided one begins later, at {self._later_ms}"
+        if self._later_ms is not None and self._earlier is not None:
+            return (
+                "the step was not decided and cost nothing: no event of it came, or it was rejected; decided are the "
+                f"step at {self._earlier[0]} before it and the one at {self._later_ms} after it"
+            )
+        end = "; the series is closed" if self._series.closed else ""
+        if self._earlier is None:
+            return f"the ledger decides no step of the series{end}"
+        return f"the step is not decided: the last decided one is at {self._earlier[0]}{end}"
+
+    def _rate(self, found: Explanation) -> int | None:
+        if not self.tosses or found.terms.compares:
+            return None
+        rate = Rate(found.terms, found.policy.parameters["scheme"])
+        try:
+            for each in self._published:
+                rate.publish(self._measurements[each.timestamp], each.epsilon_nano)
+        except (LookupError, RateError):
+            return None
+        return rate.nano

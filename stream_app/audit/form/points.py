@@ -1,0 +1,156 @@
+"""What a policy's values may be: the points of its grid, and what is published when a measurement is not filtered.
+
+An estimate off the grid, or other than its measurement says, tells whoever reads it something that nobody paid for.
+Points are compared by their text, as JSON is: to Python 1, 1.0 and true are equal, and objects have no order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any, Final, assert_never
+
+from stream_app.audit.form.entry import MAX_SEQUENCE
+from stream_app.audit.form.lattice import cells_per_degree, decimal_of, grid_of
+
+_HALF: Final = Fraction(1, 2)
+_DEGREES: Final = ("latitude", "longitude")
+_DECIMALS: Final = 10**7
+"""Degrees are published with 7 decimals, rounded half up."""
+_FURTHEST: Final = 2.0**51
+"""Measurements are cut off at 2^50 cells; a hostile number beyond it has no cell to look for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points ``cell / per_unit`` of one axis; an estimate lies in the cells ``low .. high``."""
+
+    per_unit: Fraction
+    low: int
+    high: int
+    decimals: int | None = None  # in units of which points are published; None: rounded once to a double
+
+    def cell(self, published: float) -> int | None:
+        """Return the cell that was published, or None when it is no point of the line."""
+        scaled = published * float(self.per_unit)
+        if not abs(scaled) <= _FURTHEST:
+            return None
+        # Doubles may miss the cell at a boundary; fractions do not.
+        for cell in (floor(scaled + 0.5), floor(decimal_of(published) * self.per_unit + _HALF)):
+            if self.point(cell) == published:
+                return cell
+        return None
+
+    def point(self, cell: int) -> float:
+        """Return what stands for a cell in a release."""
+        units, unit = self.per_unit.numerator, self.per_unit.denominator
+        if self.decimals is None:
+            return cell * unit / units
+        return (2 * cell * unit * self.decimals + units) // (2 * units) / self.decimals
+
+    def clamped(self, cell: int) -> int:
+        """Return the nearest cell of an estimate."""
+        return max(self.low, min(cell, self.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers on a grid."""
+
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A whole number a key, in the order of the keys."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Positions on a lattice, in degrees."""
+
+    lines: tuple[Line, Line]  # latitude, longitude
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """One of a few."""
+
+    categories: tuple[str | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The values of one policy: where they lie, whether estimates are clamped, and whether they are filtered."""
+
+    space: Numbers | Counts | Positions | Categories
+    clamped: bool
+    filtered: bool
+
+    def faults(self, value: object, measurement: object) -> list[str]:
+        """Return what is wrong with the two values of a perturbed release."""
+        due = self._estimate(measurement)
+        if due is None:
+            return ["`measurement` is no value of this policy's grid"]
+        if not self.filtered:
+            return [] if _text(value) == _text(due) else ["`value` is not the measurement, clamped as the policy asks"]
+        least = self._estimate(value)
+        return [] if least is not None and _text(least) == _text(value) else ["`value` is no estimate of this policy"]
+
+    def _estimate(self, published: object) -> object:
+        """Return the estimate of a value that is not filtered, or None when it is no value of the policy."""
+        space = self.space
+        match space:
+            case Numbers(line):
+                return self._moved(line, published)
+            case Counts(keys):
+                if not isinstance(published, dict) or tuple(published) != keys:
+                    return None
+                counts = published.values()
+                if not all(type(count) is int and abs(count) <= MAX_SEQUENCE for count in counts):
+                    return None
+                return {key: max(0, count) for key, count in published.items()} if self.clamped else published
+            case Positions(lines):
+                if not isinstance(published, dict) or tuple(published) != _DEGREES:
+                    return None
+                parts = [self._moved(line, part) for line, part in zip(lines, published.values(), strict=True)]
+                return None if None in parts else dict(zip(_DEGREES, parts, strict=True))
+            case Categories(categories):
+                known = isinstance(published, str | bool) and published in categories
+                return published if known else None
+            case _:
+                assert_never(space)
+
+    def _moved(self, line: Line, published: object) -> float | None:
+        cell = line.cell(published) if type(published) is float else None
+        if cell is None:
+            return None
+        return line.point(line.clamped(cell) if self.clamped else cell)
+
+
+def points_of(value: Mapping[str, Any], *, filtered: bool) -> Points:
+    """Return the points of a policy's `value`, whose domain was checked."""
+    space: Numbers | Counts | Positions | Categories
+    match value["kind"]:
+        case "number":
+            space = Numbers(Line(1 / decimal_of(value["resolution"]), *grid_of(value)))
+        case "counts":
+            space = Counts(tuple(value["keys"]))
+        case "location":
+            bounds = {name: decimal_of(edge) for name, edge in value["bounds"].items()}
+            north, east = cells_per_degree(value)
+            space = Positions(
+                (
+                    Line(north, ceil(bounds["south"] * north), floor(bounds["north"] * north), _DECIMALS),
+                    Line(east, ceil(bounds["west"] * east), floor(bounds["east"] * east), _DECIMALS),
+                )
+            )
+        case _:
+            space = Categories(tuple(value["categories"]))
+    return Points(space, value.get("clamp", True), filtered)
+
+
+def _text(published: object) -> str:
+    return repr(published)

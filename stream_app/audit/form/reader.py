@@ -1,0 +1,172 @@
+"""Bytes to entries and releases, in their exact form or not at all; the only file of this room that knows JSON.
+
+Both formats are closed and canonical: the members of a kind, in their order, without spaces or doubled members.
+Anything else is a finding, so that no two readers can read one record differently.
+"""
+
+import json
+import re
+from typing import Any, Final
+
+import orjson
+
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.entry import MAX_SEQUENCE, Entry, OpaqueEntry, ReleaseRecord
+from stream_app.audit.form.exact import ENTRY_FORMS, ENTRY_KINDS, release_of
+from stream_app.audit.heads.record import Head, Leaf, Leaves, Proof, head_record_of, proof_of
+
+CLAIM: Final = b'{"entry":"claim"'
+"""How a claim begins; entries begin with their series."""
+SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
+_NOT_ASCII: Final = re.compile("[^\n -~]")
+
+
+def is_claim(data: bytes) -> bool:
+    """Tell whether one line of the ledger says, in its exact form, whose the partition is: it is in no chain."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return (
+        type(members) is dict
+        and tuple(members) == ("entry", "application", "prefix")
+        and members["entry"] == "claim"
+        and all(type(value) is str for value in members.values())
+        and _is_canonical(members, data)
+    )
+
+
+def read_entry(data: bytes) -> Entry | Finding:
+    """Return the entry that one line of the ledger holds, or the finding that it holds none.
+
+    An entry that cannot be understood but has a place in its chain comes back as an `OpaqueEntry`.
+    """
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return Finding("malformed-entry", "", 0, f"not JSON: {error}")
+    if type(members) is not dict:
+        return Finding("malformed-entry", "", 0, "not a JSON object")
+    form = ENTRY_FORMS.get(tuple(members))
+    if form is None or form.kind != members["entry"]:
+        return _unknown(members)
+    values = list(members.values())
+    types = tuple(map(type, values))
+    if types != form.types:
+        wrong = next(name for name, found, due in zip(members, types, form.types, strict=True) if found is not due)
+        return _opaque(members, "malformed-entry", f"`{wrong}` is {type(members[wrong]).__name__}")
+    if not _is_canonical(members, data):
+        return _opaque(members, "malformed-entry", SPELLING)
+    entry = form.make(values)
+    return _opaque(members, "malformed-entry", entry) if isinstance(entry, str) else entry
+
+
+def read_release(data: bytes) -> ReleaseRecord | Finding:
+    """Return the release that one line holds, or the finding that it holds none."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return Finding("malformed-release", "", 0, f"not JSON: {error}")
+    if type(members) is not dict:
+        return Finding("malformed-release", "", 0, "not a JSON object")
+    release = release_of(members)
+    if not isinstance(release, str):
+        if _is_canonical(members, data):
+            return release
+        release = SPELLING
+    series = members.get("series")
+    return Finding("malformed-release", series if isinstance(series, str) else "", 0, release)
+
+
+def read_head_record(data: bytes) -> Head | Leaves | Finding:
+    """Return the head, or the leaves, that one record of the heads holds, or the finding that it holds neither."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return Finding("malformed-head", "", 0, f"not JSON: {error}")
+    if type(members) is not dict:
+        return Finding("malformed-head", "", 0, "not a JSON object")
+    record = head_record_of(members)
+    if not isinstance(record, str) and not _is_canonical(members, data):
+        record = SPELLING
+    return Finding("malformed-head", "", 0, record) if isinstance(record, str) else record
+
+
+def read_proof(data: bytes) -> Proof | str:
+    """Return the proof that a file holds, or the sentence that says why it holds none."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return f"not JSON: {error}"
+    if type(members) is not dict or type(members.get("head")) is not dict:
+        return "not a JSON object with a head"
+    try:
+        record = orjson.dumps(members["head"])
+    except orjson.JSONEncodeError:  # nested deeper than any record is
+        return "`head` is no signed head"
+    return proof_of(members, record)
+
+
+def proof_bytes(proof: Proof) -> bytes:
+    """Return a proof's file."""
+    head = {"type": "head", **proof.head._asdict()}
+    document = {"type": "proof", "leaf": list(proof.leaf), "index": proof.place, "path": proof.path, "head": head}
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def leaf_bytes(leaf: Leaf) -> bytes:
+    """Return the bytes of a leaf in its record, over which its hash is."""
+    return orjson.dumps(list(leaf))
+
+
+def dump(document: object) -> str:
+    """Return the JSON text of a report's document, printable ASCII on any terminal: other characters are escaped."""
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def spelt(document: object) -> str:
+    """Return what was read from JSON as JSON spells it."""
+    return orjson.dumps(document).decode()
+
+
+def read_spelling(spelling: bytes) -> str | None:
+    """Return the series that JSON spells, or None where it spells none."""
+    try:
+        name = orjson.loads(spelling)
+    except orjson.JSONDecodeError:
+        return None
+    return name if isinstance(name, str) else None
+
+
+def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
+    try:
+        return orjson.dumps(members) == data
+    except orjson.JSONEncodeError:  # nested deeper than any record is
+        return False
+
+
+def _unknown(members: dict[str, Any]) -> Entry | Finding:
+    kind = members.get("entry")
+    if isinstance(kind, str) and kind in ENTRY_KINDS:
+        return _opaque(members, "malformed-entry", f"its members are not those of a {kind} entry, in their order")
+    return _opaque(members, "unknown-entry", f"entries of kind {str(kind)[:40]!r} are not known")
+
+
+def _opaque(members: dict[str, Any], code: Code, message: str) -> Entry | Finding:
+    series, sequence = members.get("series"), members.get("sequence")
+    finding = Finding(
+        code, series if isinstance(series, str) else "", sequence if type(sequence) is int else 0, message
+    )
+    key, epoch, previous, entry_hash = (members.get(name) for name in ("key", "epoch", "previous", "hash"))
+    if (
+        not isinstance(series, str)
+        or type(sequence) is not int
+        or not isinstance(key, str)
+        or type(epoch) is not int
+        or not isinstance(previous, str)
+        or not isinstance(entry_hash, str)
+        or not 1 <= sequence <= MAX_SEQUENCE
+    ):
+        return finding
+    return OpaqueEntry(series, sequence, key, epoch, previous, entry_hash, finding)

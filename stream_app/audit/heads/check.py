@@ -1,0 +1,229 @@
+"""The chain of signed heads of each partition: signatures, numbers, links, and the Merkle root over the leaves.
+
+It proves that the ledger still holds what it held when each head was signed, also against somebody who computes every
+hash anew. What follows a partition's last head can be cut off unseen, and so can the last heads themselves together
+with what they cover, unless a witness kept them. A head without the signature of a trusted key is a finding and else
+nothing: neither its number nor its leaves count, nor what it says of topic and partitions.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import pairwise
+from typing import NamedTuple, assert_never
+
+from stream_app.audit.chain import DIGEST_BYTES
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.entry import ZEROS
+from stream_app.audit.form.reader import leaf_bytes, read_head_record
+from stream_app.audit.heads.digests import Digests
+from stream_app.audit.heads.expected import Expected
+from stream_app.audit.heads.publickey import PublicKeys
+from stream_app.audit.heads.record import SIGNATURE_MEMBER, Head, Leaf, Leaves
+from stream_app.audit.heads.tree import leaf_hash, root_of
+
+
+class HeadsRead(NamedTuple):
+    """What an audit read of the heads; only those that a trusted key signed count."""
+
+    topic: str | None  # the ledger's, as the heads name it; None without a head
+    heads: int
+    partitions: int
+    oldest: Head | None  # of the partitions' last heads
+    entries_signed: int  # entries at or before the last leaf of their series
+    witnessed: int  # heads that the witness holds
+
+    def unsigned(self, entries: int) -> int:
+        """Return how many of the ledger's `entries` follow the last heads."""
+        return max(0, entries - self.entries_signed)
+
+    def document(self, entries: int) -> dict[str, str | int | None]:
+        """Return it as the `--json` report has it; `entries` are the ledger's."""
+        return {
+            "topic": self.topic,
+            "heads": self.heads,
+            "partitions": self.partitions,
+            "oldest": None if self.oldest is None else self.oldest.time,
+            "unsigned": self.unsigned(entries),
+            "witnessed": self.witnessed,
+        }
+
+
+@dataclass(slots=True)
+class _Partition:
+    """The end of one partition's heads so far, and the leaves of the head to come."""
+
+    last: Head | None = None
+    digests: Digests = field(default_factory=Digests)  # of the heads' records
+    head: int = 0  # the number of the head that the leaves belong to
+    leaves: list[Leaf] = field(default_factory=list)  # some 300 bytes each, until their head comes
+
+
+class Heads:
+    """Takes the records of the heads topic as they come, and before them those of a witness."""
+
+    def __init__(
+        self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None, *, late: bool = False
+    ) -> None:
+        """Trust these keys; `tell` gets the findings; `topic` is the ledger's name, None to take the first head's.
+
+        `late` allows heads after the entries that they name.
+        """
+        self._keys, self._tell, self._topic = keys, tell, topic
+        self._expected = Expected(tell, late=late)
+        self._count: int | None = None  # of partitions
+        self._partitions: dict[int, _Partition] = {}
+        self._witnessed: dict[tuple[int, int], bytes] = {}
+
+    def record(self, data: bytes, place: int | None = None) -> None:
+        """Take in a record; `place` is the partition that it lay on, None when it comes from a file."""
+        found = read_head_record(data)
+        if isinstance(found, Finding):
+            self._tell(found)
+            return
+        if place is not None and found.partition != place:
+            self._add("head-place", f"a record of partition {found.partition} lies on partition {place}")
+            return
+        partition = self._partitions.setdefault(found.partition, _Partition())
+        match found:
+            case Leaves():
+                self._leaves(partition, found)
+            case Head():
+                self._head(partition, found, data)
+            case _:
+                assert_never(found)
+
+    def entries(self, lines: Iterable[bytes]) -> None:
+        """Meet lines of the ledger, once all records of the heads were taken in."""
+        self._expected.entries(lines)
+
+    @property
+    def entries_signed(self) -> int:
+        """How many entries stand at or before the last leaf of their series."""
+        return self._expected.entries_signed
+
+    def witness(self, data: bytes) -> None:
+        """Take in a record that a witness kept; leaves among them are passed over."""
+        found = read_head_record(data)
+        if isinstance(found, Finding):
+            self._tell(found._replace(message=f"in the witness: {found.message}"))
+        elif isinstance(found, Head):
+            self._check_signature(found, data)
+            digest = _digest(data)
+            if self._witnessed.setdefault((found.partition, found.number), digest) != digest:
+                self._add("head-conflict", f"the witness holds two heads {_name(found)}")
+
+    def finish(self) -> HeadsRead:
+        """Tell what is missing at the end, and return what was read."""
+        self._expected.finish()
+        for number, partition in sorted(self._partitions.items()):
+            self._drop(number, partition)
+        for (number, head), digest in sorted(self._witnessed.items()):
+            self._compare(number, head, digest)
+        ends = [partition.last for partition in self._partitions.values() if partition.last is not None]
+        # Two heads may name other numbers of partitions, so one may lie beyond those that were counted.
+        beyond = max(self._count or 1, *(end.partition for end in ends), 0)
+        for before, after in pairwise([-1, *sorted(end.partition for end in ends), beyond]):
+            if after - before > 1:
+                some = f"partition {before + 1}" if after - before == 2 else f"partitions {before + 1}..{after - 1}"
+                self._add("head-missing", f"no head of {some}: nothing vouches for it")
+        return HeadsRead(
+            topic=None if not ends else self._topic,
+            heads=sum(partition.digests.count for partition in self._partitions.values()),
+            partitions=len(ends),
+            oldest=min(ends, key=lambda end: end.time, default=None),
+            entries_signed=self._expected.entries_signed,
+            witnessed=len(self._witnessed),
+        )
+
+    def _leaves(self, partition: _Partition, found: Leaves) -> None:
+        if found.head <= partition.digests.last:
+            return  # a copy, of a head that was checked with its own leaves
+        if found.head != partition.head:
+            self._drop(found.partition, partition)
+            partition.head = found.head
+        last = partition.leaves[-1].series if partition.leaves else ""
+        if found.first != len(partition.leaves) or not last < found.leaves[0].series:
+            name = f"head {found.head} of partition {found.partition}"
+            self._add("head-leaves", f"leaves {len(partition.leaves)} and on of {name} are missing or in another order")
+        partition.leaves += found.leaves
+
+    def _head(self, partition: _Partition, head: Head, data: bytes) -> None:
+        digest = _digest(data)
+        if head.number <= partition.digests.last:
+            if partition.digests.get(head.number) != digest:
+                self._add("head-conflict", f"head {_name(head)} comes after later ones, or twice with different bytes")
+            return
+        if partition.head != head.number:
+            self._drop(head.partition, partition)
+        leaves, partition.leaves = partition.leaves, []
+        if not self._check_signature(head, data):
+            return
+        self._check_place(head)
+        self._check_link(partition, head)
+        self._cover(head, leaves)
+        partition.digests.add(head.number, digest)
+        partition.last = head
+
+    def _drop(self, number: int, partition: _Partition) -> None:
+        """Tell of leaves whose head did not come, and forget them: nobody signed them."""
+        if partition.leaves:
+            self._add("head-leaves", f"leaves of head {partition.head} of partition {number} without the head")
+            partition.leaves = []
+
+    def _cover(self, head: Head, leaves: list[Leaf]) -> None:
+        """Expect what a signed head's leaves name, if they are those that it signs."""
+        texts = [leaf_bytes(leaf) for leaf in leaves]
+        if len(leaves) != head.leaves or root_of([leaf_hash(text) for text in texts]).hex() != head.root:
+            message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves}"
+            self._add("head-leaves", message)
+            return
+        for leaf, text in zip(leaves, texts, strict=True):
+            self._expected.leaf(leaf, text)
+
+    def _check_signature(self, head: Head, data: bytes) -> bool:
+        body, _, _ = data.partition(SIGNATURE_MEMBER)
+        signed = self._keys.signed(head.key, body, bytes.fromhex(head.signature))
+        if signed is None:
+            message = f"head {_name(head)} is signed by key {head.key}; trusted is {self._keys.fingerprints}"
+            self._add("head-signature", message)
+        elif not signed:
+            self._add("head-signature", f"head {_name(head)} has not the signature of key {head.key}")
+        return signed is True
+
+    def _check_place(self, head: Head) -> None:
+        self._topic = self._topic or head.topic
+        self._count = self._count or head.partitions
+        if (head.topic, head.partitions) != (self._topic, self._count):
+            found = f"{head.topic} with {head.partitions} partitions"
+            message = f"head {_name(head)} is of {found}, not of {self._topic} with {self._count}"
+            self._add("head-place", message)
+
+    def _check_link(self, partition: _Partition, head: Head) -> None:
+        due = partition.digests.last + 1
+        if head.number != due:
+            self._add("head-missing", f"heads {due}..{head.number - 1} of partition {head.partition} are missing")
+        elif head.previous != (partition.digests.get(due - 1).hex() if due > 1 else ZEROS):
+            self._add("head-chain", f"head {_name(head)} does not name the head before it")
+        last = partition.last
+        if last is not None and (head.time < last.time or head.ledger_offset < last.ledger_offset):
+            self._add("head-order", f"head {_name(head)} has an earlier time or ledger offset than the one before it")
+
+    def _compare(self, number: int, head: int, digest: bytes) -> None:
+        digests = self._partitions.get(number, _Partition()).digests
+        if head > digests.last:
+            message = f"the witness holds head {head} of partition {number}; the heads end at {digests.last}"
+            self._add("witness", message)
+        elif digests.get(head) != digest:
+            self._add("witness", f"the witness holds another head {head} of partition {number}")
+
+    def _add(self, code: Code, message: str) -> None:
+        self._tell(Finding(code, "", 0, message))
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+def _name(head: Head) -> str:
+    return f"{head.number} of partition {head.partition}"

@@ -1,0 +1,154 @@
+"""The entries that signed heads name, until the ledger brings them.
+
+That a chain is whole up to an entry is the chain's own check; here only the hash that an entry claims is compared with
+the one that was signed for its place. Leaves come first, in full: 40 bytes each, and some 400 for a series. Beside a
+live worker an entry comes before its leaf: then what no leaf covers yet is kept, 40 bytes an entry, too.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.exact import HASH_DIGITS
+from stream_app.audit.form.reader import read_spelling
+from stream_app.audit.heads.record import Leaf
+
+_SEQUENCE_BYTES: Final = 8
+_LEAF_BYTES: Final = _SEQUENCE_BYTES + HASH_DIGITS // 2
+_SERIES_AT: Final = len(b'{"series":')
+_SEQUENCE: Final = b',"sequence":'
+_MOST_DIGITS: Final = 16  # of a sequence
+_HASH: Final = slice(-HASH_DIGITS - len(b'"}'), -len(b'"}'))
+
+
+@dataclass(slots=True)
+class _Signed:
+    """What was signed for a series and has not come yet: sequences and hashes, 40 bytes each, in rising order."""
+
+    name: str
+    due: bytearray = field(default_factory=bytearray)
+    last: int = 0  # the highest sequence that was signed
+    last_hash: bytes = b""
+    unsigned: bytearray = field(default_factory=bytearray)  # what came and no leaf covers yet, as in `due`
+    met: int = 0  # the highest sequence of an entry that came
+
+
+def _first(places: bytearray) -> tuple[int, bytes]:
+    """Return the first sequence and hash."""
+    return int.from_bytes(places[:_SEQUENCE_BYTES], "big"), bytes(places[_SEQUENCE_BYTES:_LEAF_BYTES])
+
+
+class Expected:
+    """Joins leaves with entries; `tell` gets the findings."""
+
+    def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:
+        """Expect nothing; `late` keeps entries for leaves that come after them."""
+        self._tell = tell
+        self._late = late
+        self._series: dict[bytes, _Signed] = {}  # by the series' spelling in JSON, its quotation marks included
+
+    @property
+    def entries_signed(self) -> int:
+        """How many entries stand at or before the last leaf of their series."""
+        return sum(signed.last for signed in self._series.values())
+
+    def leaf(self, leaf: Leaf, text: bytes) -> None:
+        """Expect what a leaf names; `text` is the leaf in JSON."""
+        spelling = text[1 : -len(f',{leaf.sequence},"{leaf.hash}"]')]
+        signed = self._series.get(spelling)
+        if signed is None:
+            signed = self._series[spelling] = _Signed(leaf.series)
+        digest = bytes.fromhex(leaf.hash)
+        if leaf.sequence <= signed.last:
+            # A worker that read its ledger again after a crash may sign the same end twice.
+            if (leaf.sequence, digest) != (signed.last, signed.last_hash):
+                message = f"signed with hash {leaf.hash[:16]}.. after sequence {signed.last} was signed"
+                self._tell(Finding("signed-twice", leaf.series, leaf.sequence, message))
+            return
+        signed.last, signed.last_hash = leaf.sequence, digest
+        if signed.met < leaf.sequence:
+            signed.due += _place(leaf.sequence, digest)
+            signed.unsigned.clear()
+        else:
+            self._look_back(signed, digest)
+
+    def entries(self, lines: Iterable[bytes]) -> None:
+        """Meet lines of the ledger; what is no entry in the exact form is left to the other checks."""
+        for data in lines:
+            end = data.find(_SEQUENCE, _SERIES_AT)
+            signed = self._series.get(data[_SERIES_AT:end])
+            if signed is None and self._late:
+                signed = self._unknown(data[_SERIES_AT:end])
+            if signed is not None and (signed.due or self._late):
+                start = end + len(_SEQUENCE)
+                digits = data[start : data.find(b",", start)]
+                if digits.isdigit() and len(digits) <= _MOST_DIGITS:
+                    self._meet(signed, int(digits), data[_HASH])
+                    if self._late:
+                        self._keep(signed, int(digits), data[_HASH])
+
+    def finish(self) -> None:
+        """Tell what never came, one finding a series."""
+        for signed in self._series.values():
+            if signed.due:
+                sequence, digest = _first(signed.due)
+                self._missing(signed, sequence, digest, len(signed.due) // _LEAF_BYTES)
+
+    def _unknown(self, spelling: bytes) -> _Signed | None:
+        """Return a new series that no leaf names yet; None for what is no series' spelling."""
+        name = read_spelling(spelling)
+        return None if name is None else self._series.setdefault(spelling, _Signed(name))
+
+    def _keep(self, signed: _Signed, sequence: int, found: bytes) -> None:
+        """Keep an entry until a leaf covers it; a copy is not kept again."""
+        if sequence > signed.met:
+            signed.met = sequence
+            if sequence > signed.last:
+                signed.unsigned += _place(sequence, _digest(found))
+
+    def _look_back(self, signed: _Signed, digest: bytes) -> None:
+        """Compare the last leaf with the entry that came before it, and forget what it covers."""
+        came = b""
+        while signed.unsigned and _first(signed.unsigned)[0] <= signed.last:
+            sequence, found = _first(signed.unsigned)
+            del signed.unsigned[:_LEAF_BYTES]
+            came = found if sequence == signed.last else b""
+        if not came:
+            self._missing(signed, signed.last, digest, 1)
+        elif came != digest:
+            self._differs(signed, signed.last, digest, came.hex())
+
+    def _meet(self, signed: _Signed, sequence: int, found: bytes) -> None:
+        while signed.due:
+            due, digest = _first(signed.due)
+            if due > sequence:
+                return
+            del signed.due[:_LEAF_BYTES]
+            if due < sequence:
+                self._missing(signed, due, digest, 1)
+            elif digest.hex().encode() != found:
+                self._differs(signed, due, digest, found.decode(errors="replace"))
+
+    def _missing(self, signed: _Signed, sequence: int, digest: bytes, count: int) -> None:
+        more = f", nor {count - 1} later ones" if count > 1 else ""
+        self._add("signed-missing", signed, sequence, f"signed with hash {digest.hex()[:16]}..; it is not there{more}")
+
+    def _differs(self, signed: _Signed, sequence: int, digest: bytes, found: str) -> None:
+        message = f"its hash was signed as {digest.hex()[:16]}.., it says {found[:16]}.."
+        self._add("signed-differs", signed, sequence, message)
+
+    def _add(self, code: Code, signed: _Signed, sequence: int, message: str) -> None:
+        self._tell(Finding(code, signed.name, sequence, message))
+
+
+def _place(sequence: int, digest: bytes) -> bytes:
+    return sequence.to_bytes(_SEQUENCE_BYTES, "big") + digest
+
+
+def _digest(claimed: bytes) -> bytes:
+    """Return the hash that an entry claims; of what is no hash, zeros, which nobody signed."""
+    try:
+        return bytes.fromhex(claimed.decode()) if len(claimed) == HASH_DIGITS else bytes(HASH_DIGITS // 2)
+    except ValueError:
+        return bytes(HASH_DIGITS // 2)

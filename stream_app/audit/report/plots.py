@@ -1,0 +1,197 @@
+"""The plots of a report: what they show, with axes labelled in units; pictures.py is what they are drawn on."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from stream_app.audit.form.entry import MAX_TIMESTAMP
+from stream_app.audit.report.curve import Curve
+from stream_app.audit.report.flow import Flow
+from stream_app.audit.report.standing import Standing
+from stream_app.pictures import Draw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NANO: Final = 10**9
+DAY_MS: Final = 86_400_000
+"""matplotlib counts time in days since 1970."""
+NAME_LENGTH: Final = 28
+DRAWN_POINTS: Final = 3_000
+"""Points drawn of a series; of more, every second, third, .. one."""
+DRAWN_PEAKS: Final = 1_000
+"""Points drawn where peaks count, each the largest of its stretch."""
+FAR: Final = 20
+"""From this ratio of the largest spend to the smallest on, the axis is logarithmic: a power of ten surely shows."""
+LONG_LABEL: Final = 23
+"""Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
+LANDMARK_COLOUR: Final = "#b2432f"
+REGULAR_COLOUR: Final = "#3b6ea5"
+_ANY_COLOUR: Final = "#5a6673"
+"""Of a marker in a legend that stands for every series."""
+
+
+def flow(spends: Flow) -> Draw:
+    """Draw what all series spent together, by bins of time."""
+
+    def draw(axes: "Axes") -> None:
+        numbers = spends.numbers
+        left = [number * spends.width_ms / DAY_MS for number in numbers]
+        width = spends.width_ms / DAY_MS
+        regular = [spends.regular.get(number, 0) / NANO for number in numbers]
+        landmark = [spends.landmark.get(number, 0) / NANO for number in numbers]
+        if any(regular):
+            axes.bar(left, regular, width, align="edge", color=REGULAR_COLOUR, label="regular steps")
+        if any(landmark):
+            axes.bar(left, landmark, width, align="edge", bottom=regular, color=LANDMARK_COLOUR, label="landmarks")
+        axes.set_ylabel(f"epsilon spent in {_duration(spends.width_ms)}")
+        time_axis(axes)
+        legend_below(axes)
+
+    return draw
+
+
+def shares_left(standings: Sequence[Standing]) -> Draw:
+    """Draw how many series have what share of their present budget left."""
+
+    def draw(axes: "Axes") -> None:
+        shares = [100 * standing.share_left for standing in standings]
+        axes.hist(shares, bins=[5 * edge for edge in range(21)], color=REGULAR_COLOUR, edgecolor="white")
+        axes.set_xlim(0, 100)
+        axes.locator_params(axis="y", integer=True)
+        axes.set_xlabel("budget left in the present period (%)")
+        axes.set_ylabel("number of series")
+
+    return draw
+
+
+def shares_over_time(curves: Sequence[Curve]) -> Draw:
+    """Draw the share of the budget left after each step, a line a series."""
+
+    def draw(axes: "Axes") -> None:
+        for curve in curves:
+            places = thinned(len(curve.times_ms))
+            left = [
+                100 * max(0.0, 1 - curve.used_nano[at] / curve.budgets_nano[at]) if curve.budgets_nano[at] > 0 else 0.0
+                for at in places
+            ]
+            axes.step(
+                [curve.times_ms[at] / DAY_MS for at in places], left, where="post", lw=1.2, label=name(curve.series)
+            )
+        axes.set_ylim(-2, 102)
+        axes.set_ylabel("budget left (%)")
+        time_axis(axes)
+        legend_below(axes)
+
+    return draw
+
+
+def spends_over_time(curves: Sequence[Curve]) -> Draw:
+    """Draw the epsilon of each perturbed release, a colour a series; diamonds are landmarks."""
+
+    def draw(axes: "Axes") -> None:
+        seen = set()
+        for nth, curve in enumerate(curves):
+            label: str | None = name(curve.series)
+            for landmark, marker, size in ((0, ".", 6), (1, "D", 4)):
+                chosen = [
+                    at
+                    for at in range(len(curve.times_ms))
+                    if curve.spends_nano[at] > 0 and curve.landmarks[at] == landmark
+                ]
+                places = [chosen[at] for at in peaks([curve.spends_nano[at] for at in chosen])]
+                times = [curve.times_ms[at] / DAY_MS for at in places]
+                spends = [curve.spends_nano[at] / NANO for at in places]
+                if places:
+                    axes.plot(times, spends, marker, ms=size, color=f"C{nth % 10}", label=label)
+                    label = None
+                    seen.add(landmark)
+        if 1 in seen:
+            axes.plot([], [], "D", ms=4, color=_ANY_COLOUR, label="landmark")
+        spent = [spend for curve in curves for spend in curve.spends_nano if spend > 0]
+        if spent and max(spent) > FAR * min(spent):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.set_ylabel("epsilon of one release")
+        time_axis(axes)
+        legend_below(axes)
+
+    return draw
+
+
+def worst(standings: Sequence[Standing]) -> Draw:
+    """Draw what series lost, worst first: in earlier periods, on landmarks, on one other step; and what is left."""
+
+    def draw(axes: "Axes") -> None:
+        rows = range(len(standings))
+        begin = [0.0] * len(standings)
+        for label, colour, parts in (
+            ("earlier policy versions", "#6d5a8c", [standing.closed_nano for standing in standings]),
+            ("landmarks", LANDMARK_COLOUR, [standing.landmark_nano for standing in standings]),
+            ("worst other step", REGULAR_COLOUR, [standing.peak_nano for standing in standings]),
+            ("left of the budget", "#e3e7eb", [standing.left_nano for standing in standings]),
+        ):
+            widths = [part / NANO for part in parts]
+            if not any(widths):
+                continue
+            axes.barh(rows, widths, left=begin, color=colour, label=label)
+            begin = [before + width for before, width in zip(begin, widths, strict=True)]
+        axes.set_yticks(rows, [name(standing.series) for standing in standings])
+        axes.margins(y=0.02)
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("loss: epsilon over all policy versions")
+        legend_below(axes)
+
+    return draw
+
+
+def name(series: str) -> str:
+    """Return a series' id for a label: short, on one line, in letters that every font has."""
+    plain = ascii(series)[1:-1]
+    return plain if len(plain) <= NAME_LENGTH else f"{plain[: NAME_LENGTH - 1]}…"
+
+
+def time_axis(axes: "Axes") -> None:
+    """Label the axis of times."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415 - an optional extra
+
+    locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    first, last = axes.get_xlim()
+    axes.set_xlim(first, min(last, MAX_TIMESTAMP / DAY_MS))  # a calendar has no year 10000
+    axes.set_xlabel("event time (UTC)")
+
+
+def legend_below(axes: "Axes") -> None:
+    """Put the legend where nothing is drawn, in as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        columns = 3 if max(map(len, labels)) > LONG_LABEL else 5
+        # mypy takes the figure that axes are on, a part of one included, for one without legends.
+        figure: Any = axes.figure
+        figure.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9)
+
+
+def thinned(count: int) -> range:
+    """Return which of `count` points to draw."""
+    return range(0, count, max(1, -(-count // DRAWN_POINTS)))
+
+
+def peaks(values: Sequence[float]) -> list[int]:
+    """Return which of many values to draw so that no peak is lost: the largest of each stretch."""
+    stretch = max(1, -(-len(values) // DRAWN_PEAKS))
+    starts = range(0, len(values), stretch)
+    return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]
+
+
+def _duration(width_ms: int) -> str:
+    """Return the length of a bin in words."""
+    for unit, length_ms in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)):
+        if width_ms >= length_ms:
+            count = width_ms // length_ms
+            return f"{count} {unit}s" if count > 1 else f"1 {unit}"
+    return f"{width_ms} ms"

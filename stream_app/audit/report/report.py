@@ -1,0 +1,203 @@
+"""The result of an audit: verdict, findings, and what was read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from stream_app.audit.books.exposure import Intruded
+from stream_app.audit.finding import CODES, Finding
+from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
+from stream_app.audit.heads.check import HeadsRead
+from stream_app.audit.remark import KeysUsed, Remark
+
+LISTED: Final = 10_000
+"""Findings kept in a report; further ones are counted, so that no ledger can exhaust the auditor's memory."""
+SHOWN: Final = 20
+"""Changes of a key in the text."""
+NANO: Final = 10**9
+_NO_PROMISE: Final = "not what is promised: landmarks and one other step count together"
+
+
+class Report(NamedTuple):
+    """What an audit found; `holds` is the verdict."""
+
+    findings: tuple[Finding, ...]
+    found: int  # findings in all, listed or not
+    series: int
+    entries: int  # without repeated ones
+    repeated: int  # byte-identical copies, of entries and of releases
+    decisions: dict[str, int]  # release entries by decision
+    spent_nano: int  # of all that was measured: releases, private dissimilarities, draws of dummies
+    keys: KeysUsed
+    remarks: tuple[Remark, ...]  # the first of them
+    remarked: int  # remarks in all
+    largest_nano: int  # the largest loss of one series over all its policy versions
+    largest_series: str
+    lifetime_nano: int | None  # the bound on a series' total over its policy versions; None: its first epsilon
+    needed_nano: int  # the smallest such bound that would do for every series
+    needy: str  # the series that needs it
+    replaced: bool  # whether any series had a further policy version
+    releases: int | None  # releases compared; None when none were given
+    heads: HeadsRead | None  # None when none were given
+    intruded: Intruded | None = None  # None when no intrusion was announced
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found."""
+        return self.found == 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the report as the `--json` contract has it."""
+        document = {
+            "holds": self.holds,
+            "series": self.series,
+            "entries": self.entries,
+            "findings": [finding._asdict() for finding in self.findings],
+            "remarks": [remark._asdict() for remark in self.remarks],
+            "keys": self.keys.document(),
+        }
+        if self.heads is not None:
+            document["heads"] = self.heads.document(self.entries)
+        if self.intruded is not None:
+            document["intrusions"] = self.intruded._asdict()
+        return document
+
+    @property
+    def verdict(self) -> str:
+        """The first line of every report."""
+        if self.holds:
+            return "HOLDS: no findings"
+        return f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
+
+    def text(self) -> str:
+        """Return the report for a reader: the verdict first, then findings and remarks, then what was read."""
+        remarks = [f"remark: {line_of(remark)}" for remark in self.remarks]
+        if self.remarked > len(self.remarks):
+            remarks.append(f"{self.remarked - len(self.remarks)} further remarks")
+        return "\n".join([self.verdict, *map(line_of, self.findings), *remarks, *self.summary()])
+
+    def summary(self) -> list[str]:
+        """Return what was read, as sentences, one a line."""
+        counts = ", ".join(f"{count} {decision}" for decision, count in self.decisions.items())
+        lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
+        if not self.entries:
+            lines.insert(0, "0 entries: nothing was audited; is it the ledger that was meant?")
+        if self.series:
+            lines.append(f"largest loss of a series {epsilon(self.largest_nano)} ({quoted(self.largest_series)})")
+        lines.append(f"spent over all steps and series {epsilon(self.spent_nano)} ({_NO_PROMISE})")
+        if self.replaced:
+            lines.append(self._lifetime())
+        if self.intruded is not None:
+            lines.append(_intrusions(self.intruded))
+        if self.releases is None:
+            lines.append("releases not compared")
+        else:
+            lines.append(f"releases compared {self.releases}")
+        lines += _keys(self.keys, self.series)
+        lines += _heads(self.heads, self.entries)
+        return lines
+
+    def _lifetime(self) -> str:
+        needed = f"policy versions need a lifetime of {epsilon(self.needed_nano)} ({quoted(self.needy)})"
+        if self.lifetime_nano is not None:
+            return f"{needed}, allowed is {epsilon(self.lifetime_nano)}"
+        if any(finding.code == "lifetime" for finding in self.findings):
+            return f"{needed}; if that much was configured as lifetime_epsilon, name it with --lifetime"
+        return f"{needed}, allowed is each series' first epsilon"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Findings and counts while an audit runs."""
+
+    live: Callable[[Finding], None] | None = None  # told of each finding at once
+    findings: list[Finding] = field(default_factory=list)
+    found: int = 0
+    others: int = 0  # entries besides those of releases
+    repeated: int = 0
+    decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
+    spent_nano: int = 0
+    intruded: Intruded | None = None
+
+    def add(self, finding: Finding) -> None:
+        """Take in a finding; beyond `LISTED` it is only counted."""
+        assert finding.code in CODES, finding.code
+        self.found += 1
+        if self.live is not None:
+            self.live(finding)
+        if len(self.findings) < LISTED:
+            self.findings.append(finding)
+
+    def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
+        """Take in the announced intrusions of one series and its loss to who saw its memory."""
+        before = self.intruded or Intruded(0, 0, 0, "", 0)
+        largest = (largest_nano, series, steps)
+        if before.series and before.largest_nano >= largest_nano:
+            largest = (before.largest_nano, before.largest_series, before.steps)
+        self.intruded = Intruded(before.announced + announced, before.series + 1, *largest)
+
+    def listed(self) -> tuple[Finding, ...]:
+        """Return the findings in the order found, with a last one that says how many are not listed."""
+        unlisted = self.found - len(self.findings)
+        if not unlisted:
+            return tuple(self.findings)
+        return (*self.findings, Finding("unlisted", "", 0, f"{unlisted} further findings"))
+
+
+def line_of(finding: Finding | Remark) -> str:
+    """Return a finding or a remark as one line: nothing that a forger wrote into the ledger can break it."""
+    place = f"{quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
+    message = finding.message if finding.message.isprintable() else ascii(finding.message)
+    return f"{finding.code}  {place}  {message}"
+
+
+def _keys(keys: KeysUsed, series: int) -> list[str]:
+    """Return what to know of several noise keys among so many series."""
+    if len(keys.series) < 2:
+        return []
+    named = ", ".join(f"{key} (in {count} series)" for key, count in keys.series.items())
+    note = "as it should be where a new key was meant; else a worker had a foreign one"
+    lines = [f"keys used: {len(keys.series)}: {named}; {note}"]
+    if keys.changed:
+        times = f"{keys.changed} time{'s' if keys.changed > 1 else ''}"
+        lines.append(f"the key changed {times}, in {keys.changed_series} of {series} series:")
+    lines += [
+        f"  {quoted(change.series)} #{change.sequence}  from {change.before} to {change.key}"
+        for change in keys.changes[:SHOWN]
+    ]
+    if keys.changed > SHOWN:
+        lines.append(f"  and {keys.changed - SHOWN} more; --json has {len(keys.changes)} of them")
+    return lines
+
+
+def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
+    if heads is None:
+        return ["what is cut off behind the last entry of a series cannot be seen in a ledger alone"]
+    lines = [f"signed heads {heads.heads} of {heads.partitions} partitions, {heads.witnessed} held by the witness"]
+    if heads.topic is not None:
+        lines.append(f"the heads are those of the ledger {quoted(heads.topic)}")
+    if heads.oldest is not None:
+        moment = datetime.fromtimestamp(heads.oldest.time / 1000, UTC).isoformat(timespec="seconds")
+        lines.append(f"the oldest last head is of {moment}, partition {heads.oldest.partition}, key {heads.oldest.key}")
+    unsigned = heads.unsigned(entries)
+    lines.append(f"{unsigned} entries follow the last heads: what is cut off there cannot be seen")
+    if not heads.witnessed:
+        lines.append("without a witness, the last heads can be cut off together with what they cover")
+    return lines
+
+
+def _intrusions(found: Intruded) -> str:
+    told = f"{epsilon(found.largest_nano)} ({quoted(found.largest_series)}, {found.steps} exposed steps)"
+    return f"intrusions announced {found.announced} in {found.series} series: to who saw the memory, at most {told}"
+
+
+def quoted(series: str) -> str:
+    """Return a series id so that it can neither break the line nor drive the terminal."""
+    return series if series.isprintable() and " " not in series else ascii(series)
+
+
+def epsilon(nano: int) -> str:
+    """Return an amount of nano-epsilon in words, exactly."""
+    whole, rest = divmod(nano, NANO)
+    return f"epsilon {whole}.{rest:09d}"

@@ -1,0 +1,192 @@
+"""The audit knows a policy exactly where the worker's own compiler of policies takes it: no more, and no less."""
+
+import copy
+from collections.abc import Iterator
+from math import inf, nextafter
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream_app.audit.books.terms import TermsError, read_terms
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.policy import PolicyError, stored_policy_of
+
+BOX = {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}
+VALUES: list[dict[str, Any]] = [
+    {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5, "sensitivity": 3, "clamp": False, "invalid": 2.5},
+    {"kind": "counts", "keys": ["x", "y"], "sensitivity": 2, "clamp": True, "invalid": {"x": 1}},
+    {
+        "kind": "location", "radius": 50, "resolution": 10, "bounds": BOX, "clamp": True,
+        "invalid": {"latitude": -10.93, "longitude": -37.05},
+    },
+    {"kind": "category", "categories": ["in", "out", True], "clamp": True, "invalid": "in"},
+    {"kind": "category", "categories": ["in", "reject"], "invalid": "in"},
+]  # fmt: skip
+PROTECTIONS: list[dict[str, Any]] = [
+    {"level": "landmark", "landmarks": [3500, [6000, 8001]], "step": 1000, "spare": 2},
+    {"level": "event", "landmarks": [], "step": 7, "spare": 0, "length": None},
+    {"level": "user", "length": 4},
+    {"level": "w-event", "window": 4, "length": None},
+]
+SCHEMES: list[dict[str, Any]] = [
+    {"name": "uniform"},
+    {"name": "adaptive", "increase": 0.5, "decrease": 1, "minimum": 0},
+    {"name": "skip", "accept_risk": True},
+    {"name": "balanced", "regular_share": 0.3},
+    {"name": "bd", "increase": 0.5, "decrease": 1, "minimum": 0, "dissimilarity": "released"},
+    {"name": "ba", "dissimilarity": "private"},
+]
+MEANT = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
+PAIRS = [
+    {("landmark", "adaptive"), ("landmark", "skip"), ("event", "balanced"), ("user", "uniform")}
+    | {("w-event", "bd"), ("w-event", "ba")}
+]
+PAIRS += [{("event", "uniform")}] * (len(VALUES) - 1)
+"""The levels and schemes beside each kind; every one of them beside the first."""
+LIMITS = (
+    *(0, 1, 2, 4, 5, 85, 180, 4096, 10**6, 10**9, 20_100_000, 2**50, 2**53 - 1, LAST_TIMESTAMP_MS, 2**63, 2**64 - 1),
+    *(1e-9, 1e-3, 0.1, 0.5, 1.0, 19.8, 85.0, 180.0, 1e6, 20_100_000.0, 1e14, 1e15, 1e100, 1e-100, 1e308, 5e-324),
+)
+TEXTS = (
+    "",
+    "x",
+    "in",
+    "reject",
+    "none",
+    "level",
+    "skip",
+    "uniform",
+    "user",
+    "event",
+    "private",
+    "landmark",
+    "counts",
+    "ü" * 200,
+)
+ODD: list[Any] = [
+    *(sign * limit for limit in LIMITS for sign in (1, -1) if sign * limit >= -(2**63)),
+    *(nextafter(limit, way) for limit in LIMITS for way in (inf, -inf)),
+    *(limit + way for limit in LIMITS if isinstance(limit, int) and 0 < limit < 2**63 for way in (1, -1)),
+    *(None, True, False, *TEXTS, "ü" * 201),
+    *([], {}, [[]], [True], [1], [1, 2], [2, 1], [[1, 2]], [[2, 2]], [[1, 2, 3]], [[1, True]], [1.0], [[0, 2**48]]),
+    *([LAST_TIMESTAMP_MS], [LAST_TIMESTAMP_MS + 1], [[1, LAST_TIMESTAMP_MS]], [[1, LAST_TIMESTAMP_MS + 1]], [-1]),
+    *(["in"], ["in", "in"], ["in", "out"], [True, False], [True, True], [True, "in"], ["in", ""], ["in", 1], [None]),
+    *(["in", "ü" * 201], [str(n) for n in range(4096)], [str(n) for n in range(4097)], ["reject", "x", "in"]),
+    *({"x": 1}, {"x": -1}, {"x": True}, {"x": 1.0}, {"z": 1}, {"x": 2**53}, {"x": 2**53 - 1, "y": 0}, {"name": "skip"}),
+    *({"latitude": 1, "longitude": 2}, {"latitude": 1}, {"latitude": "1", "longitude": 2}, {"latitude": 1e308}),
+    *({"south": -80, "west": -170, "north": 80, "east": 170}, {"south": 0, "west": 0, "north": 1, "east": 19.9}),
+]  # fmt: skip
+
+
+def true_policies() -> Iterator[dict[str, Any]]:
+    """Yield policies of every level, scheme and kind, with every member."""
+    for value in VALUES:
+        for protection in PROTECTIONS:
+            for scheme in SCHEMES:
+                members = {"protection": protection, "scheme": scheme, "value": value}
+                yield {"epsilon": 0.25, **copy.deepcopy(members), "filter": "none", "correlation": "household"}
+
+
+def places(found: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every member and item of a document, as its holder and its key."""
+    for key in list(found) if isinstance(found, dict) else range(len(found)):
+        yield found, key
+        if isinstance(found[key], dict | list):
+            yield from places(found[key])
+
+
+def agreed(parameters: dict[str, Any]) -> bool:
+    """Return whether the worker takes a policy; the audit must do so where it does, with the same budget."""
+    read = orjson.loads(orjson.dumps(parameters))
+    try:
+        nano = stored_policy_of(read, 1).epsilon_nano
+    except PolicyError:
+        nano = 0
+    try:
+        known = read_terms(1, read).budget_nano
+    except TermsError:
+        known = 0
+    assert known == nano, parameters
+    return nano > 0
+
+
+def test_every_true_policy() -> None:
+    """All are taken, but for the schemes that have no meaning at their level; with an unknown member none is."""
+    for policy in true_policies():
+        name, kind = policy["scheme"]["name"], policy["value"]["kind"]
+        sensible = name in MEANT.get(policy["protection"]["level"], ("uniform", "adaptive", "skip", "balanced"))
+        assert agreed(policy) is (sensible and (name != "ba" or kind in ("number", "counts")))
+        for name in ("protection", "scheme", "value"):
+            assert not agreed(policy | {name: policy[name] | {"unknown": 1}})
+        assert not agreed(policy | {"dummies": {}})
+
+
+def test_no_ledger_holds_a_request_for_dummies() -> None:
+    """The worker takes a policy with dummies; in a ledger, where what was drawn stands, the audit does not."""
+    dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 9000}
+    protection = {"level": "landmark", "landmarks": [3500], "step": 1000}
+    parameters = {"epsilon": 1, "protection": protection, "scheme": SCHEMES[0], "value": VALUES[0], "dummies": dummies}
+    assert stored_policy_of(parameters, 1).dummies is not None
+    with pytest.raises(TermsError, match="dummies is not known"):
+        read_terms(1, parameters)
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)))
+def test_every_member_with_every_odd_value(number: int) -> None:
+    """Each member and item in turn is left out, and becomes each of some two hundred values."""
+    accepted = refused = 0
+    for policy in true_policies():
+        pair = (policy["protection"]["level"], policy["scheme"]["name"])
+        if policy["value"] != VALUES[number] or pair not in PAIRS[number]:
+            continue
+        # What is beside the value has the same domain beside all kinds, so beside the first it is enough.
+        for holder, key in [*places(policy if number == 0 else policy["value"])]:
+            true = holder[key]
+            for odd in ODD:
+                holder[key] = odd
+                if agreed(policy):
+                    accepted += 1
+                else:
+                    refused += 1
+            del holder[key]
+            agreed(policy)
+            if isinstance(holder, dict):
+                holder[key] = true
+            else:
+                holder.insert(key, true)
+    assert accepted > 10
+    assert refused > 100
+
+
+def decimals(least: float, most: float) -> st.SearchStrategy[float]:
+    """Return doubles of a range, many of them with few digits, which fall on grid points."""
+    numbers = st.floats(least, most)
+    return st.one_of(numbers, numbers.map(round).map(float), st.builds(round, numbers, st.just(1)))
+
+
+@settings(max_examples=1000, deadline=None)
+@given(decimals(-86, 86), decimals(-181, 181), decimals(0, 21), decimals(0, 21), decimals(0.05, 3e6))
+def test_bounds(south: float, west: float, height: float, width: float, resolution: float) -> None:
+    """A box is taken where the plane keeps its promise, and where the lattice has two points a side."""
+    bounds = {"south": south, "west": west, "north": south + height, "east": west + width}
+    value = {"kind": "location", "radius": 100, "resolution": resolution, "bounds": bounds}
+    agreed({"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value})
+
+
+@settings(max_examples=1000, deadline=None)
+@given(decimals(-30, 30), decimals(0, 30), st.one_of(decimals(1e-14, 20), st.sampled_from((1e-15, 0.1, 0.3, 2**-47))))
+def test_grids(lower: float, width: float, resolution: float) -> None:
+    """A range is taken where it holds two grid points, and no more than have doubles of their own."""
+    value = {"kind": "number", "lower": lower, "upper": lower + width, "resolution": resolution}
+    agreed({"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value})
+
+
+def test_the_widest_box() -> None:
+    """The last degree that is taken is the same to the last digit of a double."""
+    for degrees in (19.813209025980368, nextafter(19.813209025980368, inf), nextafter(19.813209025980368, -inf)):
+        value = VALUES[2] | {"bounds": {"south": 0, "west": 0, "north": 1, "east": degrees}, "invalid": "reject"}
+        policy = {"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value}
+        assert agreed(policy) is (degrees <= 19.813209025980368)

@@ -1,0 +1,58 @@
+"""Frauds against a signed ledger, of eighteen sorts: each one is found, also where every hash was computed anew."""
+
+import pytest
+
+from stream_app.audit import CODES, check
+from tests.audit.decided import stories
+from tests.audit.heads.head_frauds import FRAUDS, Fraud
+from tests.audit.heads.signed import Signer, Story, attest, tell_story
+from tests.audit.ways import codes
+
+
+def test_the_true_story_holds() -> None:
+    """Nothing is found in what the frauds begin with."""
+    story = tell_story()
+    report = attest(story.ledger(), story.sign(Signer()))
+    assert report.findings == ()
+    assert report.heads is not None
+    assert report.heads.unsigned(report.entries) == len(story.ledger()) - sum(map(story.signed, story.written)) > 0
+
+
+@pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
+def test_every_fraud_is_found(fraud: Fraud) -> None:
+    """At least one of the codes that fit is found; without heads nothing is, where the ledger was made plausible."""
+    assert assert_found(fraud, tell_story()) > 0
+
+
+@pytest.fixture(scope="module")
+def decided(ledgers: int) -> list[Story]:
+    """Return stories of series that the fold decided."""
+    return stories(ledgers)
+
+
+@pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
+def test_every_fraud_in_a_decided_ledger_is_found(fraud: Fraud, decided: list[Story]) -> None:
+    """So it is in what the fold decided, which holds as long as it is true; of each story every 19th is looked at."""
+    assert all(attest(story.ledger(), story.sign(Signer())).holds for story in decided)
+    assert sum(assert_found(fraud, story, every=19) for story in decided) >= 5
+
+
+def assert_found(fraud: Fraud, story: Story, every: int = 1) -> int:
+    """Look at a sort's forgeries; return how many were found."""
+    chosen = [shown for number, shown in enumerate(fraud(story)) if number % every == 0]
+    for number, shown in enumerate(chosen):
+        report = attest(shown.ledger, shown.heads)
+        assert codes(report) & shown.codes, f"forgery {number}: found {report.findings}, not {shown.codes}"
+        live = codes(attest(shown.ledger, shown.heads, late=True))
+        assert live & shown.codes, f"forgery {number}: found {live} beside a worker, not {shown.codes}"
+        if shown.plausible:
+            assert check(shown.ledger).findings == (), f"forgery {number} shows without heads"
+    return len(chosen)
+
+
+def test_there_are_enough() -> None:
+    """Over four hundred forgeries, and every code of the heads is met; that of the witness in test_heads.py."""
+    everything = [shown for fraud in FRAUDS for shown in fraud(tell_story())]
+    assert len(everything) >= 400
+    met = set().union(*(codes(attest(shown.ledger, shown.heads)) for shown in everything))
+    assert {code for code in CODES if code.startswith(("head-", "signed-", "malformed-head"))} <= met

@@ -1,0 +1,200 @@
+"""The page and the picture: verdict first, nothing loaded, nothing of the ledger acting in it, true figures."""
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from stream_app import __version__
+from stream_app.audit.report.curve import Curves
+from stream_app.audit.report.flow import MOST_BINS, Flow
+from stream_app.audit.report.plots import DRAWN_PEAKS, peaks, spends_over_time
+from stream_app.cli import main
+from tests.audit.written import LEDGERS, write
+
+HOSTILE = "$\\frac{1}{2}$ <script>alert('home')</script> & \"\n"
+
+
+class Page(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, text: str) -> None:
+        """Read a page."""
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep a tag."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Keep a text."""
+        self.texts.append(data.strip())
+
+    def after(self, tag: str) -> list[str]:
+        """Return the names of the tags after the first of this name."""
+        names = [name for name, _ in self.tags]
+        return names[names.index(tag) + 1 :]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """Return a file with the ledgers of several series, one of them with a hostile id."""
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "ledger.jsonl"
+    names = [HOSTILE, *(f"home-{nth}" for nth in range(1, len(LEDGERS)))]
+    texts = zip(LEDGERS.values(), names, strict=True)
+    path.write_bytes(b"".join(line + b"\n" for text, name in texts for line in write(text, name).lines()))
+    return path
+
+
+def page(ledger: Path, *arguments: str) -> Page:
+    """Return the page of a ledger."""
+    out = ledger.with_name("page.html")
+    main(["audit", "--ledger", str(ledger), "--html", str(out), *arguments])
+    return Page(out.read_text(encoding="utf-8"))
+
+
+def test_the_verdict_is_the_title_and_the_first_line(ledger: Path) -> None:
+    """Both when it holds and when not."""
+    shown = page(ledger)
+    assert [text for text in shown.texts if text.startswith("HOLDS")] == ["HOLDS: no findings"] * 2
+    assert ("h1", {"class": "holds"}) in shown.tags
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join(lines[:3] + lines[4:]))
+    shown = page(ledger)
+    assert ("h1", {"class": "fails"}) in shown.tags
+    assert "gap" in shown.texts
+    assert HOSTILE.strip() in shown.texts  # in the table of findings, as a text
+
+
+def test_it_loads_nothing_and_runs_nothing(ledger: Path) -> None:
+    """No script, no link, no image from elsewhere; the page forbids them to browsers besides."""
+    shown = page(ledger)
+    assert not {"script", "link", "img", "iframe", "object", "embed", "form", "a"} & {tag for tag, _ in shown.tags}
+    for _, attributes in shown.tags:
+        assert not [name for name in attributes if name.startswith("on")]
+        links = [value for name, value in attributes.items() if name.split(":")[-1] in {"href", "src"}]
+        assert all(value is not None and value.startswith("#") for value in links)
+        assert "url(http" not in (attributes.get("style") or "")
+    policy = next(attributes for tag, attributes in shown.tags if attributes.get("http-equiv"))
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def test_there_is_a_plot_under_each_title(ledger: Path) -> None:
+    """Five titles, each followed by a drawing; the same bytes whenever it is drawn."""
+    shown = page(ledger)
+    titles = [name for name in shown.after("h1") if name in {"h2", "svg"}]
+    assert titles == ["h2"] + ["h2", "svg"] * 5, "remarks come first"
+    assert {"Remarks", "weaker-unmarked"} <= set(shown.texts)
+    first = ledger.with_name("page.html").read_bytes()
+    page(ledger)
+    assert ledger.with_name("page.html").read_bytes() == first
+
+
+def test_a_histogram_is_of_many(tmp_path: Path) -> None:
+    """Of one series none is drawn; the page says what it is of and no legend names what is not there."""
+    path = tmp_path / "ledger.jsonl"
+    path.write_bytes(b"\n".join(write(LEDGERS["uniform"]).lines()))
+    shown = page(path)
+    assert "Share of the budget left, all series" not in shown.texts
+    assert f"Audit of the ledger {path}, by landmark-stream {__version__}" in shown.texts
+
+
+def test_legends_name_what_is_drawn() -> None:
+    """Diamonds where landmarks are, and each series once, with or without regular steps."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+
+    def legend(*names: str) -> list[str]:
+        curves = Curves(names)
+        for name in names:
+            curves.entries(write(LEDGERS[name], name).lines())
+        axes = Figure().subplots()
+        spends_over_time(curves.curves)(axes)
+        return axes.get_legend_handles_labels()[1]
+
+    assert legend("uniform", "user") == ["uniform", "user", "landmark"]
+    assert legend("event") == ["event"]
+
+
+def test_an_empty_ledger_has_a_page(tmp_path: Path) -> None:
+    """With a verdict and nothing to draw."""
+    empty = tmp_path / "ledger.jsonl"
+    empty.write_bytes(b"")
+    assert "svg" not in page(empty).after("h1")
+
+
+def test_without_matplotlib_the_remedy_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the ledger, which is not even there, is opened."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["audit", "--ledger", "no-such-file", "--html", str(tmp_path / "page.html")]) == 2
+    assert "pip install matplotlib" in capsys.readouterr().err
+
+
+def test_series_can_be_chosen(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those named are looked at; one that is not there is told."""
+    shown = page(ledger, "--series", "home-1", "--series", "home-2").texts
+    assert any(text.startswith(f"2 of {len(LEDGERS)} series. At 0 ") for text in shown)
+    out = ledger.with_name("other.html")
+    assert main(["audit", "--ledger", str(ledger), "--html", str(out), "--series", "stranger"]) == 2
+    assert "--series: 'stranger' is not in the ledger" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_curves_hold_what_the_ledger_says() -> None:
+    """Columns are the entries' figures, copies count once, and other series do not show."""
+    lines = write(LEDGERS["uniform"]).lines()
+    curves = Curves(["home-7"])
+    curves.entries([*lines[:6], *lines[2:], *write(LEDGERS["user"], "other").lines()])
+    (curve,) = curves.curves
+    assert list(curve.spends_nano) == [16, 16, 14, 16, 14, 18, 18, 9, 9, 18]
+    assert list(curve.used_nano) == [16, 16, 30, 30, 44, 62, 64, 91, 100, 100]
+    assert [at for at, landmark in zip(curve.times_ms, curve.landmarks, strict=True) if landmark] == [
+        3000,
+        6000,
+        8000,
+        10000,
+        11000,
+    ]
+    assert set(curve.spans_ms) >= {(6000, 9000), (10000, 12000), (1000, 2000)}
+
+
+def test_bins_hold_every_spend_however_wide_they_grow() -> None:
+    """Sums stay what they are, and there are never more bins than fit the page."""
+    lines = [line for text in LEDGERS.values() for line in write(text).lines()]
+    for factor in (1, 1000, 10**6, 10**10):
+        flow = Flow()
+        for line in lines:
+            stretched = line
+            if b'"timestamp":' in line:
+                head, tail = line.split(b'"timestamp":')
+                timestamp, rest = tail.split(b",", 1)
+                stretched = head + b'"timestamp":%d,' % (int(timestamp) * factor) + rest
+            flow.entries([stretched])
+        assert 1 <= len(flow.numbers) <= MOST_BINS
+        assert flow.landmark.keys() | flow.regular.keys() <= set(flow.numbers)
+        # Uniform, Adaptive, Skip, Balanced, event level, user level, BD, BA, dummies, padding: their rows.
+        landmark = [14 + 14 + 18 + 9 + 9, 50 + 8, 0, 23 + 23, 0, 25 + 25 + 50, 0, 0, 33 + 33, 80]
+        regular = [16 * 3 + 18 * 2, 34 * 2 + 8 * 2, 2 * 100, 32 * 2 + 55, 7 * 3, 0, 2 * 50 + 25 + 12 + 6 * 3]
+        regular += [20 * 3 + 40 + 60, 33 * 2, 20]
+        assert sum(flow.landmark.values()) == sum(landmark)
+        assert sum(flow.regular.values()) == sum(regular)
+
+
+def test_no_peak_is_lost_when_many_points_are_drawn_as_few() -> None:
+    """One large value among a hundred thousand is among those drawn, wherever it stands; of few, all are."""
+    for place in (0, 54_321, 99_999):
+        values = [1.0] * 100_000
+        values[place] = 2.0
+        drawn = peaks(values)
+        assert place in drawn
+        assert drawn == sorted(drawn)
+        assert len(drawn) <= DRAWN_PEAKS
+    assert peaks([3.0, 1.0, 2.0]) == [0, 1, 2]
+    assert peaks([]) == []
