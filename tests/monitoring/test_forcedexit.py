@@ -7,7 +7,7 @@ import pytest
 
 SCRIPT = """
 import threading, time
-from stream_app.kafka.forcedexit import ForcedExit
+from stream_app.monitoring.forcedexit import ForcedExit
 secret = "nobody may read this"
 {threads}
 with ForcedExit() as forced_exit:

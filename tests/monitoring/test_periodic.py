@@ -30,5 +30,5 @@ async def test_trouble_ends_no_later_turn(caplog: pytest.LogCaptureFixture) -> N
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "looking failed, and will be tried again"
     ]
-    assert "ValueError at test_recurring.py" in caplog.text
+    assert "ValueError at test_periodic.py" in caplog.text
     assert RAW not in caplog.text

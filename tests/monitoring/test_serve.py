@@ -133,7 +133,7 @@ async def test_no_byte_of_a_request_is_logged(sent: bytes, caplog: pytest.LogCap
     failed = b" 500 " in answer
     assert failed or b" 400 " in answer
     assert not failed or b"nosniff" in answer
-    told = [record.getMessage() for record in caplog.records if record.name == "stream_app.kafka.serve.requests"]
+    told = [record.getMessage() for record in caplog.records if record.name == "stream_app.monitoring.serve.requests"]
     assert [each.partition(" from")[0] for each in told] == ["Error handling request"]
     assert ("ValueError at test_serve.py" if failed else "Bad") in told[0]
     assert not re.search(r"home-7|7\.319", caplog.text)

@@ -11,7 +11,7 @@ from stream_app.privacy import fold
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.level import measured
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.randomness import BitStream
+from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
 from stream_app.privacy.release import Perturbed
 from stream_app.privacy.state import State
