@@ -19,7 +19,7 @@ from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.localcopy import LOCAL_REASONS, files_exhausted
 from stream_app.monitoring.forcedexit import ForcedExit
 from stream_app.monitoring.logs import tell_repeated
-from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.periodic import recur
 from stream_app.monitoring.policylabel import NAMED, label_of, labels_of
 from stream_app.monitoring.report import report_standing
@@ -61,14 +61,14 @@ class Worker:
         self._forced_exit = forced_exit
         self._signing_key = signing_key
         self._metrics = Metrics()
-        self._metrics.set("landmark_first_key_epoch", context.keys.first_epoch)
-        self._metrics.set("landmark_key_info", 1, context.keys.fingerprint)
-        self._metrics.set("landmark_build", 1, __version__)
+        self._metrics.set(WorkerMetric.FIRST_KEY_EPOCH, context.keys.first_epoch)
+        self._metrics.set(WorkerMetric.KEY_INFO, 1, context.keys.fingerprint)
+        self._metrics.set(WorkerMetric.BUILD, 1, __version__)
         self._labels = labels_of(context.defaults)
         for default in context.defaults[:NAMED]:
             policy = default.policy
             where = (label_of(self._labels, default.digest), policy.level, policy.scheme.name)
-            self._metrics.set("landmark_default_policy_epsilon", policy.epsilon_nano / NANO, *where)
+            self._metrics.set(WorkerMetric.DEFAULT_POLICY_EPSILON, policy.epsilon_nano / NANO, *where)
         self._names = TopicNames.of(settings.prefix, settings.application)
         self._topic = EventsTopic(settings, self._names.events, events_id)
         self._app = App(settings, context, signing_key, self._topic, self._names, self._metrics)
@@ -212,17 +212,17 @@ class Worker:
 
     def _refresh(self) -> None:
         partitions, metrics = self._app.partitions, self._metrics
-        metrics.set("landmark_partitions_running", len(partitions.running))
-        metrics.set("landmark_degraded", int(self._topic.silent))
-        metrics.forget("landmark_partitions_stopped")
+        metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running))
+        metrics.set(WorkerMetric.DEGRADED, int(self._topic.silent))
+        metrics.forget(WorkerMetric.PARTITIONS_STOPPED)
         for reason in partitions.stopped.values():
             same = sum(1 for other in partitions.stopped.values() if other == reason)
-            metrics.set("landmark_partitions_stopped", same, reason)
+            metrics.set(WorkerMetric.PARTITIONS_STOPPED, same, reason)
         recovery, read_back = self._app.recovery, partitions.read_back
-        metrics.set("landmark_recovery_remaining", sum(read_back.remaining.values()))
-        metrics.set("landmark_recovered_rows", recovery.standby_rows + read_back.rows)
-        metrics.set("landmark_standby_remaining", recovery.standby_remaining_total())
-        metrics.set("landmark_state_bytes", self._app.store.bytes_on_disk())
+        metrics.set(WorkerMetric.RECOVERY_REMAINING, sum(read_back.remaining.values()))
+        metrics.set(WorkerMetric.RECOVERED_ROWS, recovery.standby_rows + read_back.rows)
+        metrics.set(WorkerMetric.STANDBY_REMAINING, recovery.standby_remaining_total())
+        metrics.set(WorkerMetric.STATE_BYTES, self._app.store.bytes_on_disk())
 
 
 def _ended_by(error: BaseException | None) -> str:

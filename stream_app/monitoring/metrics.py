@@ -11,9 +11,10 @@ not see the metrics either.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+import prometheus_client as prometheus
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -22,194 +23,268 @@ _LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
 
 
-class Meaning(NamedTuple):
-    """A row of the table: how it is measured and what it says."""
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric: its name, what it says, and the names of its labels."""
 
-    kind: Literal["counter", "gauge", "histogram"]
-    labels: tuple[str, ...]
+    kind: ClassVar[str]
+    name: str
     text: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def sample(self) -> str:
+        """Name of its samples in a scrape: a counter's have an ending of their own."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Counter(Metric):
+    """What only grows while the process runs."""
+
+    kind = "counter"
+
+    @property
+    def sample(self) -> str:
+        """Name of its samples in a scrape."""
+        return f"{self.name}_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Metric):
+    """What grows and falls."""
+
+    kind = "gauge"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Metric):
+    """Values counted by range; ``labels`` are none."""
+
+    kind = "histogram"
     buckets: tuple[float, ...] = ()
+    """Upper ends of the ranges."""
 
 
-TABLE: dict[str, Meaning] = {
-    "landmark_events": Meaning(
-        "counter",
-        ("partition",),
+class WorkerMetric:
+    """What a worker measures: one line adds a metric to `/metrics`, to the docs, and to what ``Metrics`` takes."""
+
+    EVENTS: Final = Counter(
+        "landmark_events",
         "Input records decided and committed. Contributions to collected data are among them: for operators alone.",
-    ),
-    "landmark_decisions": Meaning(
-        "counter",
-        ("decision", "scheme", "policy"),
+        ("partition",),
+    )
+    DECISIONS: Final = Counter(
+        "landmark_decisions",
         "Records that changed a series: perturbed, approximated, withheld, or control (policy, landmarks, close).",
-    ),
-    "landmark_rejects": Meaning("counter", ("reason",), "Records refused, by reason code."),
-    "landmark_spend_nano_epsilon": Meaning(
-        "counter",
-        ("scheme", "policy"),
+        ("decision", "scheme", "policy"),
+    )
+    REJECTS: Final = Counter("landmark_rejects", "Records refused, by reason code.", ("reason",))
+    SPEND_NANO_EPSILON: Final = Counter(
+        "landmark_spend_nano_epsilon",
         "Epsilon of all that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, over "
         "all steps.",
-    ),
-    "landmark_budget_used_nano_epsilon": Meaning(
-        "counter",
         ("scheme", "policy"),
+    )
+    BUDGET_USED_NANO_EPSILON: Final = Counter(
+        "landmark_budget_used_nano_epsilon",
         "Growth of budget in use, as the promise counts it: all landmarks, late ones by their charge, and the dearest "
         "other step, in 1e-9 epsilon (landmark, user level).",
-    ),
-    "landmark_budget_left_nano_epsilon": Meaning(
-        "gauge",
         ("scheme", "policy"),
+    )
+    BUDGET_LEFT_NANO_EPSILON: Final = Gauge(
+        "landmark_budget_left_nano_epsilon",
         "Budget left together to the series that changed last, in 1e-9 epsilon; levels landmark and user.",
-    ),
-    "landmark_budget_left_series": Meaning(
-        "gauge",
-        ("scheme", "policy", "share"),
+        ("scheme", "policy"),
+    )
+    BUDGET_LEFT_SERIES: Final = Gauge(
+        "landmark_budget_left_series",
         "Series by share of budget left, at most this and above the one before; of those that changed last.",
-    ),
-    "landmark_sampling_rate_series": Meaning(
-        "gauge",
-        ("policy", "rate"),
+        ("scheme", "policy", "share"),
+    )
+    SAMPLING_RATE_SERIES: Final = Gauge(
+        "landmark_sampling_rate_series",
         "Series by rate of publishing, at most this and above the one before; of those that changed last.",
-    ),
-    "landmark_budget_left_share": Meaning(
-        "histogram",
-        (),
+        ("policy", "rate"),
+    )
+    BUDGET_LEFT_SHARE: Final = Histogram(
+        "landmark_budget_left_share",
         "Share of budget left, of those of the first 50 series of each batch whose budget can be used up.",
-        _SHARES,
-    ),
-    "landmark_sampling_rate": Meaning(
-        "histogram", (), "Adaptive's rate of publishing, of the first 50 series of each batch.", _SHARES
-    ),
-    "landmark_default_policy_epsilon": Meaning(
-        "gauge", ("policy", "level", "scheme"), "Epsilon of each configured default policy."
-    ),
-    "landmark_backward_loss": Meaning(
-        "histogram",
-        (),
+        buckets=_SHARES,
+    )
+    SAMPLING_RATE: Final = Histogram(
+        "landmark_sampling_rate",
+        "Adaptive's rate of publishing, of the first 50 series of each batch.",
+        buckets=_SHARES,
+    )
+    DEFAULT_POLICY_EPSILON: Final = Gauge(
+        "landmark_default_policy_epsilon", "Epsilon of each configured default policy.", ("policy", "level", "scheme")
+    )
+    BACKWARD_LOSS: Final = Histogram(
+        "landmark_backward_loss",
         "Backward loss of those of the first 50 series of each batch whose policy names a correlation.",
-        _LOSSES,
-    ),
-    "landmark_correlated_series": Meaning("gauge", ("partition",), "Series whose policy names a correlation."),
-    "landmark_alarmed_series": Meaning(
-        "gauge", ("partition",), "Those of them whose backward loss is at least correlation_alarm."
-    ),
-    "landmark_batch_records": Meaning("histogram", (), "Input records of a batch, which is one transaction.", _RECORDS),
-    "landmark_barrier_seconds": Meaning(
-        "histogram", (), "From a transaction's begin until it is committed and in RocksDB.", _SECONDS
-    ),
-    "landmark_decision_seconds": Meaning(
-        "histogram", (), "Time to decide a batch, other partitions' turns included.", _SECONDS
-    ),
-    "landmark_append_to_commit_seconds": Meaning(
-        "histogram", (), "From the append of a batch's first event until its commit.", _WAITS
-    ),
-    "landmark_event_lag_seconds": Meaning(
-        "gauge", ("partition",), "From the append of a batch's last event until its commit."
-    ),
-    "landmark_event_lag_records": Meaning("gauge", ("partition",), "Input records that are not decided yet."),
-    "landmark_open_steps": Meaning("gauge", ("partition",), "Steps of collected series that take contributions."),
-    "landmark_kept_records": Meaning(
-        "gauge", ("partition",), "Decided input that a restart would read again, for what open steps count."
-    ),
-    "landmark_recalled_records": Meaning(
-        "counter", ("partition",), "Input records read again after an assignment, for what open steps count."
-    ),
-    "landmark_restore_seconds": Meaning(
-        "gauge",
+        buckets=_LOSSES,
+    )
+    CORRELATED_SERIES: Final = Gauge(
+        "landmark_correlated_series", "Series whose policy names a correlation.", ("partition",)
+    )
+    ALARMED_SERIES: Final = Gauge(
+        "landmark_alarmed_series", "Those of them whose backward loss is at least correlation_alarm.", ("partition",)
+    )
+    BATCH_RECORDS: Final = Histogram(
+        "landmark_batch_records", "Input records of a batch, which is one transaction.", buckets=_RECORDS
+    )
+    BARRIER_SECONDS: Final = Histogram(
+        "landmark_barrier_seconds", "From a transaction's begin until it is committed and in RocksDB.", buckets=_SECONDS
+    )
+    DECISION_SECONDS: Final = Histogram(
+        "landmark_decision_seconds", "Time to decide a batch, other partitions' turns included.", buckets=_SECONDS
+    )
+    APPEND_TO_COMMIT_SECONDS: Final = Histogram(
+        "landmark_append_to_commit_seconds",
+        "From the append of a batch's first event until its commit.",
+        buckets=_WAITS,
+    )
+    EVENT_LAG_SECONDS: Final = Gauge(
+        "landmark_event_lag_seconds", "From the append of a batch's last event until its commit.", ("partition",)
+    )
+    EVENT_LAG_RECORDS: Final = Gauge(
+        "landmark_event_lag_records", "Input records that are not decided yet.", ("partition",)
+    )
+    OPEN_STEPS: Final = Gauge(
+        "landmark_open_steps", "Steps of collected series that take contributions.", ("partition",)
+    )
+    KEPT_RECORDS: Final = Gauge(
+        "landmark_kept_records",
+        "Decided input that a restart would read again, for what open steps count.",
         ("partition",),
+    )
+    RECALLED_RECORDS: Final = Counter(
+        "landmark_recalled_records",
+        "Input records read again after an assignment, for what open steps count.",
+        ("partition",),
+    )
+    RESTORE_SECONDS: Final = Gauge(
+        "landmark_restore_seconds",
         "From a partition's assignment until it decides: fencing, state, tail, recall.",
-    ),
-    "landmark_recovery_remaining": Meaning("gauge", (), "Changelog offsets still to be read back."),
-    "landmark_standby_remaining": Meaning(
-        "gauge", (), "Changelog offsets that copies standing by here lacked of the logs' ends when they were assigned."
-    ),
-    "landmark_recovered_rows": Meaning("gauge", (), "Changelog rows read back since the start."),
-    "landmark_state_bytes": Meaning("gauge", (), "Size of the local state's files."),
-    "landmark_damaged_copies": Meaning(
-        "counter",
-        ("cause",),
+        ("partition",),
+    )
+    RECOVERY_REMAINING: Final = Gauge("landmark_recovery_remaining", "Changelog offsets still to be read back.")
+    STANDBY_REMAINING: Final = Gauge(
+        "landmark_standby_remaining",
+        "Changelog offsets that copies standing by here lacked of the logs' ends when they were assigned.",
+    )
+    RECOVERED_ROWS: Final = Gauge("landmark_recovered_rows", "Changelog rows read back since the start.")
+    STATE_BYTES: Final = Gauge("landmark_state_bytes", "Size of the local state's files.")
+    DAMAGED_COPIES: Final = Counter(
+        "landmark_damaged_copies",
         "Local copies that were damaged, discarded and read back: corrupt (checksum, format) or unreadable (a file).",
-    ),
-    "landmark_cached_series": Meaning("gauge", ("partition",), "Series kept decoded in memory."),
-    "landmark_degraded": Meaning(
-        "gauge", (), "1 while the brokers have given no answer for 20 seconds: nothing can be decided; else 0."
-    ),
-    "landmark_partitions_running": Meaning("gauge", (), "Partitions that this worker owns and serves."),
-    "landmark_partitions_stopped": Meaning("gauge", ("reason",), "Partitions that stopped and need an operator."),
-    "landmark_first_key_epoch": Meaning(
-        "gauge", (), "First key epoch whose noise this worker can draw; those before it were erased when it started."
-    ),
-    "landmark_key_info": Meaning(
-        "gauge", ("fingerprint",), "1, under the fingerprint of the noise key that this worker decides with."
-    ),
-    "landmark_heads": Meaning("counter", ("partition",), "Signed heads of the ledger that were written."),
-    "landmark_reopened": Meaning("counter", ("partition",), "Times that a partition's producer was opened again."),
-    "landmark_build": Meaning("gauge", ("version",), "1, under the version of the program that runs."),
-}
+        ("cause",),
+    )
+    CACHED_SERIES: Final = Gauge("landmark_cached_series", "Series kept decoded in memory.", ("partition",))
+    DEGRADED: Final = Gauge(
+        "landmark_degraded", "1 while the brokers have given no answer for 20 seconds: nothing can be decided; else 0."
+    )
+    PARTITIONS_RUNNING: Final = Gauge("landmark_partitions_running", "Partitions that this worker owns and serves.")
+    PARTITIONS_STOPPED: Final = Gauge(
+        "landmark_partitions_stopped", "Partitions that stopped and need an operator.", ("reason",)
+    )
+    FIRST_KEY_EPOCH: Final = Gauge(
+        "landmark_first_key_epoch",
+        "First key epoch whose noise this worker can draw; those before it were erased when it started.",
+    )
+    KEY_INFO: Final = Gauge(
+        "landmark_key_info",
+        "1, under the fingerprint of the noise key that this worker decides with.",
+        ("fingerprint",),
+    )
+    HEADS: Final = Counter("landmark_heads", "Signed heads of the ledger that were written.", ("partition",))
+    REOPENED: Final = Counter(
+        "landmark_reopened", "Times that a partition's producer was opened again.", ("partition",)
+    )
+    BUILD: Final = Gauge("landmark_build", "1, under the version of the program that runs.", ("version",))
 
-AUDIT_TABLE: dict[str, Meaning] = {
-    "landmark_audit_findings": Meaning("counter", ("code",), "Findings of an audit that follows the ledger, by code."),
-    "landmark_audit_entries": Meaning("gauge", (), "Ledger entries that were audited, without copies."),
-    "landmark_audit_series": Meaning("gauge", (), "Series that were audited."),
-    "landmark_audit_unsigned_entries": Meaning("gauge", (), "Audited entries that no signed head covers yet."),
-    "landmark_audit_lag_records": Meaning("gauge", (), "Committed records of ledger and releases not audited yet."),
-}
-"""What ``audit --follow`` measures."""
+
+class AuditMetric:
+    """What ``audit --follow`` measures."""
+
+    FINDINGS: Final = Counter(
+        "landmark_audit_findings", "Findings of an audit that follows the ledger, by code.", ("code",)
+    )
+    ENTRIES: Final = Gauge("landmark_audit_entries", "Ledger entries that were audited, without copies.")
+    SERIES: Final = Gauge("landmark_audit_series", "Series that were audited.")
+    UNSIGNED_ENTRIES: Final = Gauge(
+        "landmark_audit_unsigned_entries", "Audited entries that no signed head covers yet."
+    )
+    LAG_RECORDS: Final = Gauge(
+        "landmark_audit_lag_records", "Committed records of ledger and releases not audited yet."
+    )
+
+
+def _by_name(defined: type) -> dict[str, Metric]:
+    return {metric.name: metric for metric in vars(defined).values() if isinstance(metric, Metric)}
+
+
+TABLE: Final = _by_name(WorkerMetric)
+"""The metrics of a worker by their names, in the order of `/metrics`."""
+AUDIT_TABLE: Final = _by_name(AuditMetric)
+"""The same of an audit that follows the ledger."""
 
 
 class Metrics:
     """The measures of one worker, or of one audit."""
 
-    def __init__(self, table: Mapping[str, Meaning] = TABLE) -> None:
-        """Start every measure of a table at zero."""
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        made = {name: _make(name, meaning, self.registry) for name, meaning in table.items()}
-        self._counters = {name: measure for name, measure in made.items() if isinstance(measure, Counter)}
-        self._gauges = {name: measure for name, measure in made.items() if isinstance(measure, Gauge)}
+    def __init__(self, table: Mapping[str, Metric] = TABLE) -> None:
+        self.registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=self.registry)
+        self._counters: dict[str, prometheus.Counter] = {}
+        self._gauges: dict[str, prometheus.Gauge] = {}
+        self._histograms: dict[str, prometheus.Histogram] = {}
+        for metric in table.values():
+            name, text, labels = metric.name, metric.text, metric.labels
+            if isinstance(metric, Counter):
+                self._counters[name] = prometheus.Counter(name, text, labels, registry=self.registry)
+            elif isinstance(metric, Gauge):
+                self._gauges[name] = prometheus.Gauge(name, text, labels, registry=self.registry)
+            elif isinstance(metric, Histogram):
+                self._histograms[name] = prometheus.Histogram(
+                    name, text, registry=self.registry, buckets=metric.buckets
+                )
         self._of_partitions = [gauge for name, gauge in self._gauges.items() if table[name].labels == ("partition",)]
-        self._histograms = {name: measure for name, measure in made.items() if isinstance(measure, Histogram)}
 
-    def count(self, name: str, amount: float = 1, *labels: str) -> None:
+    def count(self, counter: Counter, amount: float = 1, *labels: str) -> None:
         """Add to a counter."""
-        counter = self._counters[name]
-        (counter.labels(*labels) if labels else counter).inc(amount)
+        measure = self._counters[counter.name]
+        (measure.labels(*labels) if labels else measure).inc(amount)
 
-    def set(self, name: str, value: float, *labels: str) -> None:
+    def set(self, gauge: Gauge, value: float, *labels: str) -> None:
         """Set a gauge."""
-        gauge = self._gauges[name]
-        (gauge.labels(*labels) if labels else gauge).set(value)
+        measure = self._gauges[gauge.name]
+        (measure.labels(*labels) if labels else measure).set(value)
 
-    def forget(self, name: str) -> None:
+    def forget(self, gauge: Gauge) -> None:
         """Drop all labelled values of a gauge."""
-        self._gauges[name].clear()
+        self._gauges[gauge.name].clear()
 
-    def replace(self, name: str, values: Iterable[tuple[tuple[str, ...], float]]) -> None:
+    def replace(self, gauge: Gauge, values: Iterable[tuple[tuple[str, ...], float]]) -> None:
         """Set a gauge to values under their labels, and to nothing else; those under equal labels are added up."""
         summed: defaultdict[tuple[str, ...], float] = defaultdict(float)
         for labels, value in values:
             summed[labels] += value
-        gauge = self._gauges[name]
-        gauge.clear()
+        measure = self._gauges[gauge.name]
+        measure.clear()
         for labels, value in summed.items():
-            gauge.labels(*labels).set(value)
+            measure.labels(*labels).set(value)
 
     def withdraw(self, partition: str) -> None:
         """Drop what the gauges show of a partition; counters stay, since what was counted was."""
         for gauge in self._of_partitions:
             gauge.remove(partition)
 
-    def observe(self, name: str, value: float) -> None:
+    def observe(self, histogram: Histogram, value: float) -> None:
         """Add a value to a histogram."""
-        self._histograms[name].observe(value)
+        self._histograms[histogram.name].observe(value)
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""
-        return generate_latest(self.registry)
-
-
-def _make(name: str, meaning: Meaning, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
-    if meaning.kind == "counter":
-        return Counter(name, meaning.text, meaning.labels, registry=registry)
-    if meaning.kind == "gauge":
-        return Gauge(name, meaning.text, meaning.labels, registry=registry)
-    return Histogram(name, meaning.text, meaning.labels, registry=registry, buckets=meaning.buckets)
+        return prometheus.generate_latest(self.registry)

@@ -5,7 +5,7 @@ from itertools import islice
 
 from stream_app.kafka.owner.batch import Batch
 from stream_app.monitoring.census import Census
-from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.policylabel import PolicyLabels, label_of
 from stream_app.monitoring.standing import Standing
 from stream_app.privacy.rational import NANO
@@ -21,50 +21,50 @@ def report_batch(
     if not batch.records:
         return
     name = str(partition)
-    metrics.count("landmark_events", batch.records, name)
+    metrics.count(WorkerMetric.EVENTS, batch.records, name)
     for (decision, scheme, default), number in batch.decisions.items():
-        metrics.count("landmark_decisions", number, decision, scheme, label_of(labels, default))
+        metrics.count(WorkerMetric.DECISIONS, number, decision, scheme, label_of(labels, default))
     for reason, number in batch.rejected.items():
-        metrics.count("landmark_rejects", number, reason)
+        metrics.count(WorkerMetric.REJECTS, number, reason)
     for (scheme, default), spent_nano in batch.spent.items():
-        metrics.count("landmark_spend_nano_epsilon", spent_nano, scheme, label_of(labels, default))
+        metrics.count(WorkerMetric.SPEND_NANO_EPSILON, spent_nano, scheme, label_of(labels, default))
     for (scheme, default), used_nano in batch.used.items():
-        metrics.count("landmark_budget_used_nano_epsilon", used_nano, scheme, label_of(labels, default))
-    metrics.observe("landmark_batch_records", batch.records)
-    metrics.observe("landmark_barrier_seconds", barrier_seconds)
+        metrics.count(WorkerMetric.BUDGET_USED_NANO_EPSILON, used_nano, scheme, label_of(labels, default))
+    metrics.observe(WorkerMetric.BATCH_RECORDS, batch.records)
+    metrics.observe(WorkerMetric.BARRIER_SECONDS, barrier_seconds)
     now = time.time()
-    metrics.observe("landmark_append_to_commit_seconds", max(0.0, now - batch.first_append_ms / 1000.0))
-    metrics.set("landmark_event_lag_seconds", max(0.0, now - batch.last_append_ms / 1000.0), name)
-    metrics.set("landmark_event_lag_records", waiting, name)
-    metrics.set("landmark_open_steps", batch.open_steps, name)
-    metrics.set("landmark_kept_records", batch.end - batch.recall_offset, name)
+    metrics.observe(WorkerMetric.APPEND_TO_COMMIT_SECONDS, max(0.0, now - batch.first_append_ms / 1000.0))
+    metrics.set(WorkerMetric.EVENT_LAG_SECONDS, max(0.0, now - batch.last_append_ms / 1000.0), name)
+    metrics.set(WorkerMetric.EVENT_LAG_RECORDS, waiting, name)
+    metrics.set(WorkerMetric.OPEN_STEPS, batch.open_steps, name)
+    metrics.set(WorkerMetric.KEPT_RECORDS, batch.end - batch.recall_offset, name)
     for row in islice(batch.changed.values(), _SAMPLED):
         guard = row.state.guard
         if row.policy.exhaustible and guard.budget_nano:
-            metrics.observe("landmark_budget_left_share", 1 - guard.used_nano / guard.budget_nano)
+            metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 1 - guard.used_nano / guard.budget_nano)
         if row.policy.sampling is not None:
-            metrics.observe("landmark_sampling_rate", row.state.rate_nano / NANO)
+            metrics.observe(WorkerMetric.SAMPLING_RATE, row.state.rate_nano / NANO)
         if row.backward_loss is not None:
-            metrics.observe("landmark_backward_loss", row.backward_loss)
+            metrics.observe(WorkerMetric.BACKWARD_LOSS, row.backward_loss)
 
 
 def report_census(metrics: Metrics, partition: int, census: Census) -> None:
     """Show how many series have a backward loss, and an alarming one."""
-    metrics.set("landmark_correlated_series", census.correlated, str(partition))
-    metrics.set("landmark_alarmed_series", census.alarmed, str(partition))
+    metrics.set(WorkerMetric.CORRELATED_SERIES, census.correlated, str(partition))
+    metrics.set(WorkerMetric.ALARMED_SERIES, census.alarmed, str(partition))
 
 
 def report_standing(metrics: Metrics, labels: PolicyLabels, standing: Standing) -> None:
     """Show how the budgets of the series stand that changed last, in place of what was shown before."""
     metrics.replace(
-        "landmark_budget_left_series",
+        WorkerMetric.BUDGET_LEFT_SERIES,
         [((scheme, label_of(labels, default), share), n) for (scheme, default, share), n in standing.left.items()],
     )
     metrics.replace(
-        "landmark_budget_left_nano_epsilon",
+        WorkerMetric.BUDGET_LEFT_NANO_EPSILON,
         [((scheme, label_of(labels, default)), nano) for (scheme, default), nano in standing.left_nano.items()],
     )
     metrics.replace(
-        "landmark_sampling_rate_series",
+        WorkerMetric.SAMPLING_RATE_SERIES,
         [((label_of(labels, default), rate), n) for (default, rate), n in standing.rates.items()],
     )

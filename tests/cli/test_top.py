@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import main
-from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
+from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics, WorkerMetric
 from stream_app.monitoring.serve import Server
 from tests.monitoring.test_snapshot import busy
 from tests.terminal import CONTROL, terminal
@@ -42,8 +42,8 @@ def serving(*measures: Metrics) -> Iterator[list[str]]:
 def audit() -> Metrics:
     """Return the measures of an audit that found something."""
     metrics = Metrics(AUDIT_TABLE)
-    metrics.count("landmark_audit_findings", 2, "share")
-    metrics.set("landmark_audit_entries", 1234)
+    metrics.count(AuditMetric.FINDINGS, 2, "share")
+    metrics.set(AuditMetric.ENTRIES, 1234)
     return metrics
 
 
@@ -117,7 +117,7 @@ def test_a_live_view_on_a_terminal() -> None:
     with serving(metrics) as (url,):
         with terminal("top", "--interval", "0.1", "--url", url) as shown:
             shown.until("100")
-            metrics.count("landmark_events", 23, "0")
+            metrics.count(WorkerMetric.EVENTS, 23, "0")
             shown.until("123")
             shown.type("\x03")
             assert shown.end() == 0

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
+from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics, WorkerMetric
 from stream_app.monitoring.scrape import Scrape, ScrapeError, per_second, scrape_of
 from stream_app.monitoring.snapshot import AuditSight, NoSight, WorkerSight, sight_of, together
 
@@ -11,23 +11,23 @@ from stream_app.monitoring.snapshot import AuditSight, NoSight, WorkerSight, sig
 def busy() -> Metrics:
     """Return the measures of a worker that did some work on two partitions."""
     metrics = Metrics()
-    metrics.count("landmark_events", 70, "0")
-    metrics.count("landmark_events", 30, "1")
-    metrics.count("landmark_decisions", 60, "perturbed", "adaptive", "own")
-    metrics.count("landmark_decisions", 20, "perturbed", "uniform", "own")
-    metrics.count("landmark_decisions", 15, "approximated", "adaptive", "default-1")
-    metrics.count("landmark_rejects", 5, "late")
-    metrics.count("landmark_spend_nano_epsilon", 2_000_000_000, "adaptive", "own")
-    metrics.set("landmark_event_lag_records", 3, "0")
-    metrics.set("landmark_event_lag_records", 4, "1")
-    metrics.set("landmark_event_lag_seconds", 0.5, "0")
-    metrics.set("landmark_event_lag_seconds", 2.5, "1")
-    metrics.set("landmark_cached_series", 12, "1")
-    metrics.set("landmark_partitions_running", 2)
-    metrics.set("landmark_partitions_stopped", 1, "fenced")
-    metrics.observe("landmark_barrier_seconds", 0.1)
-    metrics.observe("landmark_budget_left_share", 0.25)
-    metrics.observe("landmark_budget_left_share", 0.75)
+    metrics.count(WorkerMetric.EVENTS, 70, "0")
+    metrics.count(WorkerMetric.EVENTS, 30, "1")
+    metrics.count(WorkerMetric.DECISIONS, 60, "perturbed", "adaptive", "own")
+    metrics.count(WorkerMetric.DECISIONS, 20, "perturbed", "uniform", "own")
+    metrics.count(WorkerMetric.DECISIONS, 15, "approximated", "adaptive", "default-1")
+    metrics.count(WorkerMetric.REJECTS, 5, "late")
+    metrics.count(WorkerMetric.SPEND_NANO_EPSILON, 2_000_000_000, "adaptive", "own")
+    metrics.set(WorkerMetric.EVENT_LAG_RECORDS, 3, "0")
+    metrics.set(WorkerMetric.EVENT_LAG_RECORDS, 4, "1")
+    metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.5, "0")
+    metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 2.5, "1")
+    metrics.set(WorkerMetric.CACHED_SERIES, 12, "1")
+    metrics.set(WorkerMetric.PARTITIONS_RUNNING, 2)
+    metrics.set(WorkerMetric.PARTITIONS_STOPPED, 1, "fenced")
+    metrics.observe(WorkerMetric.BARRIER_SECONDS, 0.1)
+    metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 0.25)
+    metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 0.75)
     return metrics
 
 
@@ -45,14 +45,14 @@ def test_a_worker_at_work() -> None:
     assert (alone.events, alone.events_per_second, alone.spend_nano_per_second) == (100, None, None)
     assert (alone.lag_records, alone.lag_seconds, alone.commit_seconds) == (7, 2.5, None)
     assert list(alone.decisions.items()) == [("perturbed", 80), ("approximated", 15)]
-    metrics.count("landmark_events", 50, "1")
-    metrics.count("landmark_spend_nano_epsilon", 40, "uniform", "own")
-    metrics.count("landmark_rejects", 20, "early")
+    metrics.count(WorkerMetric.EVENTS, 50, "1")
+    metrics.count(WorkerMetric.SPEND_NANO_EPSILON, 40, "uniform", "own")
+    metrics.count(WorkerMetric.REJECTS, 20, "early")
     assert (alone.budget_left.mean, alone.budget_left.observations, alone.sampling_rate.mean) == (0.5, 2, None)
-    metrics.observe("landmark_budget_left_share", 0.35)
-    metrics.set("landmark_open_steps", 6, "1")
-    metrics.observe("landmark_barrier_seconds", 0.2)
-    metrics.observe("landmark_barrier_seconds", 0.4)
+    metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 0.35)
+    metrics.set(WorkerMetric.OPEN_STEPS, 6, "1")
+    metrics.observe(WorkerMetric.BARRIER_SECONDS, 0.2)
+    metrics.observe(WorkerMetric.BARRIER_SECONDS, 0.4)
     seen = sight_of("http://a:1", first, scraped(metrics, 110.0))
     assert isinstance(seen, WorkerSight)
     assert (seen.events, seen.events_per_second) == (150, 5.0)
@@ -68,7 +68,7 @@ def test_a_worker_at_work() -> None:
 def test_a_worker_that_was_restarted() -> None:
     """Counters that fell began anew: their rate is what they counted since, never below 0."""
     before, after = scraped(busy(), 0.0), Metrics()
-    after.count("landmark_events", 8, "0")
+    after.count(WorkerMetric.EVENTS, 8, "0")
     assert per_second(before, scraped(after, 2.0), "landmark_events_total") == 4.0
     assert per_second(before, scraped(after, 0.0), "landmark_events_total") is None
 
@@ -77,8 +77,8 @@ def test_workers_together() -> None:
     """Sums, but for lags, of which the longest counts; a rate that one of them lacks is that of the others."""
     metrics = busy()
     first = scraped(metrics, 0.0)
-    metrics.count("landmark_rejects", 9, "late")
-    metrics.set("landmark_event_lag_seconds", 9.5, "0")
+    metrics.count(WorkerMetric.REJECTS, 9, "late")
+    metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 9.5, "0")
     pair = [sight_of("http://a:1", first, scraped(metrics, 3.0)), sight_of("http://b:1", None, first)]
     seen = together([sight for sight in pair if isinstance(sight, WorkerSight)])
     assert (seen.events, seen.lag_records, seen.lag_seconds, seen.partitions_running) == (200, 14, 9.5, 4)
@@ -90,9 +90,9 @@ def test_workers_together() -> None:
 def test_an_audit_that_follows() -> None:
     """Findings by code, and how far it is."""
     metrics = Metrics(AUDIT_TABLE)
-    metrics.count("landmark_audit_findings", 2, "share")
-    metrics.set("landmark_audit_entries", 9)
-    metrics.set("landmark_audit_lag_records", 1)
+    metrics.count(AuditMetric.FINDINGS, 2, "share")
+    metrics.set(AuditMetric.ENTRIES, 9)
+    metrics.set(AuditMetric.LAG_RECORDS, 1)
     seen = sight_of("http://a:1", None, scraped(metrics, 0.0))
     assert seen == AuditSight("http://a:1", {"share": 2}, entries=9, series=0, unsigned_entries=0, lag_records=1)
 

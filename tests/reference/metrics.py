@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from stream_app.monitoring.metrics import AUDIT_TABLE, TABLE, Meaning
+from stream_app.monitoring.metrics import AUDIT_TABLE, TABLE, Metric
 from tests.deploy import ROOT
 from tests.reference.markdown import code, pages_top, sentence, table
 
@@ -73,17 +73,17 @@ def alerts_on(name: str, rules: list[Any]) -> list[str]:
     return sorted(dict.fromkeys(found))
 
 
-def _rows(metrics: Mapping[str, Meaning], rules: list[Any]) -> list[tuple[str, ...]]:
+def _rows(metrics: Mapping[str, Metric], rules: list[Any]) -> list[tuple[str, ...]]:
     return [
         (
-            code(name + ("_total" if meaning.kind == "counter" else "")),
-            meaning.kind,
+            code(name + ("_total" if metric.kind == "counter" else "")),
+            metric.kind,
             next((unit for end, unit in UNITS.items() if name.endswith(end)), "count"),
-            ", ".join(code(label) for label in meaning.labels),
-            sentence(meaning.text),
+            ", ".join(code(label) for label in metric.labels),
+            sentence(metric.text),
             ", ".join(_linked(alert) for alert in alerts_on(name, rules)),
         )
-        for name, meaning in metrics.items()
+        for name, metric in metrics.items()
     ]
 
 

@@ -66,7 +66,9 @@ class Following:
 
     def tell(self, finding: Finding) -> None:
         """Count a finding, and log it unless there were too many."""
-        self._metrics.count("landmark_audit_findings", 1, finding.code)
+        from stream_app.monitoring.metrics import AuditMetric  # noqa: PLC0415
+
+        self._metrics.count(AuditMetric.FINDINGS, 1, finding.code)
         self._latest.appendleft(self._shown(finding))
         self._logged += 1
         # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
@@ -152,9 +154,11 @@ class Following:
         )
 
     def _refresh(self, auditor: Auditor) -> None:
-        self._metrics.set("landmark_audit_entries", auditor.entries_read)
-        self._metrics.set("landmark_audit_series", auditor.series_read)
-        self._metrics.set("landmark_audit_lag_records", self._lag or 0)
+        from stream_app.monitoring.metrics import AuditMetric  # noqa: PLC0415
+
+        self._metrics.set(AuditMetric.ENTRIES, auditor.entries_read)
+        self._metrics.set(AuditMetric.SERIES, auditor.series_read)
+        self._metrics.set(AuditMetric.LAG_RECORDS, self._lag or 0)
         if auditor.heads is not None:
             unsigned = max(0, auditor.entries_read - auditor.heads.entries_signed)
-            self._metrics.set("landmark_audit_unsigned_entries", unsigned)
+            self._metrics.set(AuditMetric.UNSIGNED_ENTRIES, unsigned)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from stream_app.kafka.evidence.stops import StopReason
-from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.metrics import Metrics, WorkerMetric
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | 
     if damage is not None:
         text = "partition %d: %s; discarded, and read back from the changelog"
         logger.warning(text, partition, damage)
-        metrics.count("landmark_damaged_copies", 1, damage.cause)
+        metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
 
 
 def tell_trouble(partition: int, fault: CopyFault) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.parts import Shell
 from stream_app.monitoring.census import Census
+from stream_app.monitoring.metrics import Counter, WorkerMetric
 from stream_app.monitoring.policylabel import labels_of
 from stream_app.monitoring.report import report_batch, report_census
 
@@ -23,18 +24,18 @@ class Figures:
         self._census = Census(shell.settings)
         self._assigned: float | None = time.perf_counter()
 
-    def count(self, name: str, amount: int) -> None:
+    def count(self, counter: Counter, amount: int) -> None:
         """Add to a counter of the partition."""
-        self._metrics.count(name, amount, self._name)
+        self._metrics.count(counter, amount, self._name)
 
     def decided(self, seconds: float) -> None:
         """Show how long a batch took to decide."""
-        self._metrics.observe("landmark_decision_seconds", seconds)
+        self._metrics.observe(WorkerMetric.DECISION_SECONDS, seconds)
 
     def committed(self, batch: Batch, seconds: float, *, waiting: int, cached_series: int) -> None:
         """Show a batch whose commit took ``seconds``; ``waiting`` input records are fetched and not decided."""
         report_batch(self._metrics, self._labels, self._partition, batch, seconds, waiting=waiting)
-        self._metrics.set("landmark_cached_series", cached_series, self._name)
+        self._metrics.set(WorkerMetric.CACHED_SERIES, cached_series, self._name)
         if self._census.counts:
             self._census.move(batch.losses)
             report_census(self._metrics, self._partition, self._census)
@@ -48,7 +49,7 @@ class Figures:
     def restored(self) -> None:
         """Show how long it took from the assignment until it decides; a producer opened again is no assignment."""
         if self._assigned is not None:
-            self._metrics.set("landmark_restore_seconds", time.perf_counter() - self._assigned, self._name)
+            self._metrics.set(WorkerMetric.RESTORE_SECONDS, time.perf_counter() - self._assigned, self._name)
             self._assigned = None
 
     def withdraw(self) -> None:

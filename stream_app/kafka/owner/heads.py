@@ -20,6 +20,7 @@ from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of
 from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
 from stream_app.kafka.owner.parts import Shell
+from stream_app.monitoring.metrics import WorkerMetric
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ class Heads:
         await producer.commit()
         self._last = head, encoding.digest(record)
         self._settle()
-        self._shell.metrics.count("landmark_heads", 1, str(self._partition))
+        self._shell.metrics.count(WorkerMetric.HEADS, 1, str(self._partition))
 
     async def _fill(self, pages: Pages, foliage: Foliage, now_ms: int) -> Foliage:
         for series in sorted(self._changed):

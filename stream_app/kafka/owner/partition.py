@@ -26,6 +26,7 @@ from stream_app.kafka.owner.recent import Recent
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.owner.rowreader import RowReader
 from stream_app.kafka.owner.transaction import Transactions
+from stream_app.monitoring.metrics import WorkerMetric
 
 if TYPE_CHECKING:
     from stream_app.deciding.collection import Collection
@@ -259,7 +260,7 @@ class Partition:
         consumer.resume_partitions({self.tp})
         consumer.on_buffer_drop(self.tp)
         self._collection = await restorer.recall(row, self._rows.find)
-        self._figures.count("landmark_recalled_records", row.next_offset - row.recall_offset)
+        self._figures.count(WorkerMetric.RECALLED_RECORDS, row.next_offset - row.recall_offset)
         self._figures.restored()
 
     async def _withdraw(self, error: Exception) -> None:
@@ -274,7 +275,7 @@ class Partition:
         row = self._row
         while not (self._ending.is_set() or row is None or await self._shell.consumer.owns(self.tp, row.recall_offset)):
             await self._pause(_OWNER_SECONDS)
-        self._figures.count("landmark_reopened", 1)
+        self._figures.count(WorkerMetric.REOPENED, 1)
 
     async def _pause(self, seconds: float) -> None:
         """Wait so long, or until it is to end."""

@@ -9,14 +9,14 @@ import pytest
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.owner.partitions import Partitions
-from stream_app.monitoring.metrics import TABLE, Metrics
+from stream_app.monitoring.metrics import TABLE, Counter, Gauge, Metric, Metrics, WorkerMetric
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 from tests.run import limited
 
-GAUGES = [name for name, meaning in TABLE.items() if meaning.kind == "gauge" and "partition" in meaning.labels]
-COUNTERS = [name for name, meaning in TABLE.items() if meaning.kind == "counter" and "partition" in meaning.labels]
+GAUGES = [metric for metric in TABLE.values() if isinstance(metric, Gauge) and "partition" in metric.labels]
+COUNTERS = [metric for metric in TABLE.values() if isinstance(metric, Counter) and "partition" in metric.labels]
 
 
 class Site:
@@ -42,15 +42,15 @@ class Site:
     def measure(self) -> None:
         """Show something of every partition in every measure."""
         for number in ("0", "1", "2"):
-            for name in GAUGES:
-                self.metrics.set(name, 5, number)
-            for name in COUNTERS:
-                self.metrics.count(name, 5, number)
+            for gauge in GAUGES:
+                self.metrics.set(gauge, 5, number)
+            for counter in COUNTERS:
+                self.metrics.count(counter, 5, number)
 
-    def shown(self, name: str) -> set[str]:
+    def shown(self, metric: Metric) -> set[str]:
         """Return the partitions of a measure."""
         samples = scrape_of(self.metrics.text().decode(), 0.0).samples
-        return {sample.labels["partition"] for sample in samples.get(name, ())}
+        return {sample.labels["partition"] for sample in samples.get(metric.sample, ())}
 
 
 @pytest.fixture
@@ -80,11 +80,11 @@ async def test_an_assignment_that_the_end_overtakes_begins_nothing(site: Site) -
 
 async def test_a_partition_that_went_is_shown_no_more(site: Site) -> None:
     """Its gauges go with it, so that a sum over workers has each partition once; what was counted stays."""
-    assert {"landmark_event_lag_records", "landmark_cached_series", "landmark_alarmed_series"} <= set(GAUGES)
+    assert {WorkerMetric.EVENT_LAG_RECORDS, WorkerMetric.CACHED_SERIES, WorkerMetric.ALARMED_SERIES} <= set(GAUGES)
     await site.partitions.assign([0, 1, 2], 1)
     site.measure()
     await site.partitions.close()
     site.metrics.set(GAUGES[0], 5, "9")
-    assert {number for name in GAUGES for number in site.shown(name)} == {"9"}
-    for name in COUNTERS:
-        assert site.shown(f"{name}_total") == {"0", "1", "2"}
+    assert {number for gauge in GAUGES for number in site.shown(gauge)} == {"9"}
+    for counter in COUNTERS:
+        assert site.shown(counter) == {"0", "1", "2"}

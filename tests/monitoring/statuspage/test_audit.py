@@ -1,6 +1,6 @@
 """The page of an audit that follows: verdict, findings as far as they may be told, how far it is."""
 
-from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics
+from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Gauge, Metrics
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.statuspage.audit import Auditing, Found, audit_page
 from stream_app.monitoring.statuspage.document import Look
@@ -28,7 +28,9 @@ def measured(**gauges: int) -> Metrics:
     """Return the registry of an audit."""
     metrics = Metrics(AUDIT_TABLE)
     for name, number in gauges.items():
-        metrics.set(f"landmark_audit_{name}", number)
+        gauge = AUDIT_TABLE[f"landmark_audit_{name}"]
+        assert isinstance(gauge, Gauge)
+        metrics.set(gauge, number)
     return metrics
 
 
@@ -43,7 +45,7 @@ def test_it_holds() -> None:
 def test_findings() -> None:
     """By code with their meaning; series and message where they were allowed, else a hint where they stand."""
     metrics = measured(entries=5)
-    metrics.count("landmark_audit_findings", 2, "fork")
+    metrics.count(AuditMetric.FINDINGS, 2, "fork")
     page = shown(metrics, Found("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))
     assert "✗ 2 findings" in page.text
     assert (page.data["found-fork"], page.data["findings"]) == (2, 2)

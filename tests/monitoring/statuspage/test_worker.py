@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from stream_app.kafka.evidence.stops import REASONS, StopReason
-from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.statuspage.document import Look
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES, History
@@ -51,7 +51,7 @@ def test_its_figures_are_those_of_the_registry() -> None:
 def test_what_newcomers_misread() -> None:
     """No time where no event came, records that are no events by name, and a sum that says what it is of."""
     metrics = busy()
-    metrics.count("landmark_decisions", 1, "control", "", "")
+    metrics.count(WorkerMetric.DECISIONS, 1, "control", "", "")
     page = Page(shown(metrics, standing({0: None, 7: None})))
     assert "7 ✓ runs 0 0 – 0" in " ".join(page.text.split())
     assert "Append to commit –" in " ".join(Page(shown(Metrics(), standing({0: None}))).text.split())
@@ -89,9 +89,9 @@ def test_a_stopped_partition_has_its_remedy(reason: StopReason) -> None:
 def test_losses_stand_there_where_policies_name_a_correlation() -> None:
     """Series over the alarm turn it red."""
     metrics = busy()
-    metrics.set("landmark_correlated_series", 9, "0")
-    metrics.set("landmark_alarmed_series", 2, "0")
-    metrics.observe("landmark_backward_loss", 0.5)
+    metrics.set(WorkerMetric.CORRELATED_SERIES, 9, "0")
+    metrics.set(WorkerMetric.ALARMED_SERIES, 2, "0")
+    metrics.observe(WorkerMetric.BACKWARD_LOSS, 0.5)
     page = Page(shown(metrics, standing({0: None})))
     assert (page.data["correlated"], page.data["alarmed"]) == (9, 2)
     assert "✗ 2 series over the alarm" in page.text
@@ -101,7 +101,7 @@ def test_losses_stand_there_where_policies_name_a_correlation() -> None:
 def test_nothing_in_it_acts_or_loads() -> None:
     """Texts from outside are escaped; no script, no link but to this endpoint, no handler, no inline style."""
     metrics = busy()
-    metrics.count("landmark_rejects", 1, HOSTILE)
+    metrics.count(WorkerMetric.REJECTS, 1, HOSTILE)
     page = Page(shown(metrics, standing({0: "row-missing"}, HOSTILE)))
     assert not {"script", "img", "iframe", "object", "embed", "link", "form"} & set(page.elements)
     assert all(re.fullmatch(r"/(metrics|healthz|readyz|\?refresh=off)?", link) for link in page.links)
@@ -119,11 +119,11 @@ def test_it_can_be_paused() -> None:
 def test_the_last_minutes() -> None:
     """Rates are over some seconds; as many samples are kept as fit; distributions forget what lies before them."""
     metrics, history = Metrics(), History()
-    metrics.observe("landmark_budget_left_share", 0.95)
+    metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 0.95)
     for place in range(PLACES + 1):
-        metrics.count("landmark_events", 10, "0")
+        metrics.count(WorkerMetric.EVENTS, 10, "0")
         history.add(gathered(metrics.registry.collect(), place * EVERY_SECONDS))
-    metrics.observe("landmark_budget_left_share", 0.35)
+    metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 0.35)
     rates = history.of_worker(lambda seen: seen.events_per_second)
     assert rates == [10 / EVERY_SECONDS] * PLACES
     scrape = gathered(metrics.registry.collect(), PLACES * EVERY_SECONDS + 0.1)
