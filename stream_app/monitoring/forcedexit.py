@@ -1,4 +1,4 @@
-"""The end by force of a process that does not end by itself."""
+"""Ends a process that does not end by itself."""
 
 import asyncio
 import faulthandler
@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Self
 logger = logging.getLogger(__name__)
 
 _TELLING_SECONDS = 5.0
+_STANDARD_ERROR = 2
 
 
 class ForcedExit:
@@ -22,14 +23,18 @@ class ForcedExit:
     """
 
     def __init__(self) -> None:
-        """Let the process live."""
         self._timer: threading.Timer | None = None
 
     def within(self, seconds: float) -> None:
-        """Exit with code 1 in so many seconds, unless the block and all threads have ended by then."""
+        """Exit with code 1 in so many seconds, unless the block and all threads have ended by then.
+
+        A thread logs what hangs: faulthandler knows the stacks of threads, not what the tasks of an event loop wait
+        for. Where that thread hangs as well, in the log or for the interpreter's lock, faulthandler ends the process.
+        """
         self._timer = threading.Timer(seconds, _exit, (seconds, _running_loop()))
         self._timer.daemon = True
         self._timer.start()
+        faulthandler.dump_traceback_later(seconds + _TELLING_SECONDS, exit=True, file=_STANDARD_ERROR)
 
     def leave(self, code: int) -> NoReturn:
         """Exit at once: what is still under way waits for others, and nothing of it counts."""
@@ -40,10 +45,11 @@ class ForcedExit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take it back, but while a thread is left for which the interpreter would wait."""
+        """Cancel the end, unless a thread is left for which the interpreter would wait."""
         waited_for = [thread for thread in threading.enumerate() if not thread.daemon]
         if self._timer is not None and waited_for == [threading.main_thread()]:
             self._timer.cancel()
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
@@ -54,18 +60,12 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
-    telling = threading.Thread(target=_tell, args=(seconds, loop), daemon=True)
-    telling.start()
-    telling.join(_TELLING_SECONDS)  # whoever reads the log may hang as well
-    os._exit(1)
-
-
-def _tell(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
     logger.error("did not end within %.0f seconds: ends by force. Report this as a bug, with the stacks below", seconds)
     # PRIVACY: files, lines and names of functions; no value of any variable.
     for task in asyncio.all_tasks(loop) if loop is not None else ():
         logger.error("waits: %s", " > ".join(_places(task.get_coro())))
     faulthandler.dump_traceback(all_threads=True)
+    os._exit(1)
 
 
 def _places(waiting: Any) -> Iterator[str]:

@@ -58,10 +58,23 @@ def test_a_log_that_nobody_takes_keeps_nobody() -> None:
     """Who hangs in telling ends as well."""
     script = (
         "import logging, time\n"
-        "from stream_app.kafka import forcedexit\n"
+        "from stream_app.monitoring import forcedexit\n"
         "forcedexit._TELLING_SECONDS = 0.5\n"
         "logging.getLogger(forcedexit.__name__).addFilter(lambda _: time.sleep(600))\n"
         "with forcedexit.ForcedExit() as forced_exit:\n    forced_exit.within(0.5)\n    time.sleep(600)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1, done.stderr
+
+
+def test_a_call_that_keeps_the_interpreters_lock_keeps_nobody() -> None:
+    """No thread of Python's runs then: faulthandler's own one ends the process, with the stacks."""
+    script = (
+        "import ctypes\n"
+        "from stream_app.monitoring import forcedexit\n"
+        "forcedexit._TELLING_SECONDS = 0.5\n"
+        "with forcedexit.ForcedExit() as forced_exit:\n    forced_exit.within(0.5)\n    ctypes.PyDLL(None).sleep(600)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "most recent call first" in done.stderr
