@@ -13,16 +13,15 @@ from typing import Any
 from setuptools import setup
 
 COMPILED = {
-    "privacy": """entry fold guard landmarks level place policy protection rational raw reason release scheme
-    state window""",
-    "privacy/collected": "closing collect contribution open_steps",
+    "privacy": "fold guard landmarks level place policy protection published reason scheme state values",
+    "privacy/collected": "collect steps",
     "privacy/kinds": "__init__ axis category counts kind_form location number",
-    "privacy/noise": "dissimilarity key laplace planar randomness response streams",
+    "privacy/noise": "key mechanisms randomness streams",
     "audit": "chain finding series swift",
     "audit/books": "exposure guarantee landmarks period share terms window",
     "audit/form": "entry exact reader",
     "deciding": "collecting collection context decider decision outcome rows",
-    "formats": "encoding wire",
+    "formats": "encoding records wire",
 }
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}
 

@@ -17,9 +17,10 @@ from stream_app.audit.files import Lines
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, InputRecord
+from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.setup.configuration import policies_from
 

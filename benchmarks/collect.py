@@ -12,9 +12,10 @@ from benchmarks.sizes import START_MS, Sizes
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide, recall
-from stream_app.deciding.outcome import Advanced, Counted, Decided, InputRecord
+from stream_app.deciding.outcome import Advanced, Counted, Decided
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.routing import router
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 

@@ -15,9 +15,10 @@ from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, InputRecord
+from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.routing import router
 from stream_app.privacy import fold
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
@@ -68,9 +69,7 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
             decide(context, found, collection, case.record) for found, case in zip(lookups, cases, strict=True)
         ),
         "decode": lambda: _each(wire.decode(case.record.value) for case in cases),
-        "step": lambda: _each(
-            fold.step(context.keys, case.row.policy, case.row.state, case.observation) for case in cases
-        ),
+        "step": lambda: _each(_step(context, case.row, case.observation) for case in cases),
         "encode_release": lambda: _each(
             encoding.encode_release(case.row.series, kind, version, case.stepped.release) for case in cases
         ),
@@ -119,10 +118,14 @@ def _cases(context: Context, sizes: Sizes) -> list[Case]:
         row = known.get(outcome.row.series)
         if row is not None:
             observation = wire.decode(event.value)
-            stepped = fold.step(context.keys, row.policy, row.state, observation)  # type: ignore[arg-type]
+            stepped = _step(context, row, observation)
             cases.append(Case(record, row, observation, stepped, outcome.release.value, outcome))
         known[outcome.row.series] = outcome.row
     return cases
+
+
+def _step(context: Context, row: SeriesRow, found: Any) -> Any:
+    return fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
 
 
 def _finding(row: SeriesRow) -> Callable[[str], SeriesRow]:

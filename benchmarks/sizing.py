@@ -23,7 +23,8 @@ from benchmarks.sizes import Sizes
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, InputRecord
+from stream_app.deciding.outcome import Decided
+from stream_app.formats.records import InputRecord
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.owner.cache import RowCache
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing

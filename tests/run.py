@@ -7,8 +7,9 @@ from typing import assert_never
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Outcome, Rejected
+from stream_app.deciding.outcome import Advanced, Counted, Decided, LedgerMessage, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import policy_of

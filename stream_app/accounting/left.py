@@ -27,7 +27,7 @@ from stream_app.formats import wire
 from stream_app.privacy.kinds.kind_form import substitute_fault
 from stream_app.privacy.landmarks import aligned
 from stream_app.privacy.policy import PolicyError, stored_policy_of
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 LAST_VERSION: Final = 2**53 - 1
 """The highest version of a policy: none can follow."""

@@ -10,9 +10,10 @@ from stream_app.accounting.left import Left, Record
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, InputRecord, Rejected
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import REASONS, Reason
 

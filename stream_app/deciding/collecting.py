@@ -8,14 +8,13 @@ from typing import assert_never
 
 from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, changed, released
+from stream_app.deciding.outcome import Advanced, Counted, Decided, LedgerMessage, changed, released
 from stream_app.deciding.rows import SeriesRow
-from stream_app.privacy.collected.closing import close_step, start_noise
-from stream_app.privacy.collected.contribution import Collected, Contribution, Intrusion, Watermark
-from stream_app.privacy.collected.open_steps import moved
-from stream_app.privacy.entry import IntrusionEntry
-from stream_app.privacy.raw import RawCells
+from stream_app.formats.records import Collected, Contribution, InputRecord, Intrusion, Watermark
+from stream_app.privacy.collected.steps import close_step, moved, start_noise
+from stream_app.privacy.published import IntrusionEntry
 from stream_app.privacy.reason import Refused
+from stream_app.privacy.values import RawCells
 
 COUNTED = Counted()
 

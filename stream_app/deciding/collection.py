@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, final
 
 from stream_app.privacy.kinds import Counts
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.raw import Raw, RawCells
 from stream_app.privacy.reason import Reason
+from stream_app.privacy.values import Raw, RawCells
 
 MEMBER_DIGEST_BYTES = 16
 PERSON = b"landmark-members"

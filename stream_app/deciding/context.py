@@ -12,7 +12,7 @@ from stream_app.loss.fading import faded
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import charge_nano
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 FINGERPRINT_BYTES = 8
 

@@ -7,8 +7,9 @@ from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Advanced, Counted, Decided, InputRecord, LedgerMessage, Rejected
+from stream_app.deciding.outcome import Advanced, Counted, Decided, LedgerMessage, Rejected
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.reason import Reason
 
 INPUT_HEADER = "input"

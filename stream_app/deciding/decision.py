@@ -13,7 +13,6 @@ from stream_app.deciding.outcome import (
     Advanced,
     Counted,
     Decided,
-    InputRecord,
     LedgerMessage,
     Message,
     Outcome,
@@ -23,18 +22,28 @@ from stream_app.deciding.outcome import (
 )
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire
-from stream_app.formats.wire import CloseRecord, EventRecord, LandmarksRecord, Malformed, PolicyRecord
+from stream_app.formats.records import (
+    CloseRecord,
+    Contribution,
+    EventRecord,
+    InputRecord,
+    Intrusion,
+    LandmarksRecord,
+    Malformed,
+    Observation,
+    PolicyRecord,
+    Watermark,
+)
 from stream_app.privacy import fold
-from stream_app.privacy.collected.contribution import Contribution, Intrusion, Watermark
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
 from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.weaker import carried
 
-_DATED: Final = (fold.Observation, Contribution, Watermark)
+_DATED: Final = (Observation, Contribution, Watermark)
 """Records that carry event time; a tuple, since a union would be made anew for each of them."""
-_TIMED: Final = (fold.Observation, Watermark)
+_TIMED: Final = (Observation, Watermark)
 """Those that move event time on. A contribution does not: its step is open already, whatever the limit is by now."""
 
 Lookup = Callable[[str], SeriesRow | None]
@@ -111,10 +120,10 @@ def _apply(
         if isinstance(first, Refused):
             return first
         row, adopted = first.row, first.entries
-    if isinstance(found, fold.Observation):
+    if isinstance(found, Observation):
         if row.policy.collect is not None:
             return Refused("malformed")
-        stepped = fold.step(context.keys, row.policy, row.state, found)
+        stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
         return stepped if isinstance(stepped, Refused) else released(context, row, adopted, stepped)
     if isinstance(found, Contribution | Watermark | Intrusion):
         return collect(context, row, adopted, collection, found, record)

@@ -5,30 +5,12 @@ from typing import Final, final
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
-from stream_app.privacy.entry import CloseEntry, DummiesEntry, IntrusionEntry, LandmarksEntry, PolicyEntry
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.fold import Stepped
 from stream_app.privacy.place import charge_nano
+from stream_app.privacy.published import CloseEntry, Decision, DummiesEntry, IntrusionEntry, LandmarksEntry, PolicyEntry
 from stream_app.privacy.reason import Reason
-from stream_app.privacy.release import Decision
 from stream_app.privacy.state import NEVER, State
-
-
-@final
-class InputRecord:
-    """A record of the events topic."""
-
-    __slots__ = ("key", "offset", "partition", "timestamp_ms", "topic", "value")
-
-    def __init__(
-        self, topic: str, partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None
-    ) -> None:
-        """Hold a record; ``timestamp_ms`` is the broker's append time."""
-        self.topic: Final = topic
-        self.partition: Final = partition
-        self.offset: Final = offset
-        self.timestamp_ms: Final = timestamp_ms
-        self.key: Final = key
-        self.value: Final = value
 
 
 @final

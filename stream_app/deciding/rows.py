@@ -11,13 +11,12 @@ from hashlib import blake2b
 from typing import Any, Final, final
 
 from stream_app.formats import wire
-from stream_app.privacy.collected.open_steps import OpenSteps
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.collected.steps import OpenSteps
+from stream_app.privacy.guard import Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy, stored_policy_of
-from stream_app.privacy.raw import ReleasedCells
 from stream_app.privacy.state import NO_WINDOW, State
-from stream_app.privacy.window import Window
+from stream_app.privacy.values import ReleasedCells
 
 DIGEST_BYTES = 16
 

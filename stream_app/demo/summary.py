@@ -13,8 +13,8 @@ from rich.table import Table
 from stream_app.demo.data import DemoSeries
 from stream_app.formats import wire
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
-from stream_app.privacy.rational import NANO
 from stream_app.privacy.reason import REASONS
+from stream_app.privacy.values import NANO
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from stream_app.formats import wire
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.raw import Raw
+from stream_app.formats.records import Observation
+from stream_app.privacy.values import Raw
 
 SHARE_WRONG = "share wrong"
 """The unit of errors of categories, from 0 to 1."""

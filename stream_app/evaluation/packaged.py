@@ -11,8 +11,8 @@ from typing import Any
 
 from stream_app.demo.data import HOUR_MS, glucose, lines, ride
 from stream_app.evaluation.dataset import SHARE_WRONG, DataSet
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.raw import Raw
+from stream_app.formats.records import Observation
+from stream_app.privacy.values import Raw
 
 SLOT_MS = 6 * HOUR_MS
 GLUCOSE = {"kind": "number", "lower": 40, "upper": 400, "resolution": 1}

@@ -17,13 +17,13 @@ from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
 from stream_app.privacy import fold
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
-from stream_app.privacy.fold import Observation, Stepped
+from stream_app.privacy.fold import Stepped
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.published import Approximated, Perturbed, Withheld
 from stream_app.privacy.reason import Refused
-from stream_app.privacy.release import Approximated, Perturbed, Withheld
 from stream_app.privacy.state import State
+from stream_app.privacy.values import NANO
 
 LOSS_STEPS = 100
 """Steps of a series whose temporal loss is looked at, as in the thesis."""
@@ -143,7 +143,7 @@ def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading
     """Yield what the fold decides of every reading of a new series."""
     policy, state = begun(keys, policy, name)
     for timestamp_ms, value in readings:
-        outcome = fold.step(keys, policy, state, Observation(name, timestamp_ms, value))
+        outcome = fold.step(keys, policy, state, name, timestamp_ms, value)
         if not isinstance(outcome, Stepped):
             raise TypeError(f"a reading of the data was refused: {outcome.reason}")
         state = outcome.state

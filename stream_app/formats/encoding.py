@@ -8,17 +8,20 @@ from typing import Final, assert_never, final
 
 import orjson
 
-from stream_app.privacy.entry import (
+from stream_app.privacy.kinds import Kind
+from stream_app.privacy.published import (
+    Approximated,
     CloseEntry,
     DummiesEntry,
     IntrusionEntry,
     LandmarksEntry,
+    Perturbed,
     PolicyEntry,
+    Release,
     ReleaseEntry,
+    Withheld,
 )
-from stream_app.privacy.kinds import Kind
 from stream_app.privacy.reason import Reason
-from stream_app.privacy.release import Approximated, Perturbed, Release, Withheld
 
 HASH_BYTES = 32
 _EMPTY = blake2b(digest_size=HASH_BYTES)

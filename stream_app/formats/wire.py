@@ -1,20 +1,26 @@
-"""Bytes to records, pure; `encoding` is the way back. These two alone know JSON.
+"""Bytes to event records, and plain JSON both ways; `encoding` writes what comes of the records.
 
 Input bytes are hostile: `decode` answers every byte string with a record or `Malformed`, and never raises.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import orjson
 
-from stream_app.privacy.collected.contribution import Collected, Contribution, Intrusion, Watermark
-from stream_app.privacy.fold import Observation
+from stream_app.formats.records import (
+    CloseRecord,
+    Contribution,
+    EventRecord,
+    Intrusion,
+    LandmarksRecord,
+    Malformed,
+    Observation,
+    PolicyRecord,
+    Watermark,
+)
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.raw import Raw
-from stream_app.privacy.reason import Reason
+from stream_app.privacy.values import Raw
 
 LARGEST_RECORD_BYTES = 256 * 1024
 LARGEST_SERIES_BYTES = 200
@@ -24,44 +30,6 @@ POLICY_ENVELOPE = frozenset({"type", "series", "version", "weaker"})
 """Members of a policy record that are none of its parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRecord:
-    """A policy version; ``parameters`` are its other members, unchecked.
-
-    ``weaker``: its sender accepts that it protects less together than the version before it.
-    """
-
-    series: str
-    version: int
-    parameters: Mapping[str, object] = field(repr=False)  # the landmarks among them may be a secret
-    weaker: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LandmarksRecord:
-    """Landmarks to add: timestamps and ``[start, end)`` intervals in milliseconds."""
-
-    series: str
-    add: tuple[int | Interval, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CloseRecord:
-    """A series that ends."""
-
-    series: str
-
-
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """Bytes that are no record; series and timestamp where they could be read."""
-
-    reason: Reason
-    series: str | None = None
-    timestamp_ms: int | None = None
-
-
-EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Collected
 SEED = re.compile("[0-9a-f]{64}", re.ASCII)
 
 

@@ -27,7 +27,7 @@ from stream_app.monitoring.serve import Server
 from stream_app.monitoring.standing import standing_of
 from stream_app.monitoring.statuspage.document import Look
 from stream_app.monitoring.statuspage.worker import Standing, worker_page
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -5,16 +5,150 @@ loss runs over (i-, i] and the forward loss over [i, i+). It is an estimate: abo
 releases between two landmarks count for both of them, below the true loss where the states between two changed
 timestamps would have to change too. The sum over all timestamps is a bound whatever is correlated within
 the series.
+
+The loss at the fixed end of a stretch of timestamps when it is cut short, for all its lengths at once.
+
+A longer stretch changes the innermost of ``L(... L(L(0) + e_(n-1)) ...) + e_0``, so each length has a recurrence of its
+own; all lengths of all stretches take its steps together, from the far end to the fixed one. What they share is the
+rest of the way: a length that from some timestamp on rests on the same vertices as the whole stretch is a function of
+its loss there that the whole stretch gives once (`shared_ways`), and it takes no further step.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from math import fsum
+from math import exp, expm1, frexp, fsum, inf, ldexp, log1p
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from stream_app.loss.shortened import Stretch, shortened
+from stream_app.loss.envelope import LARGE, Envelope
 from stream_app.loss.temporal import Adversary, checked
+
+_SETTLED = 1 - 1e-14
+"""Losses grow with the length of a stretch, and roundings are of this size: nearer to the whole one they are its."""
+
+_Floats = NDArray[np.float64]
+
+
+class Stretch(NamedTuple):
+    """Timestamps in a row, from the fixed end on."""
+
+    epsilons: Sequence[float]
+    whole: Sequence[float]
+    """The loss at each of them towards the fixed end when all of them exist."""
+
+
+class Way(NamedTuple):
+    """From a timestamp's loss to that of the fixed end, along the vertices of the whole stretch."""
+
+    least: float
+    """The smallest loss there that keeps to these vertices all the way."""
+    above: tuple[float, float]
+    below: tuple[float, float]
+    power: int
+    """``(above . (x, 1)) / (below . (x, 1)) * 2^power`` is x at the fixed end, x being ``expm1`` of the loss."""
+
+
+def shortened(envelope: Envelope, stretches: Sequence[Stretch]) -> list[_Floats]:
+    """Return for each stretch the loss at its fixed end when only its first n timestamps exist, n = 1..all but one."""
+    found = [np.full(len(stretch.whole) - 1, stretch.whole[0]) for stretch in stretches]
+    if not envelope.vertices:
+        return found
+    facts = [_facts(envelope, stretch) for stretch in stretches]
+    order = sorted(range(len(stretches)), key=lambda nth: -len(found[nth]))
+    lengths = np.array([len(found[nth]) for nth in order])
+    owner, length, loss = np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+    for place in range(int(lengths.max(initial=0)) - 1, -1, -1):
+        reaching = order[: int(np.count_nonzero(lengths > place))]
+        here = np.array([facts[nth][place] for nth in reaching])
+        epsilons = here[:, 0]
+        owner = np.concatenate([owner, np.arange(len(reaching))])
+        length = np.concatenate([length, np.full(len(reaching), place)])
+        loss = np.concatenate([_carried(envelope, loss) + epsilons[owner[: len(loss)]], epsilons])
+        mine = here[owner]
+        shared = (loss >= mine[:, 2]) & (loss <= LARGE)
+        if shared.any():
+            for nth, index, value in zip(
+                owner[shared], length[shared], _along(loss[shared], mine[shared, 3:]), strict=True
+            ):
+                found[order[nth]][index] = value
+        open_ = ~shared & (loss < mine[:, 1])
+        owner, length, loss = owner[open_], length[open_], loss[open_]
+    for nth, index, value in zip(owner, length, loss, strict=True):
+        found[order[nth]][index] = value
+    return found
+
+
+def shared_ways(envelope: Envelope, stretch: Stretch) -> list[Way]:
+    """Return the way from each timestamp of a stretch but the last.
+
+    With ``k = exp(-epsilon)`` and ``g = 1 - k`` a step is ``x -> ((S + D g) x + g) / (D k x + k)``: linear fractional
+    without negative coefficients, so that steps compose as matrices and nothing cancels.
+    """
+    ways = [Way(0.0, (1.0, 0.0), (0.0, 1.0), 0)]
+    for place in range(1, len(stretch.whole) - 1):
+        least, above, below, power = ways[-1]
+        epsilon, rests = stretch.epsilons[place - 1], envelope.place(stretch.whole[place])
+        base, gain = envelope.vertices[rests]
+        kept, grown = exp(-epsilon), -expm1(-epsilon)
+        step = (gain + base * grown, grown, base * kept, kept)
+        above, up = _product(above, step)
+        below, down = _product(below, step)
+        least = _before(base, gain, least - epsilon) if epsilon <= LARGE else inf  # `kept` may be 0 beyond
+        if rests:
+            least = max(least, envelope.breaks[rests - 1])
+        ways.append(Way(least, above, below, power + up - down))
+    return ways
+
+
+def _before(base: float, gain: float, loss: float) -> float:
+    """Return the loss that a vertex carries on as ``loss``; infinity when none is large enough."""
+    if loss <= 0:
+        return 0.0
+    x = expm1(min(loss, LARGE))
+    left = gain - base * x
+    return log1p(x / left) if left > 0 and loss <= LARGE else inf
+
+
+def _product(row: tuple[float, float], step: tuple[float, float, float, float]) -> tuple[tuple[float, float], int]:
+    """Return row times step with its larger entry in 0.5..1, and the power of 2 taken out."""
+    first, second = row[0] * step[0] + row[1] * step[2], row[0] * step[1] + row[1] * step[3]
+    power = frexp(max(first, second))[1]
+    return (ldexp(first, -power), ldexp(second, -power)), power
+
+
+def _facts(envelope: Envelope, stretch: Stretch) -> _Floats:
+    """Return a row for each timestamp but the last: epsilon, when a loss is settled, and the way."""
+    return np.array(
+        [
+            (epsilon, whole * _SETTLED, way.least, *way.above, *way.below, way.power)
+            for epsilon, whole, way in zip(
+                stretch.epsilons, stretch.whole, shared_ways(envelope, stretch), strict=False
+            )
+        ]
+    )
+
+
+def _along(loss: _Floats, way: _Floats) -> _Floats:
+    """Return the losses at the fixed end."""
+    x, one = -np.expm1(-loss), np.exp(-loss)  # (x, 1) divided by exp(loss)
+    with np.errstate(divide="ignore"):  # no loss at all has logarithm -infinity
+        logarithm = np.log(way[:, 0] * x + way[:, 1] * one) - np.log(way[:, 2] * x + way[:, 3] * one)
+    found: _Floats = np.logaddexp(0.0, logarithm + way[:, 4] * np.log(2.0))
+    return found
+
+
+def _carried(envelope: Envelope, losses: _Floats) -> _Floats:
+    """Return L of each, as `Envelope.carried` does."""
+    place = np.searchsorted(envelope.breaks, losses, side="right")
+    vertices = np.array(envelope.vertices)[place]
+    base, gain = vertices[:, 0], vertices[:, 1]
+    x = np.expm1(np.minimum(losses, LARGE))
+    found: _Floats = np.minimum(losses, np.log1p(gain * x / (base * x + 1)))
+    for index in np.flatnonzero(losses > LARGE):
+        found[index] = envelope.carried(float(losses[index]))
+    return found
 
 
 class LandmarkError(ValueError):

@@ -8,7 +8,7 @@ from stream_app.monitoring.census import Census
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.policylabel import PolicyLabels, label_of
 from stream_app.monitoring.standing import Standing
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 _SAMPLED = 50
 """Series of a batch whose budget, rate and loss are observed: all of them would cost as much as deciding."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from stream_app.deciding.rows import SeriesRow
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Upper ends of the classes that series are counted in."""

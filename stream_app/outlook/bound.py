@@ -9,7 +9,7 @@ from stream_app.outlook.forecast import temporal_loss
 from stream_app.outlook.question import Question, courses_of, epsilons_of
 from stream_app.outlook.variant import Variant
 from stream_app.privacy.parameters import LARGEST_EPSILON
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 _ENOUGH = 2.0**-24
 """Relative width at which the search ends; six digits are given."""

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, InputRecord, Rejected
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
+from stream_app.formats.records import InputRecord
 from stream_app.outlook.horizon import Horizon
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import policy_of
-from stream_app.privacy.rational import nano
+from stream_app.privacy.values import nano
 
 PUBLIC = KeyRing("0" * 16, 0, bytes(32))
 """No secret: what it draws stands for no value."""

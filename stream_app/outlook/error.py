@@ -5,9 +5,9 @@ from math import exp, expm1, hypot, tanh
 from typing import assert_never
 
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
-from stream_app.privacy.noise.response import truth_probability
+from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 FINE = 0.1
 """Rates per lattice step below which the lattice hardly shows."""

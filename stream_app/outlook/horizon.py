@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
-from stream_app.privacy.window import WindowLevel
 
 MOST_EVENTS = 100_000
 USUAL_EVENTS = 100

@@ -14,7 +14,7 @@ from stream_app.outlook.forecast import temporal_loss
 from stream_app.outlook.question import Question, courses_of, draws, epsilons_of
 from stream_app.outlook.variant import Variant, variants
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 
 class Mean(NamedTuple):

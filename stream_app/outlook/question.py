@@ -7,9 +7,9 @@ from stream_app.loss.temporal import Adversary
 from stream_app.outlook.course import Course, Spend, Watch
 from stream_app.outlook.horizon import Horizon
 from stream_app.outlook.variant import Variant
-from stream_app.privacy.dummies.written import drawn
+from stream_app.privacy.dummies.request import drawn
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 DRAWS = 20
 """Courses over which coins are averaged, for as long as they are short."""

@@ -8,41 +8,33 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, final
 
 from stream_app.privacy.dummies.request import MethodName
-from stream_app.privacy.entry import CloseEntry, DummiesEntry, Figures, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
-from stream_app.privacy.noise.dissimilarity import differs
 from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.noise.mechanisms import differs
 from stream_app.privacy.noise.randomness import happens_rational
 from stream_app.privacy.noise.streams import closing_stream, coin_stream, dissimilarity_stream, noise_stream
 from stream_app.privacy.place import Place, place, proposal, spent, unspent, window_after
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.published import (
+    Approximated,
+    CloseEntry,
+    Decision,
+    DummiesEntry,
+    Figures,
+    LandmarksEntry,
+    Perturbed,
+    PolicyEntry,
+    Release,
+    ReleaseEntry,
+    Withheld,
+)
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.release import Approximated, Decision, Perturbed, Release, Withheld
 from stream_app.privacy.state import NEVER, NO_WINDOW, State, new_period
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 from stream_app.privacy.weaker import less_protected
-
-
-@final
-class Observation:
-    """One sensitive item; its repr hides the value."""
-
-    __slots__ = ("series", "timestamp_ms", "value")
-
-    def __init__(self, series: str, timestamp_ms: int, value: Raw) -> None:
-        """Hold a raw value, which may be anything that JSON holds."""
-        self.series: Final = series
-        self.timestamp_ms: Final = timestamp_ms
-        self.value: Final = value
-
-    def __repr__(self) -> str:
-        """Return series and timestamp alone."""
-        # PRIVACY: whatever prints an observation, a traceback too, shows no value.
-        return f"Observation({self.series!r}, {self.timestamp_ms})"
 
 
 @final
@@ -86,23 +78,23 @@ class Closed(NamedTuple):
     entry: CloseEntry
 
 
-def step(keys: KeyRing, policy: Policy, state: State, observation: Observation) -> Stepped | Refused:
-    """Decide one observation: publish a measurement, repeat an earlier release, or withhold.
+def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms: int, value: Raw) -> Stepped | Refused:
+    """Decide one observation of a series: publish a measurement, repeat an earlier release, or withhold.
 
     Guarantee: over all steps of a period, spends on landmarks plus any one other step never exceed the budget
     (Katsomallos et al. 2022, definition 3).
     """
-    index = observation.timestamp_ms // policy.step_ms
+    index = timestamp_ms // policy.step_ms
     start_ms = index * policy.step_ms
     epoch = keys.epoch_of(start_ms)
     secret = keys.secret_of(epoch)
     if state.closed or start_ms < state.decided_end_ms or secret is None:
         return Refused(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
-    cells = policy.kind.quantise(observation.value)
+    cells = policy.kind.quantise(value)
     if cells is None:
         return Refused("invalid-value")
-    return publish(policy, state, observation.series, index, secret, epoch, cells, None)
+    return publish(policy, state, series, index, secret, epoch, cells, None)
 
 
 def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)

@@ -14,8 +14,8 @@ from typing import assert_never
 
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.kinds.axis import Axis
-from stream_app.privacy.noise.response import truth_probability
-from stream_app.privacy.raw import ReleasedCells
+from stream_app.privacy.noise.mechanisms import truth_probability
+from stream_app.privacy.values import ReleasedCells
 
 LevelState = tuple[float, ...]
 MOST_STEPS = 64

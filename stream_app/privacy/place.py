@@ -2,12 +2,11 @@
 
 from typing import assert_never
 
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.guard import Guard, Window, WindowLevel
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 from stream_app.privacy.scheme import propose, propose_user, propose_window
 from stream_app.privacy.state import NEVER, NO_WINDOW, State
-from stream_app.privacy.window import Window, WindowLevel
 
 Place = tuple[bool, int]
 """A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""

@@ -12,8 +12,8 @@ from typing import Literal, assert_never
 from pydantic import ValidationError
 
 from stream_app.privacy.collected.collect import SENSITIVITY, Collect, collect_faults, collect_of
-from stream_app.privacy.dummies.request import Dummies, dummies_of
-from stream_app.privacy.dummies.written import drawn, undrawn
+from stream_app.privacy.dummies.request import Dummies, drawn, dummies_of, undrawn
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.kinds import Counts, Kind
 from stream_app.privacy.kinds.kind_form import KindFault, kind_of, substitute_fault
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
@@ -38,7 +38,6 @@ from stream_app.privacy.protection import (
     protection_faults,
     protection_of,
 )
-from stream_app.privacy.rational import exact, nano
 from stream_app.privacy.scheme import (
     MILLION,
     Adaptive,
@@ -50,7 +49,7 @@ from stream_app.privacy.scheme import (
     Uniform,
     sampling_of,
 )
-from stream_app.privacy.window import WindowLevel
+from stream_app.privacy.values import exact, nano
 
 SCHEMES: dict[str, tuple[str, ...]] = {
     "landmark": ("uniform", "adaptive", "skip", "balanced"),

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.kinds import Counts, Kind, Number
 from stream_app.privacy.landmarks import LandmarkSet, aligned
 from stream_app.privacy.parameters import KellarisForm, ParametersForm, ProtectionForm
-from stream_app.privacy.window import WindowLevel
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ included; all integers, ``//`` rounds down. Source: Katsomallos, Tzompanaki, Kot
 
 from typing import Literal, NamedTuple, assert_never
 
-from stream_app.privacy.guard import Guard
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.window import Window, WindowLevel
+from stream_app.privacy.guard import Guard, Window, WindowLevel
+from stream_app.privacy.values import NANO
 
 MILLION = 10**6
 

@@ -2,12 +2,10 @@
 
 from typing import Final, final
 
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.guard import Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import LevelState
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import ReleasedCells
-from stream_app.privacy.window import Window
+from stream_app.privacy.values import NANO, ReleasedCells
 
 NEVER = -1
 """A step or a timestamp that has not come yet."""

@@ -9,7 +9,7 @@ from stream_app.formats import wire
 from stream_app.loss.envelope import Envelope
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
-from stream_app.privacy.rational import nano
+from stream_app.privacy.values import nano
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple, assert_never
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.kinds.kind_form import PI, cosine
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
-from stream_app.privacy.rational import exact
-from stream_app.privacy.raw import Raw, RawCells
+from stream_app.privacy.values import Raw, RawCells, exact
 
 INWARD = 1 - 1e-9
 """Keeps a displacement within the radius for all roundings of doubles."""

@@ -9,7 +9,7 @@ from stream_app.formats import wire
 from stream_app.privacy.collected.collect import Collect
 from stream_app.privacy.kinds import Counts
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.raw import RawCells
+from stream_app.privacy.values import RawCells
 from stream_app.verify.extremes import Extremes, extremes
 from stream_app.verify.steps import Course, Step, courses
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_app.privacy.kinds import Category, Kind, Location
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns, head_columns, reference
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple, assert_never
 
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
-from stream_app.privacy.window import WindowLevel
 
 MOST_LANDMARKS = 2
 """Landmarks with an event in a history: the last ones, to which those without an event leave their budget."""

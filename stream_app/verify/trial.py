@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Advanced, Decided, InputRecord, Message, Outcome, Rejected
+from stream_app.deciding.outcome import Advanced, Decided, Message, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 from stream_app.verify.event import Counted, counted
 from stream_app.verify.experiment import Experiment
 from stream_app.verify.trial import Seen

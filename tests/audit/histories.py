@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, InputRecord, Rejected
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import KeyRing
 
 HORIZON = 60  # steps

@@ -7,7 +7,7 @@ import pytest
 from stream_app.cli import UsageError, main
 from stream_app.cli.records import watermark
 from stream_app.formats import wire
-from stream_app.privacy.collected.contribution import Intrusion, Watermark
+from stream_app.formats.records import Intrusion, Watermark
 
 
 def given(*words: str) -> argparse.Namespace:

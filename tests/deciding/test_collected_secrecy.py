@@ -10,10 +10,10 @@ from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Decider, Outlets
-from stream_app.deciding.outcome import InputRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
-from stream_app.privacy.raw import Raw
+from stream_app.formats.records import InputRecord
+from stream_app.privacy.values import Raw
 from tests.collected import PAN_PRIVATE, REPLACE, collected, contribution, intrusion, watermark
 from tests.run import ADAPTIVE, BALANCED, KEYS
 

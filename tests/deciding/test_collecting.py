@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected
-from stream_app.privacy.collected.open_steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
+from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
 from stream_app.privacy.reason import Refused
 from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
 from tests.run import Record, Run, default, limited, policy

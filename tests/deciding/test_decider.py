@@ -12,8 +12,9 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers, Outlets
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, InputRecord, LedgerMessage, Rejected
+from stream_app.deciding.outcome import Decided, LedgerMessage, Rejected
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from tests.run import ADAPTIVE, KEYS, Record, default, observation, policy
 
 CONTEXT = Context(KEYS, (default("home-*"),), Limits(lifetime_nano=10**12))

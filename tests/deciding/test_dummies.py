@@ -13,7 +13,8 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rebuild import rebuild
 from stream_app.formats.encoding import NO_HASH, Link, encode_entry
-from stream_app.formats.wire import PolicyRecord, decode
+from stream_app.formats.records import PolicyRecord
+from stream_app.formats.wire import decode
 from stream_app.kafka.client.topics import OUTPUT_BYTES
 from stream_app.privacy import fold
 from stream_app.privacy.dummies.request import MOST_STEPS

@@ -13,7 +13,7 @@ from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rebuild import RebuildError, rebuild, restored
 from stream_app.formats import encoding
 from stream_app.privacy.kinds import Category, Kind
-from stream_app.privacy.raw import ReleasedCells
+from stream_app.privacy.values import ReleasedCells
 from tests.audit.ways import audit
 from tests.deciding.test_rows import VALUES, records
 from tests.privacy.test_long_traces import TRACES, Move, Version, play

@@ -11,8 +11,8 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import recall
-from stream_app.deciding.outcome import InputRecord
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from tests.collected import schedules
 from tests.run import KEYS
 

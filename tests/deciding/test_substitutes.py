@@ -9,7 +9,7 @@ from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import load
 from stream_app.privacy.kinds import Category, Counts, Location, Number
 from stream_app.privacy.policy import PolicyError, policy_of, stored_policy_of
-from stream_app.privacy.raw import Raw
+from stream_app.privacy.values import Raw
 from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER, Record, Run, observation, policy
 
 STRANGE = [None, "five", [1], {"walk": 1}, {"latitude": 1}]

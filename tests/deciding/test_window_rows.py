@@ -9,8 +9,8 @@ from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rebuild import rebuild
+from stream_app.privacy.guard import Window
 from stream_app.privacy.state import NO_WINDOW
-from stream_app.privacy.window import Window
 from tests.deciding.test_rows import TableRun
 from tests.run import COUNTS, KEYS, NUMBER, Record, Run, observation, policy
 

@@ -26,10 +26,10 @@ from stream_app.evaluation.trial import (
     key_of,
     measured,
 )
+from stream_app.formats.records import Observation
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.raw import Raw
+from stream_app.privacy.values import Raw
 from stream_app.setup.keyfile import write_private
 
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01}

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.formats import wire
-from stream_app.formats.wire import CloseRecord, LandmarksRecord, Malformed, PolicyRecord
-from stream_app.privacy.fold import Observation
+from stream_app.formats.records import CloseRecord, LandmarksRecord, Malformed, Observation, PolicyRecord
 
 LAST = 253_402_300_799_999
 

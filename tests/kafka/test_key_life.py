@@ -17,7 +17,7 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.raw import Raw
+from stream_app.privacy.values import Raw
 from stream_app.setup import keyfile
 from tests.kafka.aborted import abort_entries
 from tests.kafka.disk import disk_of

@@ -16,7 +16,7 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.noise.randomness import BLOCK_BYTES, WORD_BYTES, BitStream
 from stream_app.privacy.noise.streams import coin_stream, noise_stream, start_stream
 from stream_app.privacy.policy import policy_of
-from stream_app.privacy.raw import Raw
+from stream_app.privacy.values import Raw
 from stream_app.setup import keyfile
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
 from tests.kafka.memory import forms, memory_of

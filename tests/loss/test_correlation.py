@@ -11,7 +11,7 @@ from stream_app.loss.correlation import Correlation, CorrelationError, Strength
 from stream_app.loss.envelope import Envelope
 from stream_app.loss.form import correlation_of, matrix_document, matrix_of
 from stream_app.loss.matrix import MatrixError, TransitionMatrix
-from stream_app.loss.supremum import supremum
+from stream_app.loss.planning import supremum
 from tests.loss.matrices import matrices
 
 

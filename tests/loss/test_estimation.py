@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from stream_app.loss.correlation import CorrelationError
-from stream_app.loss.estimation import counted, estimated
+from stream_app.loss.estimation import (
+    EARTH_RADIUS_METRES,
+    by_cells,
+    by_grid,
+    by_quantiles,
+    by_values,
+    counted,
+    estimated,
+)
 from stream_app.loss.matrix import MOST_STATES
-from stream_app.loss.states import EARTH_RADIUS_METRES, by_cells, by_grid, by_quantiles, by_values
 
 CHAIN = np.array([[0.7, 0.2, 0.1], [0.05, 0.9, 0.05], [0.3, 0.3, 0.4]])
 

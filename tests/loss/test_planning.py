@@ -6,8 +6,7 @@ import pytest
 
 from stream_app.loss.envelope import Envelope
 from stream_app.loss.matrix import TransitionMatrix
-from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
-from stream_app.loss.supremum import supremum
+from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule, supremum
 from stream_app.loss.temporal import Adversary
 from tests.loss.matrices import adversaries
 

@@ -6,7 +6,7 @@ import pytest
 
 from stream_app.loss.envelope import INDEPENDENT, Envelope
 from stream_app.loss.matrix import TransitionMatrix
-from stream_app.loss.supremum import supremum
+from stream_app.loss.planning import supremum
 from tests.loss.matrices import SORTS, matrices
 
 CAO = Envelope.of(TransitionMatrix.dense([[0.8, 0.2], [0, 1]]))

@@ -8,8 +8,8 @@ import pytest
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Decider, Outlets
-from stream_app.deciding.outcome import InputRecord
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from stream_app.loss.correlation import Correlation
 from stream_app.monitoring.census import Census
 from stream_app.setup.settings import Settings

@@ -12,8 +12,7 @@ from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_
 from stream_app.privacy.kinds import Category, Location
 from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, RawCells
+from stream_app.privacy.values import NANO, Raw, RawCells
 from tests.run import CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM
 
 SECRET = bytes(range(32))

@@ -14,9 +14,9 @@ from stream_app.privacy.guard import Guard
 from stream_app.privacy.place import Place, place, proposal
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
-from stream_app.privacy.raw import ReleasedCells
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import NEVER, State
+from stream_app.privacy.values import ReleasedCells
 
 ZERO = ReleasedCells((0,))
 

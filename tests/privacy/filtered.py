@@ -8,10 +8,10 @@ import numpy as np
 
 from stream_app.privacy import fold
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.raw import ReleasedCells
+from stream_app.privacy.published import Perturbed
 from stream_app.privacy.reason import Refused
-from stream_app.privacy.release import Perturbed
 from stream_app.privacy.state import State
+from stream_app.privacy.values import ReleasedCells
 from tests.privacy.literal_level import LiteralCategory, LiteralCounts, LiteralLocation, LiteralNumber
 
 NANO = 10**9

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stream_app.privacy.noise.streams import coin_stream, noise_stream
 from stream_app.privacy.policy import policy_of
-from stream_app.privacy.raw import RawCells
+from stream_app.privacy.values import RawCells
 from tests.privacy import filtered
 from tests.run import KINDS, SCHEMES
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 from stream_app.privacy.scheme import Adaptive, Balanced, BudgetAbsorption, BudgetDistribution, Skip, Uniform
-from stream_app.privacy.window import WindowLevel
 from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, LOCATION, NUMBER, SKIP, UNIFORM
 
 LANDMARK: dict[str, object] = {"level": "landmark"}

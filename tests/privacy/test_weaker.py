@@ -14,9 +14,9 @@ import pytest
 
 from stream_app.privacy import fold, weaker
 from stream_app.privacy.policy import Policy, policy_of, stored_policy_of
-from stream_app.privacy.raw import Raw
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
+from stream_app.privacy.values import Raw
 from stream_app.privacy.weaker import Less, less_protected
 from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER
 
@@ -75,7 +75,7 @@ def state_of(ruling: Policy, events_ms: tuple[int, ...]) -> State:
     assert isinstance(adopted, fold.Adopted)
     state = adopted.state
     for at in events_ms:
-        stepped = fold.step(KEYS, ruling, state, fold.Observation("a", at, Raw(1)))
+        stepped = fold.step(KEYS, ruling, state, "a", at, Raw(1))
         state = state if isinstance(stepped, Refused) else stepped.state
     return state
 

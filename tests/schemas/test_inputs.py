@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_app.formats import wire
-from stream_app.privacy.collected.contribution import Contribution, Intrusion, Watermark
-from stream_app.privacy.fold import Observation
+from stream_app.formats import records, wire
+from stream_app.formats.records import Contribution, Intrusion, Observation, Watermark
 from stream_app.privacy.policy import PolicyError, policy_of
 from tests.schemas.beyond import RULES, Rule, Sent, broken_rules, sent
 from tests.schemas.catalogue import INPUTS, Example, examples, fits, label
@@ -18,9 +17,9 @@ from tests.schemas.changes import ADDED, ANYTHING, NAMES, added, at, changes, pl
 
 CLASSES = {
     "observation": Observation,
-    "policy": wire.PolicyRecord,
-    "landmarks": wire.LandmarksRecord,
-    "close": wire.CloseRecord,
+    "policy": records.PolicyRecord,
+    "landmarks": records.LandmarksRecord,
+    "close": records.CloseRecord,
     "contribution": Contribution,
     "watermark": Watermark,
     "intrusion": Intrusion,
@@ -32,7 +31,7 @@ INVALID = [example for example in examples("invalid") if example.record in INPUT
 def accepted(record: str, value: bytes) -> bool:
     """Return whether the worker takes bytes for a record of this sort, whatever the state of its series."""
     found = wire.decode(value)
-    if isinstance(found, wire.PolicyRecord) and record == "policy":
+    if isinstance(found, records.PolicyRecord) and record == "policy":
         try:
             policy_of(found.parameters, found.version)
         except PolicyError:

@@ -9,20 +9,18 @@ from typing import Any
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Decided, InputRecord, Message, Outcome
+from stream_app.deciding.outcome import Decided, Message, Outcome
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.guard import Guard
+from stream_app.formats.records import InputRecord, Observation
+from stream_app.privacy.guard import Guard, Window, WindowLevel
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.level import measured
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import RawCells, ReleasedCells
 from stream_app.privacy.state import STATE_FIELDS, State
-from stream_app.privacy.window import Window, WindowLevel
+from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 from stream_app.verify.extremes import extremes
 from stream_app.verify.trial import Subject
 

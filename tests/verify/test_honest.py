@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.deciding.context import Context
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.raw import RawCells
+from stream_app.privacy.values import RawCells
 from stream_app.verify.experiment import experiment, gathered, here
 from stream_app.verify.extremes import extremes
 from stream_app.verify.neighbours import SERIES, pairs

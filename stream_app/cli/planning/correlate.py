@@ -16,10 +16,9 @@ from stream_app.cli.planning.readings import Readings
 from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.formats import wire
 from stream_app.loss.correlation import Correlation, CorrelationError, Strength
-from stream_app.loss.estimation import counted, estimated
+from stream_app.loss.estimation import States, by_cells, by_grid, by_quantiles, by_values, counted, estimated
 from stream_app.loss.form import matrix_document
 from stream_app.loss.matrix import MOST_STATES, MatrixError
-from stream_app.loss.states import States, by_cells, by_grid, by_quantiles, by_values
 
 STATES = 10
 CELL_METRES = 1_000.0

@@ -23,7 +23,7 @@ from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 from stream_app.setup import keyfile
 
 if TYPE_CHECKING:

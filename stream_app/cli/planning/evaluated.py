@@ -9,8 +9,8 @@ from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.evaluation.dataset import SHARE_WRONG, DataSet
 from stream_app.evaluation.trial import key_of
 from stream_app.formats import wire
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.rational import NANO
+from stream_app.formats.records import Observation
+from stream_app.privacy.values import NANO
 from stream_app.setup.configuration import policies_in
 from stream_app.setup.settings import InvalidSettingsError
 

@@ -28,7 +28,7 @@ from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.question import Question
 from stream_app.pictures import PlotError, picture, prepare
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from stream_app.outlook.crowding import Crowd
 from stream_app.outlook.error import unit
 from stream_app.outlook.outlook import Mean, Outlook, Side
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 if TYPE_CHECKING:
     from stream_app.cli.planning.plan import Plan

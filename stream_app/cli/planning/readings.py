@@ -7,9 +7,9 @@ from math import isfinite
 from typing import Literal, NamedTuple
 
 from stream_app.cli import UsageError
-from stream_app.formats import wire
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.raw import is_number
+from stream_app.formats import records, wire
+from stream_app.formats.records import Observation
+from stream_app.privacy.values import is_number
 
 Sort = Literal["number", "location", "category"]
 
@@ -48,7 +48,7 @@ class Readings:
             record = wire.decode(event)
             if isinstance(record, Observation):
                 readings._add(record, key)
-            elif isinstance(record, wire.Malformed):
+            elif isinstance(record, records.Malformed):
                 readings.left_out += 1
         if readings.sort is None:
             remedy = "give numbers, categories, locations, or counts with --key"

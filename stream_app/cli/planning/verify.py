@@ -16,7 +16,7 @@ from stream_app.formats import wire
 from stream_app.pictures import PlotError, picture, prepare
 from stream_app.privacy.noise.key import SECRET_BYTES
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.plots import plots_of

@@ -7,7 +7,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.records.send import send_and_tell
 from stream_app.cli.shared.configured import add_config
 from stream_app.cli.shared.policyfile import document_in, hindrances_of, weaker_of
-from stream_app.formats import wire
+from stream_app.formats import records, wire
 from stream_app.kafka.client.sending import Event
 from stream_app.privacy.policy import PolicyError, policy_of
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             faults += [f"{place}: {hindrance}" for hindrance in hindrances]
             continue
         record = wire.decode(line)
-        if not isinstance(record, wire.PolicyRecord):
+        if not isinstance(record, records.PolicyRecord):
             wanted = 'type "policy", a series, and a version from 1 on'
             faults.append(f"{place}: no policy record; it needs {wanted}: landmark-stream check says more")
             continue

@@ -18,9 +18,8 @@ from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
-from stream_app.deciding.outcome import InputRecord
 from stream_app.formats import wire
-from stream_app.privacy.collected.contribution import Intrusion, Watermark
+from stream_app.formats.records import InputRecord, Intrusion, Watermark
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import REASONS, Reason
 from stream_app.setup import keyfile

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import add_config, reaching, settings_of
 from stream_app.cli.shared.moment import milliseconds_of
-from stream_app.formats import wire
+from stream_app.formats import records, wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.setup.keyfile import fresh_secret
@@ -55,7 +55,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
         value = wire.dump({"type": "intrusion", "series": series, "seed": seed})
     else:
         value = wire.dump({"type": "watermark", "series": series, "timestamp": timestamp_ms, "seed": seed})
-    if isinstance(wire.decode(value), wire.Malformed):
+    if isinstance(wire.decode(value), records.Malformed):
         limits = f"give a series of 1 to 200 bytes and a time of 0 to {LAST_TIMESTAMP_MS}"
         raise UsageError(f"series {series!r} at {timestamp_ms}: {limits}")
     return value

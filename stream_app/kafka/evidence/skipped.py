@@ -9,10 +9,10 @@ offset forward; of those two kinds alone nobody can be sure. Offsets without a r
 from typing import NamedTuple
 
 from stream_app.formats import wire
+from stream_app.formats.records import Contribution, Watermark
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.privacy.collected.contribution import Contribution, Watermark
 
 
 class Skipped(NamedTuple):

@@ -14,7 +14,7 @@ from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 from mode import Service
 
-from stream_app.deciding.outcome import InputRecord
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
 

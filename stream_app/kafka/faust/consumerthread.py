@@ -13,7 +13,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from stream_app.deciding.outcome import InputRecord
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 

@@ -10,8 +10,8 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import Lookup
-from stream_app.deciding.outcome import InputRecord
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.producer import Pages
 from stream_app.kafka.owner.inbox import Portion
 from stream_app.kafka.owner.tail import Tail

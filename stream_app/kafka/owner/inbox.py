@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any, NamedTuple
 
-from stream_app.deciding.outcome import InputRecord
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.faust.consumer import Fetched
 
 

@@ -7,7 +7,7 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
-from stream_app.deciding.outcome import InputRecord
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.setup.keyfile import fresh_secret

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from stream_app.deciding import rows
 from stream_app.deciding.collection import LostCountersError
 from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import InputRecord
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.client import group
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.log import LogReader

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
-from stream_app.privacy.collected.contribution import Watermark
-from stream_app.privacy.collected.open_steps import ALL_GIVEN_UP, GIVEN_UP, OpenSteps, shifted
+from stream_app.formats.records import Watermark
+from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, OpenSteps, shifted
 from stream_app.privacy.state import NEVER
 
 LOST: Final = "input-lost"

@@ -11,7 +11,7 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
 from stream_app.deciding.decision import Lookup
-from stream_app.deciding.outcome import InputRecord
+from stream_app.formats.records import InputRecord
 
 Step = tuple[bytes | None, int]
 """Series in UTF-8, and where the step begins, in milliseconds: what a release is of."""

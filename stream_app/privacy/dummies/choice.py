@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from stream_app.privacy.noise.randomness import DIGITS_PER_BIT, MORE_BITS, BitStream
-from stream_app.privacy.rational import NANO
+from stream_app.privacy.values import NANO
 
 GUARD_DIGITS = 20
 """Beyond those of the uniform: for up to 16,384 roundings, and so that hardly any second round is needed."""

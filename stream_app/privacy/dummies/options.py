@@ -17,10 +17,9 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import NamedTuple, assert_never
 
-from stream_app.privacy.dummies.heuristic import heuristic_order
-from stream_app.privacy.dummies.optimal import optimal_order
 from stream_app.privacy.dummies.partitioned import Histogram, histogram_of
 from stream_app.privacy.dummies.request import Method, Utility
+from stream_app.privacy.dummies.sets import heuristic_order, optimal_order
 
 
 class Sets(NamedTuple):

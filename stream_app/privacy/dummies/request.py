@@ -1,12 +1,17 @@
-"""What a policy's `dummies` asks for, checked: the one place that holds the true landmarks."""
+"""What a policy's `dummies` asks for, checked, and the parameters in which drawn landmarks stand for the true ones.
 
+`Dummies` is the one place that holds the true landmarks. The parameters are the same whatever these were and however
+they were spelt: the landmarks stand after the level, given or not in the record, as intervals, merged, ascending.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal, NamedTuple, assert_never
 
 from stream_app.privacy.landmarks import LandmarkSet, aligned
-from stream_app.privacy.parameters import DrawnForm, PaddingForm, ProtectionForm
-from stream_app.privacy.rational import exact
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS, DrawnForm, PaddingForm, ProtectionForm
+from stream_app.privacy.values import exact
 
 Method = Literal["optimal", "heuristic", "partitioned"]
 MethodName = Literal["optimal", "heuristic", "partitioned", "padding"]
@@ -101,3 +106,29 @@ def steps_fault(method: MethodName, steps: int) -> str:
     able = [f"{name} (at most {most})" for name, most in MOST_STEPS.items() if steps <= most]
     remedy = f"choose {' or '.join(able)}" if able else "choose a shorter range or longer steps"
     return f"{method} takes a range of at most {MOST_STEPS[method]} steps, found {steps}; {remedy}"
+
+
+def undrawn(parameters: Mapping[str, object]) -> Mapping[str, object]:
+    """Return parameters, whose form was checked, without landmarks where dummies are to be drawn; else as they are.
+
+    A `dummies` of null is left out: it says nothing, and the ledger knows no such member.
+    """
+    if "dummies" not in parameters:
+        return parameters
+    if parameters["dummies"] is None:
+        return {name: part for name, part in parameters.items() if name != "dummies"}
+    # PRIVACY: until dummies are drawn the request alone holds the true landmarks, so nothing can write them out.
+    return _with(parameters, [])
+
+
+def drawn(parameters: Mapping[str, object], landmarks: LandmarkSet, step_ms: int) -> Mapping[str, object]:
+    """Return parameters with the landmarks that were drawn, and without `dummies`."""
+    spans = [[start * step_ms, min(end * step_ms, LAST_TIMESTAMP_MS)] for start, end in landmarks.intervals]
+    return {name: part for name, part in _with(parameters, spans).items() if name != "dummies"}
+
+
+def _with(parameters: Mapping[str, object], spans: list[list[int]]) -> dict[str, object]:
+    protection = parameters["protection"]
+    assert isinstance(protection, Mapping), "the form has been checked"
+    rest = {name: part for name, part in protection.items() if name not in {"level", "landmarks"}}
+    return {**parameters, "protection": {"level": protection["level"], "landmarks": spans, **rest}}

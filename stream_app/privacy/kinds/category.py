@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stream_app.privacy.noise.mechanisms import randomized_response
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.noise.response import randomized_response
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from stream_app.privacy.noise.laplace import discrete_laplace
+from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 
 LARGEST_COUNT = 2**53 - 1
 """The largest integer that every JSON reader keeps; measurements beyond it saturate there."""

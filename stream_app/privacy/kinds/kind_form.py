@@ -12,8 +12,7 @@ from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES, PROJECTION, ROOT_TWO
 from stream_app.privacy.kinds.number import number_axis
 from stream_app.privacy.parameters import CategoryForm, CountsForm, LocationForm, NumberForm
-from stream_app.privacy.rational import NANO, exact
-from stream_app.privacy.raw import Raw
+from stream_app.privacy.values import NANO, Raw, exact
 
 DECIMAL = Context(prec=60)
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494")

@@ -5,10 +5,9 @@ from fractions import Fraction
 from math import isfinite, nan
 
 from stream_app.privacy.kinds.axis import Axis, saturated
-from stream_app.privacy.noise.laplace import discrete_laplace
+from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells, is_number
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
 
 
 @dataclass(frozen=True, slots=True)

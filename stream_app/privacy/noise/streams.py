@@ -10,10 +10,10 @@ a replay draws the same; each has a person (BLAKE2b's) of its own, so none ever 
 
 from struct import pack
 
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.raw import RawCells, ReleasedCells
-from stream_app.privacy.window import WindowLevel
+from stream_app.privacy.values import RawCells, ReleasedCells
 
 NOISE = b"landmark-noise-1"
 COIN = b"landmark-coin-01"

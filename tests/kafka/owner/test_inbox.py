@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.deciding.outcome import InputRecord
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.faust.consumer import Fetched
 from stream_app.kafka.owner.inbox import Inbox, Portion
 

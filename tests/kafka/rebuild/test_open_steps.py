@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import recall
-from stream_app.deciding.outcome import Advanced, Decided, InputRecord, Rejected
+from stream_app.deciding.outcome import Advanced, Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
+from stream_app.formats.records import InputRecord
 from stream_app.kafka.rebuild.open_steps import Loss, Past, Reopening, more_lost
 from tests.run import KEYS, Run, default, policy
 

@@ -9,12 +9,11 @@ import orjson
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.privacy.collected.closing import start_noise
+from stream_app.privacy.collected.steps import start_noise
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.streams import closing_stream
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import RawCells
+from stream_app.privacy.values import NANO, RawCells
 from tests.collected import PAN_PRIVATE, REPLACE, collected, contribution, intrusion, watermark
 from tests.privacy.collected.intrusion_law import Way, worst
 from tests.privacy.noise.fit import SURE, fit

@@ -7,9 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from stream_app.privacy.dummies.heuristic import Growing, heuristic_order
-from stream_app.privacy.dummies.optimal import change, optimal_order
-from stream_app.privacy.dummies.spread import nearer, numerator, sums_of
+from stream_app.privacy.dummies.sets import Growing, change, heuristic_order, nearer, numerator, optimal_order, sums_of
 from tests.privacy.dummies import literal
 
 CASES = 1000

@@ -9,9 +9,9 @@ from math import exp
 from typing import assert_never
 
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
-from stream_app.privacy.noise.planar import HALF_ROOT
+from stream_app.privacy.noise.mechanisms import HALF_ROOT
 from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
-from stream_app.privacy.raw import RawCells, ReleasedCells
+from stream_app.privacy.values import RawCells, ReleasedCells
 from tests.privacy.noise.bits import GivenBits
 
 NANO = 10**9

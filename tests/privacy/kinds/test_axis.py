@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis, saturated
-from stream_app.privacy.rational import exact, nano
+from stream_app.privacy.values import exact, nano
 
 RESOLUTIONS = ["0.001", "0.1", "0.3", "0.0007", "1e-06", "1e-15", "2.5", "7", "1e+20", "123.456"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from stream_app.privacy.kinds import Category, Kind
 from stream_app.privacy.policy import policy_of
-from stream_app.privacy.raw import Raw, RawCells
+from stream_app.privacy.values import Raw, RawCells
 
 MOST = 1.5
 """Times as many steps, at most, for one value as for another."""

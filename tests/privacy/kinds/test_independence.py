@@ -16,7 +16,7 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.privacy.kinds import Kind, Number
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.values import Raw, RawCells, ReleasedCells
 from tests.privacy.kinds.agreeing import AgreeingNumber, agreeing
 from tests.run import (
     ADAPTIVE,

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
-from stream_app.privacy.noise.laplace import discrete_laplace
-from stream_app.privacy.noise.planar import planar_laplace
+from stream_app.privacy.noise.mechanisms import discrete_laplace, planar_laplace, randomized_response
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.noise.response import randomized_response
 from stream_app.privacy.policy import Policy, PolicyError, stored_policy_of
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
+from stream_app.privacy.values import Raw, RawCells, ReleasedCells
 from tests.privacy.noise.bits import stream
 from tests.run import CATEGORY, COUNTS, LOCATION, NUMBER
 

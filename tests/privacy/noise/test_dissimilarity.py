@@ -5,12 +5,11 @@ from math import exp
 import pytest
 from scipy.stats import binomtest, dlaplace
 
-from stream_app.privacy.noise.dissimilarity import differs
+from stream_app.privacy.guard import WindowLevel
+from stream_app.privacy.noise.mechanisms import differs
 from stream_app.privacy.noise.streams import coin_stream, dissimilarity_stream, noise_stream
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import RawCells, ReleasedCells
-from stream_app.privacy.window import WindowLevel
+from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 from tests.privacy.noise.fit import SURE
 from tests.run import COUNTS, NUMBER
 

@@ -8,7 +8,7 @@ import numpy as np
 import opendp.prelude as opendp
 import pytest
 
-from stream_app.privacy.noise.laplace import discrete_laplace, geometric_fast, geometric_precise
+from stream_app.privacy.noise.mechanisms import discrete_laplace, geometric_fast, geometric_precise
 from stream_app.privacy.noise.randomness import FAST_BITS
 from tests.privacy.noise.bits import GivenBits, stream, turning_point
 from tests.privacy.noise.fit import SURE, agree, fit

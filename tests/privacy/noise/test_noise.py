@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.privacy.noise.streams import coin_stream, noise_stream
 from stream_app.privacy.policy import policy_of
-from stream_app.privacy.raw import RawCells
+from stream_app.privacy.values import RawCells
 from tests.privacy import golden
 from tests.run import ADAPTIVE, BALANCED, COUNTS, LOCATION, NUMBER, UNIFORM
 

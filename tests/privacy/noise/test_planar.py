@@ -7,8 +7,7 @@ from math import atan2, exp, hypot, pi
 import pytest
 from scipy.stats import chisquare
 
-from stream_app.privacy.noise.laplace import discrete_laplace
-from stream_app.privacy.noise.planar import HALF_ROOT, accepts, planar_laplace
+from stream_app.privacy.noise.mechanisms import HALF_ROOT, accepts, discrete_laplace, planar_laplace
 from stream_app.privacy.noise.randomness import FAST_BITS
 from tests.privacy.noise.bits import GivenBits, stream, turning_point
 from tests.privacy.noise.fit import SURE, fit

@@ -5,8 +5,8 @@ from math import exp
 
 import pytest
 
+from stream_app.privacy.noise.mechanisms import randomized_response, truth_precise, truth_probability
 from stream_app.privacy.noise.randomness import FAST_BITS
-from stream_app.privacy.noise.response import randomized_response, truth_precise, truth_probability
 from tests.privacy.noise.bits import GivenBits, stream, turning_point
 from tests.privacy.noise.fit import SURE, fit
 

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from stream_app.privacy import fold
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.kinds import Counts, Number
-from stream_app.privacy.noise.laplace import discrete_laplace
+from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import happens_rational
 from stream_app.privacy.noise.streams import coin_stream, dissimilarity_stream
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.rational import NANO
-from stream_app.privacy.raw import Raw, ReleasedCells
 from stream_app.privacy.state import State
-from stream_app.privacy.window import WindowLevel
+from stream_app.privacy.values import NANO, Raw, ReleasedCells
 from tests.privacy.window.literal_kellaris import Published, budget_absorption, budget_distribution
 from tests.run import COUNTS, KEYS, NUMBER
 
@@ -51,7 +50,7 @@ def decided(policy: Policy, timestamps: list[int], values: list[object]) -> tupl
     state = adopted.state
     spends, states = [], []
     for timestamp, value in zip(timestamps, values, strict=True):
-        stepped = fold.step(KEYS, policy, state, fold.Observation(SERIES, timestamp, Raw(value)))
+        stepped = fold.step(KEYS, policy, state, SERIES, timestamp, Raw(value))
         assert isinstance(stepped, fold.Stepped)
         spends.append(Published(timestamp, stepped.entry.spend_nano))
         states.append(state)

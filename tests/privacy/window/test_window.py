@@ -5,13 +5,11 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from stream_app.privacy import fold
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.guard import Guard, Window, WindowLevel
 from stream_app.privacy.place import Place
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.raw import Raw
 from stream_app.privacy.state import State
-from stream_app.privacy.window import Window, WindowLevel
+from stream_app.privacy.values import Raw
 from tests.privacy.window.window_enumeration import LIFETIME_NANO, Rules, Search, version
 from tests.run import KEYS
 
@@ -78,7 +76,7 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
     first, second = version(1, UNIFORM, 9, window=3), version(2, UNIFORM, 9, window=3)
     state = begun(first)
     for step in (0, 1):
-        stepped = fold.step(KEYS, first, state, Observation("s", step, Raw(1)))
+        stepped = fold.step(KEYS, first, state, "s", step, Raw(1))
         assert isinstance(stepped, fold.Stepped)
         state = stepped.state
     assert state.window.spends == ((0, 3), (1, 3))
@@ -86,7 +84,7 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
     assert isinstance(adopted, fold.Adopted)
     state = adopted.state
     for step, decision in ((2, "withheld"), (3, "withheld"), (4, "perturbed")):
-        stepped = fold.step(KEYS, second, state, Observation("s", step, Raw(1)))
+        stepped = fold.step(KEYS, second, state, "s", step, Raw(1))
         assert isinstance(stepped, fold.Stepped)
         assert stepped.entry.decision == decision
         state = stepped.state

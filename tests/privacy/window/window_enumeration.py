@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from stream_app.privacy import fold
-from stream_app.privacy.fold import Observation
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.guard import Guard, Window, WindowLevel
 from stream_app.privacy.place import Place, place, proposal, spent, unspent
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.raw import Raw, ReleasedCells
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import STATE_FIELDS, State
-from stream_app.privacy.window import Window, WindowLevel
+from stream_app.privacy.values import Raw, ReleasedCells
 from tests.run import KEYS
 
 ZERO = ReleasedCells((0,))
@@ -129,7 +127,7 @@ class Search:
     def _late(self, policy: Policy, state: State) -> None:
         """Send a record for each millisecond that is decided already: it is refused, and so changes nothing."""
         for late_ms in range(state.decided_end_ms):
-            assert isinstance(fold.step(KEYS, policy, state, Observation("s", late_ms, Raw(0))), Refused)
+            assert isinstance(fold.step(KEYS, policy, state, "s", late_ms, Raw(0)), Refused)
             self.late += 1
 
     def _charge(self, node: Node, now_ms: int) -> int:

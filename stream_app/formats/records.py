@@ -1,0 +1,146 @@
+"""The records of the events topic: as the broker gives them, and as what they say.
+
+Raw values stand in `Observation` and `Contribution`, which therefore hide them from whatever prints them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from stream_app.privacy.landmarks import Interval
+from stream_app.privacy.reason import Reason
+from stream_app.privacy.values import Raw
+
+
+@final
+class InputRecord:
+    """A record of the events topic, undecoded; ``timestamp_ms`` is the broker's append time."""
+
+    __slots__ = ("key", "offset", "partition", "timestamp_ms", "topic", "value")
+
+    def __init__(
+        self, topic: str, partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None
+    ) -> None:
+        self.topic: Final = topic
+        self.partition: Final = partition
+        self.offset: Final = offset
+        self.timestamp_ms: Final = timestamp_ms
+        self.key: Final = key
+        self.value: Final = value
+
+
+@final
+class Observation:
+    """One sensitive item, whose value may be anything that JSON holds; its repr hides the value."""
+
+    __slots__ = ("series", "timestamp_ms", "value")
+
+    def __init__(self, series: str, timestamp_ms: int, value: Raw) -> None:
+        self.series: Final = series
+        self.timestamp_ms: Final = timestamp_ms
+        self.value: Final = value
+
+    def __repr__(self) -> str:
+        """Return series and timestamp alone."""
+        # PRIVACY: whatever prints an observation, a traceback too, shows no value.
+        return f"Observation({self.series!r}, {self.timestamp_ms})"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRecord:
+    """A policy version; ``parameters`` are its other members, unchecked.
+
+    ``weaker``: its sender accepts that it protects less together than the version before it.
+    """
+
+    series: str
+    version: int
+    parameters: Mapping[str, object] = field(repr=False)  # the landmarks among them may be a secret
+    weaker: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarksRecord:
+    """Landmarks to add: timestamps and ``[start, end)`` intervals in milliseconds."""
+
+    series: str
+    add: tuple[int | Interval, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CloseRecord:
+    """A series that ends."""
+
+    series: str
+
+
+@final
+class Contribution:
+    """One item of one contributor (``member``) at one step of a collected series; its repr hides both.
+
+    ``value`` should be one of the policy's keys and may be anything that JSON holds.
+    """
+
+    __slots__ = ("member", "series", "timestamp_ms", "value")
+
+    def __init__(self, series: str, timestamp_ms: int, member: str, value: Raw) -> None:
+        self.series: Final = series
+        self.timestamp_ms: Final = timestamp_ms
+        self.member: Final = member
+        self.value: Final = value
+
+    def __repr__(self) -> str:
+        """Return series and timestamp alone."""
+        # PRIVACY: whatever prints a contribution, a traceback too, shows neither who nor what.
+        return f"Contribution({self.series!r}, {self.timestamp_ms})"
+
+
+@final
+class Watermark:
+    """Closes every step that ends at or before it and opens the next ones; its repr hides the seed.
+
+    ``seed`` is fresh and kept by nobody; pan-private noise is expanded from it.
+    """
+
+    __slots__ = ("seed", "series", "timestamp_ms")
+
+    def __init__(self, series: str, timestamp_ms: int, seed: bytes) -> None:
+        self.series: Final = series
+        self.timestamp_ms: Final = timestamp_ms
+        self.seed: Final = seed
+
+    def __repr__(self) -> str:
+        """Return series and timestamp alone."""
+        return f"Watermark({self.series!r}, {self.timestamp_ms})"
+
+
+@final
+class Intrusion:
+    """Announces that somebody saw the worker's memory up to here; its repr hides the seed.
+
+    Fresh noise for the counters of steps still open is expanded from ``seed``.
+    """
+
+    __slots__ = ("seed", "series")
+
+    def __init__(self, series: str, seed: bytes) -> None:
+        self.series: Final = series
+        self.seed: Final = seed
+
+    def __repr__(self) -> str:
+        """Return the series alone."""
+        return f"Intrusion({self.series!r})"
+
+
+Collected = Contribution | Watermark | Intrusion
+"""The records that only series with a `collect` policy take."""
+EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Collected
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Bytes that are no record; series and timestamp where they could be read."""
+
+    reason: Reason
+    series: str | None = None
+    timestamp_ms: int | None = None

@@ -1,0 +1,149 @@
+"""The mechanisms, sampled exactly: discrete and planar Laplace, randomized response, private dissimilarity.
+
+* Discrete Laplace: ``P(k) = (1 - q) / (1 + q) * q**|k|`` with ``q = exp(-rate)``. The inverse of the geometric
+  distribution by a lazily extended uniform U: ``floor(-ln(U) / rate)`` has ``P(>= g) = P(U <= exp(-rate * g))``, which
+  is exact because no rational bit pattern of U is ever a power of e. Sources: Ghosh, Roughgarden, Sundararajan,
+  Universally utility-maximizing privacy mechanisms, STOC 2009 (geometric mechanism); Mironov, On significance of the
+  least significant bits, CCS 2012 (why not in floating point).
+* Planar Laplace on an integer lattice: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``. Rejection from two
+  independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most ``sqrt(2) * norm``.
+  Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism); the lattice and the exact
+  acceptance are this project's, against the precision attacks that the paper leaves open.
+* k-ary randomized response: the truth with probability ``exp(e) / (exp(e) + k - 1)``, else any other answer. Source:
+  Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, JMLR 2016 (section 4).
+* Private dissimilarity: whether a step differs enough from the last release to be worth a publication. The mean
+  distance of the value from that release, under Laplace noise, is compared with the noise that a publication brings.
+  Source: Kellaris et al., VLDB 2014, section 5.2 (sub mechanism M_{i,1}).
+"""
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import exp, log, sqrt
+
+from stream_app.privacy.guard import WindowLevel
+from stream_app.privacy.noise.randomness import DIGITS_PER_BIT, FAST_BITS, MORE_BITS, BitStream, happens
+from stream_app.privacy.values import NANO, RawCells, ReleasedCells
+
+UNIT = 2.0**-FAST_BITS
+TOLERANCE = 2.0**-47
+"""Relative error of ``log`` (below 1 ulp in every libm), of the rate's quotient and of the product, 16 times over."""
+
+
+def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int:
+    """Return one draw of discrete Laplace noise of rate ``numerator / denominator`` (both positive)."""
+    while True:
+        bits = stream.take(FAST_BITS + 1)
+        top = bits >> 1
+        magnitude = geometric_fast(top, denominator / numerator)
+        if magnitude is None:
+            magnitude = geometric_precise(stream, top, numerator, denominator)
+        if not bits & 1:
+            return magnitude
+        if magnitude:  # (negative, 0) is drawn again, or 0 would be twice as likely
+            return -magnitude
+
+
+def geometric_fast(top: int, scale: float) -> int | None:
+    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53`` by doubles, or None: too close to tell."""
+    if not top:
+        return None
+    least = -log((top + 1) * UNIT) * scale
+    most = least * (1.0 + TOLERANCE) + scale / top * (1.0 + TOLERANCE)  # ln(top + 1) - ln(top) <= 1 / top
+    floor_least = int(least * (1.0 - TOLERANCE))
+    return floor_least if most < floor_least + 1.0 else None
+
+
+def geometric_precise(stream: BitStream, top: int, numerator: int, denominator: int) -> int:
+    """Return the same floor by as many bits and digits as it takes; ``top`` holds the first 53 bits of U."""
+    bits = FAST_BITS
+    while True:
+        # A logarithm near U = 1 loses as many digits as U has bits: carry twice that, keep a margin of the first half.
+        guard = int(bits * DIGITS_PER_BIT) + 30
+        context = Context(prec=2 * guard + len(str(numerator)) + len(str(denominator)))
+        if top:
+            most = _quantile(top, bits, numerator, denominator, context)
+            least = _quantile(top + 1, bits, numerator, denominator, context)
+            margin = context.scaleb(most, -guard)
+            low = int(max(context.subtract(least, margin), Decimal(0)))
+            if context.add(most, margin) < low + 1:
+                return low
+        top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
+
+
+def _quantile(top: int, bits: int, numerator: int, denominator: int, context: Context) -> Decimal:
+    """Return ``-ln(top / 2^bits) * denominator / numerator``."""
+    uniform = context.divide(Decimal(top), Decimal(1 << bits))
+    return context.divide(
+        context.multiply(context.minus(context.ln(uniform)), Decimal(denominator)), Decimal(numerator)
+    )
+
+
+HALF_ROOT = Fraction(70710678118654752440, 10**20)
+"""1/sqrt(2) rounded down: a slower rate of the proposal still dominates."""
+
+
+def planar_laplace(stream: BitStream, rate: Fraction) -> tuple[int, int]:
+    """Return one draw of planar Laplace noise, in lattice steps; ``rate`` is per lattice step (positive)."""
+    proposal = rate * HALF_ROOT
+    while True:
+        x = discrete_laplace(stream, proposal.numerator, proposal.denominator)
+        y = discrete_laplace(stream, proposal.numerator, proposal.denominator)
+        if x == y == 0 or accepts(stream, x, y, rate):
+            return x, y
+
+
+def accepts(stream: BitStream, x: int, y: int, rate: Fraction) -> bool:
+    """Return True with probability ``exp(-rate*norm(x, y) + rate*HALF_ROOT*(|x| + |y|))``; not for the origin."""
+    square, corner = x * x + y * y, abs(x) + abs(y)
+    slope = rate.numerator / rate.denominator
+    far, near = slope * sqrt(square), slope * float(HALF_ROOT) * corner
+
+    def precise(digits: int) -> Decimal:
+        # far and near may agree in their first 20 digits, as HALF_ROOT does with 1/sqrt(2).
+        context = Context(prec=digits + 50 + len(str(corner)) + max(0, len(str(int(far)))))
+        norm = context.sqrt(Decimal(square))
+        less = context.multiply(context.divide(Decimal(HALF_ROOT.numerator), Decimal(HALF_ROOT.denominator)), corner)
+        scaled = context.multiply(context.subtract(less, norm), Decimal(rate.numerator))
+        return context.exp(context.divide(scaled, Decimal(rate.denominator)))
+
+    return happens(stream, exp(near - far), (far + near + 1.0) * 2.0**-47, precise)
+
+
+DIGITS = 40
+
+
+def truth_precise(spend_nano: int, answers: int, digits: int) -> Decimal:
+    """Return the probability of the truth at ``spend_nano`` nano-epsilon, within relative ``10**-digits``."""
+    context = Context(prec=digits + 20)
+    falls = context.exp(context.divide(Decimal(-spend_nano), Decimal(NANO)))
+    return context.divide(Decimal(1), context.add(Decimal(1), context.multiply(Decimal(answers - 1), falls)))
+
+
+@lru_cache(maxsize=4096)
+def truth_probability(spend_nano: int, answers: int) -> float:
+    """Return the same, computed with `decimal` and rounded once to a double: equal on every machine."""
+    return float(truth_precise(spend_nano, answers, DIGITS))
+
+
+def randomized_response(stream: BitStream, truth: int, answers: int, spend_nano: int) -> int:
+    """Return ``truth`` or another of the ``answers`` indices; loss at most ``spend_nano``."""
+    chance = truth_probability(spend_nano, answers)
+    if happens(stream, chance, 2.0**-50, lambda digits: truth_precise(spend_nano, answers, digits)):
+        return truth
+    other = stream.below(answers - 1)
+    return other + (other >= truth)
+
+
+def differs(stream: BitStream, level: WindowLevel, cells: RawCells, released: ReleasedCells, spend_nano: int) -> bool:
+    """Return whether ``(sum|c - o| + noise) * x > d*D*10^9``; loss at most ``level.charge_nano``.
+
+    c are the cells now, o those last released, d their number, x the spend that a publication would have, all in grid
+    units. Both sides are whole numbers: no rounding.
+    """
+    distance = sum(abs(cell - old) for cell, old in zip(list(cells), list(released), strict=True))
+    # PRIVACY: neighbours' cells are at most D apart in L1, so their distances from the same released cells are, too
+    # (triangle inequality); noise of rate e1/D makes the noisy distance, and so this branch, lose at most e1. The guard
+    # counts e1 for every event of a window, whether or not its distance was asked for.
+    noisy = distance + discrete_laplace(stream, level.charge_nano, level.sensitivity * NANO)
+    return noisy * spend_nano > len(cells) * level.sensitivity * NANO

@@ -1,0 +1,39 @@
+"""Values: raw and released ones as different types, and the numbers of JSON read exactly.
+
+A strict type check fails where a raw value is used for a released one.
+"""
+
+from fractions import Fraction
+from math import floor
+from typing import NewType, TypeGuard
+
+Raw = NewType("Raw", object)
+"""A value as the event carries it, unchecked."""
+
+RawCells = NewType("RawCells", tuple[int, ...])
+"""A raw value on the grid of its kind: number (k,), location (x, y), counts one a key, category (index,)."""
+
+ReleasedCells = NewType("ReleasedCells", tuple[int, ...])
+"""A measurement or an estimate on the same grid: noise stands between it and every raw value."""
+
+
+def is_number(found: object) -> TypeGuard[float]:
+    """Return whether ``found`` is a JSON number: booleans are none, though Python counts them as integers."""
+    return type(found) is float or type(found) is int
+
+
+NANO = 10**9
+"""Nano-epsilon in one epsilon; also the unit of sampling rates."""
+
+
+def exact(number: float) -> Fraction:
+    """Return the decimal a double stands for: the shortest text that reads back as it.
+
+    ``number`` is finite. Plain double arithmetic on the binary value would misplace decimals that lie on a boundary.
+    """
+    return Fraction(repr(float(number)))
+
+
+def nano(number: float) -> int:
+    """Return ``number`` in units of 1e-9, rounded down (``floor(Decimal(repr(x)) * 10^9)``)."""
+    return floor(exact(number) * NANO)
