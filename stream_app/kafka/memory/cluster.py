@@ -1,0 +1,169 @@
+"""The cluster: its topics, its coordinators, and the one way in which every request reaches them."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from aiokafka.errors import UnknownTopicOrPartitionError
+
+from stream_app.kafka.memory.group import Group, Place
+from stream_app.kafka.memory.log import NO_PRODUCER, Draft, Isolation, Log, MemoryRecord
+from stream_app.kafka.memory.transactions import Identity, Kind, Transactions
+
+Hook = Callable[[str, str], Awaitable[None]]
+"""Awaited with the name of a request and of the client: ``send`` before it takes effect, ``send answered`` after."""
+
+_Answer = TypeVar("_Answer")
+
+REBALANCE_MS = 60_000
+NOBODY = Identity(NO_PRODUCER, -1)
+"""Whoever writes without a transaction."""
+
+
+async def _undisturbed(point: str, client: str) -> None:  # noqa: ARG001 (a hook's signature)
+    """Let others run, as any request does."""
+    await asyncio.sleep(0)
+
+
+def _at_once() -> int:
+    return 0
+
+
+class _Topic:
+    """One topic; made again under the same name it is another one."""
+
+    def __init__(self, name: str, identity: str, partitions: int, *, append_time: bool) -> None:
+        self.name, self.id, self.append_time = name, identity, append_time
+        self.logs = [Log(name, partition) for partition in range(partitions)]
+
+
+class MemoryCluster:
+    """Brokers of one process, exact in what they answer and when: nothing happens but by a request or an operation.
+
+    Requests are made by `request`, and go through the hook; all other methods are operations of somebody outside, who
+    is never disturbed. Time passes by ``now_ms`` alone, of which the cluster takes notice at each request.
+    """
+
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        at: Hook = _undisturbed,
+        marker_lag_ms: Callable[[], int] = _at_once,
+        rebalance_ms: int = REBALANCE_MS,
+    ) -> None:
+        """Begin without topics.
+
+        ``now_ms`` is the brokers' clock. ``marker_lag_ms`` is asked for each partition of a transaction how long after
+        its end was acknowledged the marker is written there. ``rebalance_ms`` is how long a rebalance waits for members
+        that do not join again.
+        """
+        self.now_ms = now_ms
+        self.at = at
+        self.transactions = Transactions(self._mark)
+        self._marker_lag_ms = marker_lag_ms
+        self._rebalance_ms = rebalance_ms
+        self._topics: dict[str, _Topic] = {}
+        self._groups: dict[str, Group] = {}
+        self._made = 0
+
+    async def request(self, point: str, client: str, effect: Callable[[], _Answer]) -> _Answer:
+        """Let a client's request take effect, and return the answer; the hook is awaited before and after.
+
+        What the hook raises before keeps the request from the cluster; what it raises after keeps the answer from the
+        client.
+        """
+        await self.at(point, client)
+        self.elapse()
+        answer = effect()
+        self.elapse()
+        await self.at(f"{point} answered", client)
+        return answer
+
+    def elapse(self) -> None:
+        """Take notice of the time: markers, transactions and members of groups that are due."""
+        now = self.now_ms()
+        self.transactions.elapse(now)
+        counts = {topic.name: len(topic.logs) for topic in self._topics.values()}
+        for group in self._groups.values():
+            group.elapse(now, counts)
+
+    def marker_due_ms(self) -> int:
+        """Return when a marker is written of a transaction that ends now."""
+        return self.now_ms() + self._marker_lag_ms()
+
+    def group(self, name: str) -> Group:
+        """Return a consumer group, which is there as soon as somebody asks."""
+        return self._groups.setdefault(name, Group(self._rebalance_ms))
+
+    def make(self, name: str, partitions: int, *, append_time: bool = False) -> str:
+        """Make a topic and return its id; with ``append_time`` records get the brokers' time instead of their own."""
+        if name in self._topics:
+            raise ValueError(f"topic {name} is there already")
+        self._made += 1
+        made = self._topics[name] = _Topic(name, str(uuid.UUID(int=self._made)), partitions, append_time=append_time)
+        return made.id
+
+    def delete(self, name: str) -> None:
+        """Delete a topic and all that it holds, the offsets that groups committed for it too."""
+        del self._topics[self._topic(name).name]
+        for group in self._groups.values():
+            group.offsets = {place: offset for place, offset in group.offsets.items() if place.topic != name}
+
+    def remake(self, name: str) -> str:
+        """Delete a topic and make it again, empty, with another id, which is returned."""
+        topic = self._topic(name)
+        self.delete(name)
+        return self.make(name, len(topic.logs), append_time=topic.append_time)
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        logs = self._topic(name).logs
+        logs += [Log(name, partition) for partition in range(len(logs), partitions)]
+
+    def facts(self, name: str) -> tuple[str, int] | None:
+        """Return the id of a topic and how many partitions it has; None: there is none."""
+        topic = self._topics.get(name)
+        return None if topic is None else (topic.id, len(topic.logs))
+
+    def log(self, name: str, partition: int) -> Log:
+        """Return the log of a partition, to be looked at or damaged.
+
+        Raises:
+            UnknownTopicOrPartitionError: if there is no such partition.
+        """
+        logs = self._topic(name).logs
+        if partition >= len(logs):
+            raise UnknownTopicOrPartitionError
+        return logs[partition]
+
+    def append(self, place: Place, drafts: Sequence[Draft], given: Identity = NOBODY, sequence: int = 0) -> int:
+        """Append a batch and return its first offset; that of a transaction has a producer ``given`` by a fence.
+
+        ``sequence`` is the producer's count of records before it in this partition.
+
+        Raises:
+            UnknownTopicOrPartitionError: if there is no such partition.
+            InvalidProducerEpoch: if the producer was fenced.
+            OutOfOrderSequenceNumber: if records of the producer are missing before it.
+        """
+        log = self.log(place.topic, place.partition)
+        append_ms = self.now_ms() if self._topic(place.topic).append_time else None
+        return log.append(drafts, append_ms=append_ms, producer=given.producer, epoch=given.epoch, sequence=sequence)
+
+    def records(
+        self, name: str, partition: int, isolation: Isolation = "read_committed", start: int = 0
+    ) -> list[MemoryRecord]:
+        """Return what a reader of a partition is given from an offset on."""
+        log = self.log(name, partition)
+        return log.visible(start, log.end, isolation)
+
+    def _topic(self, name: str) -> _Topic:
+        if name not in self._topics:
+            raise UnknownTopicOrPartitionError
+        return self._topics[name]
+
+    def _mark(self, place: Place, producer: int, epoch: int, kind: Kind) -> None:
+        topic = self._topics.get(place.topic)
+        if topic is not None and place.partition < len(topic.logs):
+            topic.logs[place.partition].mark(producer, epoch, kind)

@@ -1,0 +1,227 @@
+"""The log of one partition: batches, the markers that end transactions, and where readers of each isolation stop."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from aiokafka.errors import InvalidProducerEpoch, OffsetOutOfRangeError, OutOfOrderSequenceNumber
+
+Isolation = Literal["read_committed", "read_uncommitted"]
+
+NO_PRODUCER: Final = -1
+
+
+class Draft(NamedTuple):
+    """A record before it lies in a log."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: Sequence[tuple[str, bytes]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """A record as a reader gives it; the attributes that the program reads of aiokafka's."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    producer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that were written at once, or the marker of a transaction, which has none and one offset."""
+
+    base: int
+    end: int
+    records: Sequence[MemoryRecord]
+    producer: int = NO_PRODUCER
+    epoch: int = -1
+    sequence: int = -1
+    """Of its last record, counted by its producer."""
+    transactional: bool = False
+    marker: Literal["commit", "abort"] | None = None
+
+
+class _Known(NamedTuple):
+    """What a broker knows of a producer from the batches that are left."""
+
+    epoch: int
+    sequence: int | None
+    """Of its last record; None: any may come, as after a marker of a newer epoch."""
+
+
+class Log:
+    """One partition of one topic."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        """Begin empty."""
+        self.topic, self.partition = topic, partition
+        self.first = 0
+        self.end = 0
+        self.batches: list[Batch] = []
+        self._open: dict[int, int] = {}
+        self._aborted: dict[int, list[tuple[int, int]]] = {}
+        self._known: dict[int, _Known] = {}
+
+    @property
+    def stable(self) -> int:
+        """The last stable offset: of the oldest transaction still open, or the end."""
+        return max(self.first, min(self._open.values(), default=self.end))
+
+    @property
+    def open(self) -> set[int]:
+        """The producers that have a transaction open here."""
+        return set(self._open)
+
+    def bound(self, isolation: Isolation) -> int:
+        """Return the offset before which a reader stops."""
+        return self.end if isolation == "read_uncommitted" else self.stable
+
+    def append(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        append_ms: int | None = None,
+        producer: int = NO_PRODUCER,
+        epoch: int = -1,
+        sequence: int = 0,
+    ) -> int:
+        """Append a batch and return its first offset; ``append_ms`` takes the place of its records' own times.
+
+        With a ``producer``, it belongs to that one's transaction; ``sequence`` is that of its first record. The batch
+        that it wrote last is not written again.
+
+        Raises:
+            InvalidProducerEpoch: if the producer's epoch is older than one that was seen here.
+            OutOfOrderSequenceNumber: if records of this producer are missing before it.
+        """
+        base = self.end
+        if producer != NO_PRODUCER:
+            written = self._check(producer, epoch, sequence, sequence + len(drafts) - 1)
+            if written is not None:
+                return written
+        records = tuple(
+            MemoryRecord(
+                self.topic,
+                self.partition,
+                base + index,
+                draft.timestamp if append_ms is None else append_ms,
+                draft.key,
+                draft.value,
+                tuple(draft.headers),
+                producer,
+            )
+            for index, draft in enumerate(drafts)
+        )
+        last = sequence + len(records) - 1
+        transactional = producer != NO_PRODUCER
+        self._add(Batch(base, base + len(records), records, producer, epoch, last, transactional))
+        return base
+
+    def mark(self, producer: int, epoch: int, marker: Literal["commit", "abort"]) -> None:
+        """Append the marker that ends a producer's transaction; with nothing of it here, it still takes an offset."""
+        self._add(Batch(self.end, self.end + 1, (), producer, epoch, transactional=True, marker=marker))
+
+    def delete_before(self, offset: int) -> None:
+        """Delete records before an offset, -1 for all that is there.
+
+        Raises:
+            OffsetOutOfRangeError: if the log ends before it.
+        """
+        offset = self.end if offset < 0 else offset
+        if offset > self.end:
+            raise OffsetOutOfRangeError
+        self.first = max(self.first, offset)
+        while self.batches and self.batches[0].end <= self.first:
+            self.batches.pop(0)
+
+    def lose_tail(self, end: int) -> None:
+        """Lose the batch that holds offset ``end``, and all behind it, as a broker does that loses power.
+
+        What is known of producers is found anew from what is left: a transaction whose marker is lost is open again.
+        """
+        kept = [batch for batch in self.batches if batch.end <= end]
+        self.batches, self._open, self._aborted, self._known = [], {}, {}, {}
+        self.end = max(self.first, min(end, self.first) if not kept else kept[-1].end)
+        for batch in kept:
+            self._add(batch)
+
+    def compact(self) -> None:
+        """Keep of each key's committed records the last alone, below the last stable offset; markers stay."""
+        stable = self.stable
+        last = {record.key: record.offset for record in self.visible(self.first, stable, "read_committed")}
+        kept = set(last.values())
+        self.batches = [
+            batch
+            if batch.marker or batch.end > stable
+            else Batch(
+                batch.base,
+                batch.end,
+                tuple(record for record in batch.records if record.offset in kept),
+                batch.producer,
+                batch.epoch,
+                batch.sequence,
+                batch.transactional,
+            )
+            for batch in self.batches
+        ]
+
+    def visible(self, start: int, end: int, isolation: Isolation) -> list[MemoryRecord]:
+        """Return the records at offsets from ``start`` on and below ``end`` that a reader of ``isolation`` is given."""
+        start, end = max(start, self.first), min(end, self.bound(isolation))
+        found: list[MemoryRecord] = []
+        for batch in self.batches_from(start):
+            if batch.base >= end:
+                break
+            if isolation == "read_uncommitted" or not self._is_aborted(batch):
+                found += [record for record in batch.records if start <= record.offset < end]
+        return found
+
+    def batches_from(self, offset: int) -> Iterator[Batch]:
+        """Yield the batch that holds an offset, and those behind it."""
+        index = bisect_right(self.batches, offset, key=lambda batch: batch.end)
+        while index < len(self.batches):
+            yield self.batches[index]
+            index += 1
+
+    def _is_aborted(self, batch: Batch) -> bool:
+        return any(first <= batch.base < marker for first, marker in self._aborted.get(batch.producer, ()))
+
+    def _check(self, producer: int, epoch: int, sequence: int, last: int) -> int | None:
+        """Return where the same batch lies already, if it was written before."""
+        known = self._known.get(producer)
+        if known is None or (epoch == known.epoch and known.sequence is None):
+            return None
+        if epoch < known.epoch:
+            raise InvalidProducerEpoch
+        if epoch == known.epoch and last == known.sequence:
+            return next(
+                batch.base for batch in reversed(self.batches) if (batch.producer, batch.sequence) == (producer, last)
+            )
+        if sequence != (0 if epoch > known.epoch or known.sequence is None else known.sequence + 1):
+            raise OutOfOrderSequenceNumber
+        return None
+
+    def _add(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        self.end = batch.end
+        if batch.producer == NO_PRODUCER:
+            return
+        known = self._known.get(batch.producer)
+        if batch.marker is None:
+            self._known[batch.producer] = _Known(batch.epoch, batch.sequence)
+            self._open.setdefault(batch.producer, batch.base)
+            return
+        same = known is not None and known.epoch == batch.epoch
+        self._known[batch.producer] = _Known(batch.epoch, known.sequence if known and same else None)
+        began = self._open.pop(batch.producer, None)
+        if began is not None and batch.marker == "abort":
+            self._aborted.setdefault(batch.producer, []).append((began, batch.base))

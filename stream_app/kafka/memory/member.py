@@ -1,0 +1,99 @@
+"""A member of a consumer group: it joins generation after generation, and commits what it has done."""
+
+import asyncio
+from collections.abc import Mapping
+
+from aiokafka.errors import IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
+
+from stream_app.kafka.memory.client import Client
+from stream_app.kafka.memory.cluster import MemoryCluster
+from stream_app.kafka.memory.group import Assignment, Place
+
+_POLL_SECONDS = 0.05
+
+
+class MemoryMember:
+    """One client's membership; whoever uses it sends the heartbeats, so that one who does not is put out.
+
+    Every call raises a `KafkaError` of the cluster's hook, and then changed nothing that this member knows of.
+    """
+
+    def __init__(
+        self, cluster: MemoryCluster, client: str, group: str, topics: tuple[str, ...], session_ms: int = 10_000
+    ) -> None:
+        """Be no member yet; ``session_ms`` is how long the group waits for a sign of life."""
+        self._client, self._cluster = Client(cluster, client), cluster
+        self._group = cluster.group(group)
+        self._topics, self._session_ms = topics, session_ms
+        self._assignment: Assignment | None = None
+
+    @property
+    def generation(self) -> int:
+        """The last generation that this member joined; -1: none."""
+        return -1 if self._assignment is None else self._assignment.generation
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """What it has in that generation."""
+        return () if self._assignment is None else self._assignment.places
+
+    async def join(self) -> Assignment:
+        """Become a member of the next generation, and return what this member has in it.
+
+        One that the group has put out meanwhile joins as a new one.
+        """
+        known = None if self._assignment is None else self._assignment.member
+        while True:
+            try:
+                found = await self._join(known)
+            except UnknownMemberIdError:
+                known = None
+            else:
+                self._assignment = found
+                return found
+
+    async def _join(self, known: str | None) -> Assignment:
+        member = await self._client.ask(
+            "join",
+            lambda: self._group.join(known, self._client.name, self._topics, self._session_ms, self._now_ms),
+        )
+        while True:
+            found = await self._client.ask("sync", lambda: self._group.assignment(member))
+            if found is not None:
+                return found
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def stays(self) -> bool:
+        """Send a heartbeat; return whether the generation goes on. If not, the member has to join the next one."""
+        if self._assignment is None:
+            return False
+        member, generation, _ = self._assignment
+        try:
+            await self._client.ask("heartbeat", lambda: self._group.heartbeat(member, generation, self._now_ms))
+        except (UnknownMemberIdError, IllegalGenerationError, RebalanceInProgressError):
+            return False
+        return True
+
+    async def commit(self, offsets: Mapping[Place, int]) -> bool:
+        """Let the group keep offsets; return whether it did: it takes none of an old generation."""
+        if self._assignment is None:
+            return False
+        member, generation, _ = self._assignment
+        try:
+            await self._client.ask(
+                "commit offsets", lambda: self._group.commit(member, generation, offsets, self._now_ms)
+            )
+        except (UnknownMemberIdError, IllegalGenerationError):
+            return False
+        return True
+
+    async def leave(self) -> None:
+        """Be no member any more."""
+        if self._assignment is not None:
+            member = self._assignment.member
+            await self._client.ask("leave", lambda: self._group.leave(member, self._now_ms))
+            self._assignment = None
+
+    @property
+    def _now_ms(self) -> int:
+        return self._cluster.now_ms()

@@ -1,0 +1,146 @@
+"""The transactional producer of one partition's owner, in memory."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+from aiokafka.errors import (
+    DuplicateSequenceNumber,
+    IllegalOperation,
+    InvalidProducerEpoch,
+    KafkaError,
+    ProducerFenced,
+    UnknownTopicOrPartitionError,
+)
+
+from stream_app.kafka.memory.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft
+from stream_app.kafka.memory.transactions import Identity, Kind
+from stream_app.kafka.owner.brokers import Extent, Headers
+
+
+class MemoryPages:
+    """Records for one topic, in batches of at most so many bytes."""
+
+    def __init__(self, batch_bytes: int) -> None:
+        """Begin empty."""
+        self._batch_bytes, self._room = batch_bytes, 0
+        self.batches: list[list[Draft]] = []
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.batches))
+
+    def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
+        """Add a record after the others."""
+        size = len(key or b"") + len(value or b"")
+        if not self.batches or size > self._room:
+            self.batches.append([])
+            self._room = self._batch_bytes
+        self._room -= size
+        self.batches[-1].append(Draft(key, value, timestamp_ms, headers))
+
+
+class MemoryWriter:
+    """One transaction at a time, under an id that only the partition's owner may use."""
+
+    def __init__(
+        self, client: Client, transactional_id: str, partition: int, given: Identity, batch_bytes: int
+    ) -> None:
+        """Write to one partition of any topic, as the producer that a fence gave."""
+        self._client, self._transactional_id = client, transactional_id
+        self._partition, self._given, self._batch_bytes = partition, given, batch_bytes
+        self._state: Literal["ready", "open", "failed"] = "ready"
+        self._added: set[Place] = set()
+        self._sequences: dict[Place, int] = {}
+
+    @property
+    def id(self) -> int:
+        """The producer id; it stands in every batch."""
+        return self._given.producer
+
+    def pages(self) -> MemoryPages:
+        """Return empty pages."""
+        return MemoryPages(self._batch_bytes)
+
+    async def begin(self) -> None:
+        """Begin a transaction: the cluster hears of it with its first record."""
+        assert self._state == "ready", f"begin() of a writer that is {self._state}"
+        self._state = "open"
+        self._added.clear()
+
+    async def send(self, topic: str, pages: MemoryPages) -> Extent:
+        """Send and wait until all of it is acknowledged; return where it was written."""
+        place = Place(topic, self._partition)
+        if not await self._exists(place):
+            raise UnknownTopicOrPartitionError
+        if self._state != "open":
+            raise IllegalOperation("Can't send messages while not in transaction")
+        if place not in self._added:
+            cluster, given = self._client.cluster, self._given
+            await self._coordinated(
+                "add", lambda: cluster.transactions.add(self._transactional_id, given, (place,), cluster.now_ms())
+            )
+            self._added.add(place)
+        offsets = [(await self._written(place, drafts), len(drafts)) for drafts in pages.batches]
+        first, (last, count) = offsets[0][0], offsets[-1]
+        return Extent(first, None if last is None else last + count)
+
+    async def commit(self) -> None:
+        """Commit; when this raises, only the log knows whether it was."""
+        await self._end("commit")
+
+    async def abort(self) -> None:
+        """Abort, if that is still possible; if not, the next owner's start does it."""
+        if self._state != "open":
+            return
+        try:
+            await self._end("abort")
+        except KafkaError:
+            return
+
+    async def stop(self) -> None:
+        """Disconnect; an open transaction stays open until somebody takes the id over."""
+        self._state = "failed"
+
+    async def _end(self, kind: Kind) -> None:
+        assert self._state == "open", f"{kind}() of a writer that is {self._state}"
+        cluster, given = self._client.cluster, self._given
+        if self._added:
+            await self._coordinated(
+                kind, lambda: cluster.transactions.end(self._transactional_id, given, kind, cluster.marker_due_ms)
+            )
+        self._state = "ready"
+
+    async def _exists(self, place: Place) -> bool:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + REQUEST_SECONDS
+        while (facts := self._client.cluster.facts(place.topic)) is None or facts[1] <= place.partition:
+            if loop.time() >= deadline:
+                return False
+            await asyncio.sleep(BACKOFF_SECONDS)
+        return True
+
+    async def _coordinated(self, point: str, effect: Callable[[], None]) -> None:
+        """Ask the coordinator; nothing more comes of a writer that it refuses."""
+        try:
+            await self._client.insist(point, effect)
+        except InvalidProducerEpoch as error:
+            self._state = "failed"
+            raise ProducerFenced from error
+        except KafkaError as error:  # aiokafka tells of it as the cause alone
+            self._state = "failed"
+            raise KafkaError("Unexpected error during batch delivery") from error
+
+    async def _written(self, place: Place, drafts: list[Draft]) -> int | None:
+        sequence = self._sequences.get(place, 0)
+        self._sequences[place] = sequence + len(drafts)
+        cluster, given = self._client.cluster, self._given
+        try:
+            return await self._client.insist("send", lambda: cluster.append(place, drafts, given, sequence))
+        except DuplicateSequenceNumber:  # it lies there, and nobody knows where
+            return None
+        except InvalidProducerEpoch as error:
+            raise ProducerFenced from error
