@@ -1,21 +1,47 @@
-"""What all tests share: one real Kafka broker a session."""
+"""What all tests share: one real Kafka broker a run, and how much is drawn."""
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.stacks import pending_tasks
+from tests.suite import sharedbroker
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
 
 
+_BROKER_FOLDER = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose where the run's broker lives: the process that the run began with chooses, the others are told."""
+    told = getattr(config, "workerinput", None)
+    config.stash[_BROKER_FOLDER] = sharedbroker.make_folder() if told is None else Path(told["broker_folder"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a test process of pytest-xdist, before it starts, where the broker lives."""
+    node.workerinput["broker_folder"] = str(node.config.stash[_BROKER_FOLDER])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the broker at the end of the run, after Ctrl-C too; the test processes have ended by then."""
+    if not hasattr(config, "workerinput"):
+        sharedbroker.end_broker(config.stash[_BROKER_FOLDER])
+
+
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
-    """Run a real broker on a free loopback port; tests make topics of their own names in it."""
-    with LocalBroker.start(tmp_path_factory.mktemp("kafka")) as running:
-        yield running
+def broker(pytestconfig: pytest.Config) -> LocalBroker:
+    """Return the run's real broker on a free loopback port; tests make topics of their own names in it.
+
+    What a module or a process makes once has the process in its name too: fixture ``worker_id``.
+    """
+    return sharedbroker.shared_broker(pytestconfig.stash[_BROKER_FOLDER])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -38,7 +38,7 @@ class Site:
 
 
 @contextmanager
-def standing(broker: LocalBroker, folder: Path) -> Iterator[Site]:
+def standing(broker: LocalBroker, folder: Path, name: str) -> Iterator[Site]:
     """Run a worker and an audit on the broker, and a Prometheus that scrapes them often."""
     worker_port, audit_port, prometheus_port = free_ports(3)
     keyfile.create(folder / "noise.key")
@@ -48,8 +48,8 @@ def standing(broker: LocalBroker, folder: Path) -> Iterator[Site]:
     config.write_text(
         f"""
         bootstrap_servers = "{broker.bootstrap_servers}"
-        prefix = "scraped"
-        application = "scraped-app"
+        prefix = "{name}"
+        application = "{name}-app"
         key_file = "{folder / "noise.key"}"
         signing_key_file = "{folder / "signing.key"}"
         head_interval_ms = 1000

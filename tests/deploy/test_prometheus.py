@@ -42,9 +42,9 @@ def test_configuration_is_valid() -> None:
 
 
 @pytest.fixture(scope="module")
-def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Site]:
     """Start what is looked at."""
-    with standing(broker, tmp_path_factory.mktemp("site")) as running:
+    with standing(broker, tmp_path_factory.mktemp("site"), f"scraped-{worker_id}") as running:
         yield running
 
 

@@ -24,13 +24,15 @@ from tests.programs import program
 
 
 @pytest.fixture(scope="session")
-def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Published:
+def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Published:
     """Let every producer send, a worker decide and die within a transaction, and the next one go on."""
     for needed in ("kcat", "jq", "javac"):
         program(needed)
     folder = tmp_path_factory.mktemp("examples")
     policies = tuple({"epsilon": 1.0, **policy} for policy in POLICIES)
-    installation = Installation(broker, folder / "run", "examples", PARTITIONS, more={"policies": policies})
+    installation = Installation(
+        broker, folder / "run", f"examples-{worker_id}", PARTITIONS, more={"policies": policies}
+    )
     commands = producers(compiled(folder / "classes"))
     with installation.worker() as worker:
         sent = strays(installation, folder) + send(installation, commands, range(HOURS))

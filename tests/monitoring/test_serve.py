@@ -25,9 +25,9 @@ RAW = 7.319
 
 
 @pytest.fixture(scope="module")
-def worker(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+def worker(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[WorkerProcess]:
     """A worker that decided some readings and refused some."""
-    installation = Installation(broker, tmp_path_factory.mktemp("serve"), "serve")
+    installation = Installation(broker, tmp_path_factory.mktemp("serve"), f"serve-{worker_id}")
     events = [dict(event, value=RAW) for event in readings(300)]
     refused = [{"series": "nobody-31", "timestamp": 5, "value": RAW}, {"series": "home-1", "timestamp": 1}]
     total = installation.send([*events, *refused])

@@ -18,9 +18,9 @@ from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")
-def installation(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def installation(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Installation:
     """Releases of three series at three steps each; those of a fourth were aborted."""
-    found = Installation(broker, tmp_path_factory.mktemp("read"), "read")
+    found = Installation(broker, tmp_path_factory.mktemp("read"), f"read-{worker_id}")
     for step in range(3):
         for series in ("home-1", "home-2", "car[1]"):
             release(found, series, step)
