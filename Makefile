@@ -9,7 +9,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format reference install compiled constraints clean
+.PHONY: help demo test lint format reference bench install compiled constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -34,6 +34,9 @@ format: $(TEST)  ## Put the code in the formatter's shape
 
 reference: $(TEST)  ## Write docs/reference anew from the code
 	$(BIN)/python -m tests.reference
+
+bench: $(DEMO)  ## Measure against bare clients: make bench NAME=worker ARGS="--events 1000" (without NAME: all)
+	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)
 
 install: $(TEST)  ## Make the environment alone
 

@@ -1,1 +1,1 @@
-"""The benchmark: ratios of one run on one machine, client and broker on cores of their own."""
+"""The benchmarks: ratios of one run on one machine; client and broker run on cores of their own. `make bench`."""

@@ -52,7 +52,6 @@ COMMANDS = {
     "evaluate": Command("planning", "the source papers' experiments: error, temporal loss and time of schemes"),
     "files": Command("operating", "where the schemas, examples, dashboards and rules of this installation are"),
     "completion": Command("operating", "print a script that completes commands and options in a shell"),
-    "bench": Command("operating", "measure the worker against bare clients, as ratios of one run"),
 }
 
 

@@ -38,7 +38,6 @@ OWN: Final[dict[str, dict[int, str]]] = {
     },
     "keys erase": {0: "erased (with --dry-run: could be)", 1: "refused"},
     "check": {0: "no problems", 2: "problems, every one of them printed"},
-    "bench": {1: "a client or the broker failed in the midst of a run"},
 }
 """What they mean for single commands."""
 

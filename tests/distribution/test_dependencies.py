@@ -1,7 +1,10 @@
 """Every dependency has its reason in one table, is pinned, and none is named that is not there."""
 
+import ast
 import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from typing import Any
 
 import pytest
@@ -38,6 +41,20 @@ def test_the_table_is_complete(project: dict[str, Any]) -> None:
         rows = re.findall(r"^\| `([^`]+)` \| (.+?) \|", section, re.MULTILINE)
         assert sorted(plain(name) for name, _ in rows) == sorted(names(requirements))
         assert all(reason.strip() for _, reason in rows)
+
+
+def test_what_is_imported_is_declared(project: dict[str, Any]) -> None:
+    """No package is here only because another dependency happens to bring it; Faust's own are named with it."""
+    imported = {
+        name.partition(".")[0]
+        for file in (ROOT / "stream_app").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+    } - {"stream_app", *sys.stdlib_module_names}
+    declared = {*names(project["dependencies"]), *names(project["optional-dependencies"]["demo"])}
+    found = {plain(each) for name in imported for each in packages_distributions()[name]}
+    assert found - declared == {"mode-streaming", "rocksdict"}
 
 
 def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:

@@ -92,6 +92,7 @@ def test_a_source_distribution_holds_the_tree(sdist: Path) -> None:
     for name in (
         "constraints.txt",
         "Makefile",
+        "benchmarks/__main__.py",
         "tests/distribution/test_distribution.py",
         "tests/schemas/vendor/README.md",
     ):
@@ -100,7 +101,7 @@ def test_a_source_distribution_holds_the_tree(sdist: Path) -> None:
 
 
 def test_a_wheel_holds_the_package_and_its_files(wheel: Path) -> None:
-    """All files of the package, data included; schemas, dashboards and rules beside them; no tests."""
+    """All files of the package, data included; schemas, dashboards and rules beside them; no tests, no benchmarks."""
     names = zipfile.ZipFile(wheel).namelist()
     files = (file for file in (ROOT / "stream_app").rglob("*") if file.is_file() and file.suffix not in {".pyc", ".so"})
     assert {str(file.relative_to(ROOT)) for file in files} == {name for name in names if name.startswith("stream_app/")}

@@ -1,0 +1,140 @@
+"""``make bench NAME=.. ARGS=..``, or ``python -m benchmarks NAME ..``: runs benchmarks, prints figures and targets."""
+
+import argparse
+import importlib
+import logging
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from aiokafka.errors import KafkaError
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.result import Bars, Result
+from benchmarks.rig.machine import Machine
+from benchmarks.rig.process import ClientError
+from benchmarks.rig.site import Ground
+from benchmarks.rig.workload import FILTERS, SCHEMES, VALUES
+from stream_app.formats import wire
+from stream_app.localbroker.errors import LocalBrokerError
+
+BENCHES: Mapping[str, str] = {
+    "worker": "events/s over those of a bare client that writes the same bytes",
+    "faust": "events/s over those of Faust as it comes",
+    "series": "memory and speed with a million series",
+    "latency": "from append to committed release at half load",
+    "scale": "events/s of two and of four workers over those of one",
+    "recovery": "reading the state of a million series back from the changelog",
+    "takeover": "from a worker's kill until another decides, with a standby replica and without",
+    "sizing": "bytes and processor time for each series, event and ledger entry (docs/sizing.md)",
+    "loss": "temporal loss of a million timestamps, against the published algorithm",
+    "core": "one decision and its parts, without Kafka",
+    "collect": "contributions/s of one open step, their memory, and a closed cell, without Kafka",
+    "audit": "entries/s of an audit over those of parsing and hashing them, and its memory",
+}
+"""What each benchmark measures. Its module in ``measures`` offers ``DEFAULT`` sizes and ``run(ground, sizes, show)``.
+
+``BROKER`` are further settings of the broker. Where ``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of
+the ground.
+"""
+_SIZES = ("events", "series", "partitions", "repeats", "scheme", "filter", "kind")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure; 0 when everything ran, whatever was found, 1 when a client or the broker failed, 2 without a broker."""
+    arguments = _parser().parse_args(argv)
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it tells of each retry, as with topics just made
+    machine = Machine.this()
+    out = Console(stderr=arguments.json)
+    if not out.is_terminal:
+        out.width = 120
+    out.print(str(machine), highlight=False)
+    given = {size: getattr(arguments, size) for size in _SIZES if getattr(arguments, size) is not None}
+    results: list[Result] = []
+    try:
+        for name in [arguments.name] if arguments.name else BENCHES:
+            with tempfile.TemporaryDirectory(prefix="landmark-bench-", dir=arguments.folder) as folder:
+                results.append(measured(name, Path(folder), given))
+            out.print(_table(results[-1]))
+    except (ClientError, KafkaError, LocalBrokerError, OSError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 1 if isinstance(error, ClientError | KafkaError) else 2
+    except KeyboardInterrupt:
+        return 130
+    if arguments.json:
+        document = {"machine": machine.document(), "results": [result.document() for result in results]}
+        print(wire.dump(document).decode())
+    return 0
+
+
+def measured(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
+    """Run a benchmark in an empty ``folder``, in its default sizes but for those ``given``.
+
+    Raises:
+        ClientError: when a program under measurement fails.
+        LocalBrokerError: when there is no broker.
+    """
+    module: Any = importlib.import_module(f"benchmarks.measures.{name}")
+    sizes = replace(module.DEFAULT, **given)
+    with Bars() as bars:
+        if not getattr(module, "NEEDS_BROKER", True):
+            return cast("Result", module.run(folder, sizes, bars.show))
+        with Ground.prepared(folder, getattr(module, "BROKER", None)) as ground:
+            return cast("Result", module.run(ground, sizes, bars.show))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure the worker against bare clients, as ratios of one run.",
+        epilog="Exit codes: 0 done, 1 a client or the broker failed in the midst of a run, 2 unusable arguments, or no "
+        "broker could be started.",
+    )
+    listed = "; ".join(f"{name}: {text}" for name, text in BENCHES.items())
+    parser.add_argument("name", nargs="?", choices=BENCHES, metavar="NAME", help=f"{listed} (default: all)")
+    for size, text in (
+        ("events", "events of a run"),
+        ("series", "series that they belong to"),
+        ("partitions", "partitions of every topic"),
+        ("repeats", "runs of each program, in turn"),
+    ):
+        parser.add_argument(f"--{size}", type=_positive, help=f"{text} (default: the benchmark's own)")
+    parser.add_argument("--scheme", choices=SCHEMES, help="scheme of the policy (default: adaptive; core: all)")
+    parser.add_argument("--filter", choices=FILTERS, help="filter of the policy (default: the scheme's own)")
+    parser.add_argument("--kind", choices=VALUES, help="kind of the values (default: number; core: all)")
+    parser.add_argument("--folder", type=Path, help="where broker and state live meanwhile (default: a temporary one)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _table(result: Result) -> Table:
+    sizes = ", ".join(f"{name} {size}" for name, size in result.sizes.items() if size is not None)
+    table = Table(title=f"{result.bench}: {sizes}")
+    for column in ("figure", "median", "least", "most", "unit", "target"):
+        table.add_column(column, justify="left" if column in {"figure", "unit", "target"} else "right")
+    targets = {target.figure: target for target in result.targets}
+    for name, figure in result.figures.items():
+        target, verdict = targets.get(name), ""
+        if target is not None:
+            verdict = f"{target.bound} {_number(target.value)}: {'met' if target.met(result.figures) else 'missed'}"
+        shown = (_number(value) for value in (figure.median, min(figure.runs), max(figure.runs)))
+        table.add_row(name.replace("_", " "), *shown, figure.unit, verdict)
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: use a whole number of at least 1")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

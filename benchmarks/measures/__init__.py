@@ -1,0 +1,1 @@
+"""One benchmark a file, under the name that `make bench NAME=..` takes."""

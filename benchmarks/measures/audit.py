@@ -1,0 +1,89 @@
+"""The benchmark `audit`: entries a second of a whole audit, over those of parsing and hashing the same lines.
+
+Processor time, not the clock's: one core is what an audit uses. The ledger is what the worker would have written.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.result import Figure, Result, Show, Target
+from benchmarks.rig.process import usage_of
+from benchmarks.rig.workload import Sizes, events
+from stream_app.audit.files import Lines
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Decided
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import encoding, wire
+from stream_app.formats.records import InputRecord
+from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
+from stream_app.setup.configuration import policies_from
+
+DEFAULT = Sizes(events=190_000, series=10_000)
+NEEDS_BROKER = False
+TARGETS = (Target("peak_memory", "at most", 1024.0),)
+_SHOWN = 10_000
+_MEBIBYTE = 1024 * 1024
+
+
+def run(folder: Path, sizes: Sizes, show: Show) -> Result:
+    """Write a ledger into `folder`, audit it in a process of its own, and read it barely; both in turn."""
+    ledger = folder / "ledger.jsonl"
+    entries = _write(ledger, sizes, show)
+    audited: list[float] = []
+    memory: list[float] = []
+    bare: list[float] = []
+    command = (sys.executable, "-m", "stream_app", "audit", "--ledger", str(ledger))
+    for number in range(sizes.repeats):
+        show("audit", number, sizes.repeats)
+        took = usage_of(command)
+        audited.append(entries / took.seconds)
+        memory.append(took.peak_bytes / _MEBIBYTE)
+        bare.append(entries / _parse_and_hash(ledger))
+    figures = {
+        "audit": Figure.of("entries/s", audited),
+        "parse_and_hash": Figure.of("entries/s", bare),
+        "audit_over_parse_and_hash": Figure.of("", (ours / theirs for ours, theirs in zip(audited, bare, strict=True))),
+        "peak_memory": Figure.of("MiB", memory),
+    }
+    return Result("audit", sizes.document(), figures, TARGETS)
+
+
+def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
+    """Decide all events into a ledger; return how many entries it has."""
+    limits = Limits()
+    policies = policies_from([("bench", sizes.policy())], limits)
+    context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
+    rows: dict[str, SeriesRow] = {}
+    collection = Collection(bytes(SECRET_BYTES))
+    count = 0
+    with ledger.open("wb") as file:
+        for number, event in enumerate(events(sizes)):
+            if number % _SHOWN == 0:
+                show("ledger", number, sizes.events)
+            outcome = decide(context, rows.get, collection, InputRecord("events", 0, number, 0, event.key, event.value))
+            if not isinstance(outcome, Decided):
+                raise TypeError("an event of the benchmark was rejected")
+            rows[outcome.row.series] = outcome.row
+            count += len(outcome.entries)
+            file.writelines(b"%b\n" % entry.value for entry in outcome.entries)
+    return count
+
+
+def _parse_and_hash(ledger: Path) -> float:
+    """Return the processor seconds of reading each line as JSON and hashing it: less no audit in Python can do."""
+    began = time.process_time()
+    with ledger.open("rb") as file:
+        lines = Lines(file, ledger.stat().st_size, _each)
+        while not lines.ended:
+            lines.turn()
+    return time.process_time() - began
+
+
+def _each(lines: Sequence[bytes]) -> None:
+    for data in lines:
+        wire.load(data)
+        encoding.digest(data)

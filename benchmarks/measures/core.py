@@ -1,0 +1,136 @@
+"""The benchmark `core`: microseconds of one decision, without Kafka, and of each of its parts, by scheme and kind."""
+
+import gc
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.result import Figure, Result, Show
+from benchmarks.rig.workload import SCHEMES, VALUES, Sizes, events
+from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Decided
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import encoding, wire
+from stream_app.formats.records import InputRecord
+from stream_app.kafka.client.routing import router
+from stream_app.privacy import fold
+from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
+from stream_app.setup.configuration import policies_from
+
+ALL = "all"
+DEFAULT = Sizes(events=4_000, series=400, repeats=5, scheme=ALL, kind=ALL)
+NEEDS_BROKER = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One event of a known series as each part of its decision meets it."""
+
+    record: InputRecord
+    row: SeriesRow
+    observation: Any
+    stepped: Any
+    release: bytes
+    decided: Decided
+
+
+def run(_: Path, sizes: Sizes, show: Show) -> Result:
+    """Measure every scheme with every kind, or those that are asked for."""
+    schemes = SCHEMES if sizes.scheme == ALL else (sizes.scheme,)
+    kinds = tuple(VALUES) if sizes.kind == ALL else (sizes.kind,)
+    figures: dict[str, Figure] = {}
+    pairs = [(scheme, kind) for scheme in schemes for kind in kinds]
+    for number, (scheme, kind) in enumerate(pairs):
+        show("core", number, len(pairs))
+        for part, microseconds in _parts(replace(sizes, scheme=scheme, kind=kind)).items():
+            figures[f"{scheme}_{kind}_{part}"] = Figure.of("us", microseconds)
+    return Result("core", sizes.document(), figures)
+
+
+def _parts(sizes: Sizes) -> dict[str, list[float]]:
+    """Return the processor time of each part for one event, a value a repeat; parts take turns."""
+    context = _context(sizes)
+    cases = _cases(context, sizes)
+    links = [_link(context, case) for case in cases]
+    hashes = [encoding.digest(case.release) for case in cases]
+    lookups = [_finding(case.row) for case in cases]
+    policy = cases[0].row.policy
+    kind, version = policy.kind, policy.version
+    collection = Collection(bytes(SECRET_BYTES))
+    runs: dict[str, Callable[[], object]] = {
+        "decide": lambda: _each(
+            decide(context, found, collection, case.record) for found, case in zip(lookups, cases, strict=True)
+        ),
+        "decode": lambda: _each(wire.decode(case.record.value) for case in cases),
+        "step": lambda: _each(_step(context, case.row, case.observation) for case in cases),
+        "encode_release": lambda: _each(
+            encoding.encode_release(case.row.series, kind, version, case.stepped.release) for case in cases
+        ),
+        "hash_release": lambda: _each(encoding.digest(case.release) for case in cases),
+        "encode_entry": lambda: _each(
+            encoding.encode_release_entry(link, case.stepped.entry, release_hash)
+            for link, case, release_hash in zip(links, cases, hashes, strict=True)
+        ),
+        "dump_row": lambda: _each(rows.dump(case.decided.row, case.row, set()) for case in cases),
+    }
+    found: dict[str, list[float]] = {part: [] for part in runs}
+    gc.collect()
+    gc.disable()  # as `timeit` does; what the collector costs in the worker shows in `worker`
+    try:
+        for _ in range(sizes.repeats):
+            for part, work in runs.items():
+                began = time.process_time()
+                work()
+                found[part].append((time.process_time() - began) / len(cases) * 1_000_000)
+    finally:
+        gc.enable()
+    return found
+
+
+def _each(results: Iterable[object]) -> None:
+    for _ in results:
+        pass
+
+
+def _context(sizes: Sizes) -> Context:
+    limits = Limits()
+    policies = policies_from([("bench", sizes.policy())], limits)
+    return Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits, router(1))
+
+
+def _cases(context: Context, sizes: Sizes) -> list[Case]:
+    """Decide all events once; return those of series that had a row, with what was before and after each part."""
+    known: dict[str, SeriesRow] = {}
+    collection = Collection(bytes(SECRET_BYTES))
+    cases: list[Case] = []
+    for offset, event in enumerate(events(sizes)):
+        record = InputRecord("events", 0, offset, 0, event.key, event.value)
+        outcome = decide(context, known.get, collection, record)
+        if not isinstance(outcome, Decided) or outcome.release is None:
+            raise TypeError("an event of the benchmark was rejected")
+        row = known.get(outcome.row.series)
+        if row is not None:
+            observation = wire.decode(event.value)
+            stepped = _step(context, row, observation)
+            cases.append(Case(record, row, observation, stepped, outcome.release.value, outcome))
+        known[outcome.row.series] = outcome.row
+    return cases
+
+
+def _step(context: Context, row: SeriesRow, found: Any) -> Any:
+    return fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
+
+
+def _finding(row: SeriesRow) -> Callable[[str], SeriesRow]:
+    return lambda _: row
+
+
+def _link(context: Context, case: Case) -> encoding.Link:
+    row, keys = case.row, context.keys
+    epoch = keys.epoch_of(case.stepped.entry.timestamp_ms)
+    return encoding.Link(row.series, row.sequence + 1, row.previous, keys.fingerprint, epoch)

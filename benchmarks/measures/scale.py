@@ -1,0 +1,54 @@
+"""The benchmark `scale`: events per second of several workers over those of one, on the same backlog and broker.
+
+The workers run on all cores, beside the broker: what they can gain ends where the cores do. With `worker_cpu` and
+`broker_cpu` of one worker, c cores decide at most c / (worker_cpu + broker_cpu) events a second, whoever does it.
+"""
+
+from typing import NamedTuple
+
+from benchmarks.result import Figure, Result, Show
+from benchmarks.rig.process import cpu_seconds
+from benchmarks.rig.site import Ground, Site
+from benchmarks.rig.watch import Rate, Watch
+from benchmarks.rig.workers import Crew
+from benchmarks.rig.workload import Sizes, events
+
+DEFAULT = Sizes(events=400_000, series=10_000, partitions=8)
+BROKER = {"group.initial.rebalance.delay.ms": "10000"}
+"""The group waits until all have joined, so that none begins with partitions that it then gives away."""
+CREWS = {"one": 1, "two": 2, "four": 4}
+"""As many as there are partitions, at most: what is beyond would have none."""
+_MICRO = 1_000_000
+
+
+class _Run(NamedTuple):
+    crew: Rate
+    broker_microseconds: float
+    """Of the broker's processor time for each event, the workers' start included."""
+
+
+def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
+    """Measure each number of workers in turn, each on topics of its own with the same events."""
+    crews = {name: count for name, count in CREWS.items() if count <= sizes.partitions}
+    runs = [
+        {name: _run(ground, f"bench-scale-{number}-{name}", sizes, count, show) for name, count in crews.items()}
+        for number in range(sizes.repeats)
+    ]
+    figures = {name: Figure.of("events/s", (found[name].crew.per_second for found in runs)) for name in crews}
+    for name in list(crews)[1:]:
+        ratios = (found[name].crew.per_second / found["one"].crew.per_second for found in runs)
+        figures[f"{name}_over_one"] = Figure.of("ratio", ratios)
+    for name in crews:
+        figures[f"{name}_cpu"] = Figure.of("us/event", (found[name].crew.cpu_microseconds for found in runs))
+        figures[f"{name}_broker_cpu"] = Figure.of("us/event", (found[name].broker_microseconds for found in runs))
+    return Result("scale", sizes.document(), figures)
+
+
+def _run(ground: Ground, site_name: str, sizes: Sizes, count: int, show: Show) -> _Run:
+    with Site.made(ground, site_name, sizes) as site:
+        site.send(events(sizes))
+        watch, broker = Watch.begun(site.settings, site.names.releases), cpu_seconds(ground.broker.pid)
+        with Crew.started(site, count) as crew:
+            watch.until(sizes.events, crew, show)
+            broker = cpu_seconds(ground.broker.pid) - broker
+        return _Run(watch.rate(sizes.events), broker / sizes.events * _MICRO)

@@ -1,0 +1,49 @@
+"""The benchmark `series`: memory and speed with very many series, none of whose rows is in memory when it is needed."""
+
+from dataclasses import replace
+
+from benchmarks.result import Figure, Result, Show, Target
+from benchmarks.rig.site import Ground, Site
+from benchmarks.rig.workers import Work, work
+from benchmarks.rig.workload import Sizes, events
+
+DEFAULT = Sizes(events=400_000, series=1_000_000, repeats=1)
+FEW = 10_000
+TARGETS = (Target("peak_memory", "at most", 600), Target("many_over_few", "at least", 0.7))
+_MEGABYTE = 1_000_000
+
+
+def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
+    """Measure few and many series in turn: first one event each, then events that go through them in turn.
+
+    Every series is met again only after all others, so a cache in front of the state is of no use: the hardest case.
+    """
+    few = replace(sizes, series=min(FEW, sizes.series))
+    runs = [
+        (*_both(ground, f"bench-few-{number}", few, show), *_both(ground, f"bench-many-{number}", sizes, show))
+        for number in range(sizes.repeats)
+    ]
+    figures = {
+        "peak_memory": Figure.of(
+            "MB", (max(fresh.peak_bytes, known.peak_bytes) / _MEGABYTE for *_, fresh, known in runs)
+        ),
+        "peak_memory_few": Figure.of(
+            "MB", (max(fresh.peak_bytes, known.peak_bytes) / _MEGABYTE for fresh, known, *_ in runs)
+        ),
+        "many": Figure.of("events/s", (known.rate.per_second for *_, known in runs)),
+        "few": Figure.of("events/s", (known.rate.per_second for _, known, *_ in runs)),
+        "many_over_few": Figure.of("ratio", (many.rate.per_second / few.rate.per_second for _, few, _, many in runs)),
+        "many_cpu": Figure.of("us/event", (known.rate.cpu_microseconds for *_, known in runs)),
+        "few_cpu": Figure.of("us/event", (known.rate.cpu_microseconds for _, known, *_ in runs)),
+        "new_series": Figure.of("series/s", (fresh.rate.per_second for *_, fresh, _ in runs)),
+    }
+    return Result("series", sizes.document(), figures, TARGETS)
+
+
+def _both(ground: Ground, name: str, sizes: Sizes, show: Show) -> tuple[Work, Work]:
+    """Return a worker's work on new series, and on known ones after a restart that empties its cache."""
+    with Site.made(ground, name, sizes) as site:
+        site.send(events(replace(sizes, events=sizes.series)))
+        fresh = work(site, sizes.series, show)
+        site.send(events(sizes, start=sizes.series))
+        return fresh, work(site, sizes.events, show)

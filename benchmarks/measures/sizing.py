@@ -1,0 +1,126 @@
+"""The benchmark `sizing`: bytes of disk and memory, and processor time, for each series, event and ledger entry.
+
+docs/sizing.md multiplies its figures. Bytes of topics are those of the broker's log files: framing and headers
+included, one replica, nothing compressed.
+"""
+
+import shutil
+import sys
+import tracemalloc
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.measures.recovery import start
+from benchmarks.result import Figure, Result, Show
+from benchmarks.rig.process import cpu_seconds, usage_of
+from benchmarks.rig.site import Ground, Site
+from benchmarks.rig.workers import work
+from benchmarks.rig.workload import Sizes, events
+from stream_app.deciding.collection import Collection
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Decided
+from stream_app.formats.records import InputRecord
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.owner.cache import RowCache
+from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
+from stream_app.setup.configuration import policies_from
+
+DEFAULT = Sizes(events=400_000, series=1_000_000, repeats=1)
+"""Every series has one event before the ``events``, which go through all of them in turn."""
+CACHED_SERIES = 20_000
+"""Of so many rows the memory is taken."""
+TOPICS = ("events", "releases", "ledger", "changelog")
+_MICRO = 1_000_000
+
+Found = dict[str, tuple[str, float]]
+"""Figures by name, each with its unit."""
+
+
+def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
+    """Measure all figures on topics of their own, ``repeats`` times."""
+    runs = [_once(ground, f"bench-sizing-{number}", sizes, show) for number in range(sizes.repeats)]
+    figures = {name: Figure.of(unit, (found[name][1] for found in runs)) for name, (unit, _) in runs[0].items()}
+    return Result("sizing", sizes.document(), figures)
+
+
+def _once(ground: Ground, name: str, sizes: Sizes, show: Show) -> Found:
+    with Site.made(ground, name, sizes) as site:
+        SigningKey.create(site.folder / "signing.key")
+        with site.config.open("a") as config:
+            config.write(f'signing_key_file = "{site.folder / "signing.key"}"\n')
+        site.send(events(replace(sizes, events=sizes.series)))
+        fresh = work(site, sizes.series, show)
+        before = _on_disk(site)
+        site.send(events(sizes, start=sizes.series))
+        broker = cpu_seconds(ground.broker.pid)
+        known = work(site, sizes.events, show)
+        broker = cpu_seconds(ground.broker.pid) - broker
+        after = _on_disk(site)
+        grown = {topic: (after[topic] - before[topic]) / sizes.events for topic in TOPICS}
+        return {
+            **{f"{topic}_event": ("B", grown[topic]) for topic in TOPICS[:-1]},
+            # A series' first event writes its policy too.
+            "ledger_series": ("B", before["ledger"] / sizes.series - grown["ledger"]),
+            "changelog_row": ("B", before["changelog"] / sizes.series),
+            "changelog_event": ("B", grown["changelog"]),
+            "state_series": ("B", _bytes(site.settings.data_folder.rglob("*")) / sizes.series),
+            "cached_series": ("B", _cached_bytes(sizes)),
+            "worker_memory": ("MB", max(fresh.peak_bytes, known.peak_bytes) / _MICRO),
+            "worker_cpu_event": ("us", known.rate.cpu_microseconds),
+            "broker_cpu_event": ("us", broker / sizes.events * _MICRO),
+            **_recovered(site),
+            **_audited(site, sizes.series * 2 + sizes.events),
+        }
+
+
+def _on_disk(site: Site) -> dict[str, int]:
+    """Return the bytes of each topic's records on the broker's disk."""
+    data = site.ground.broker.folder / "data"
+    return {topic: _bytes(data.glob(f"{getattr(site.names, topic)}-*/*.log")) for topic in TOPICS}
+
+
+def _bytes(files: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _cached_bytes(sizes: Sizes) -> float:
+    """Return the memory of a series that a worker keeps decoded, as Python's allocator counts it."""
+    number = min(sizes.series, CACHED_SERIES)
+    limits = Limits()
+    policies = policies_from([("bench", sizes.policy())], limits)
+    context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
+    cache, collection = RowCache(2 * number), Collection(bytes(SECRET_BYTES))
+    tracemalloc.start()
+    try:
+        for offset, event in enumerate(events(replace(sizes, events=2 * number, series=number))):
+            record = InputRecord("events", 0, offset, 0, event.key, event.value)
+            outcome = decide(context, cache.get, collection, record)
+            if not isinstance(outcome, Decided):
+                raise TypeError("an event of the benchmark was rejected")
+            cache.put(outcome.row.series, outcome.row)
+        return tracemalloc.get_traced_memory()[0] / number
+    finally:
+        tracemalloc.stop()
+
+
+def _recovered(site: Site) -> Found:
+    """Return what a row costs that a worker without its local copy reads back; the start itself is taken off."""
+    kept = start(site)
+    shutil.rmtree(site.settings.data_folder)
+    lost = start(site)
+    return {
+        "recovered_rows": ("rows", lost.rows),
+        "recovery_row": ("us", (lost.seconds - kept.seconds) / lost.rows * _MICRO),
+        "recovery_cpu_row": ("us", (lost.cpu_seconds - kept.cpu_seconds) / lost.rows * _MICRO),
+    }
+
+
+def _audited(site: Site, entries: int) -> Found:
+    """Return what an audit of the topics takes; it looks at every entry."""
+    usage = usage_of((sys.executable, "-m", "stream_app", "audit", "--config", str(site.config)))
+    return {
+        "audit_cpu_entry": ("us", usage.seconds / entries * _MICRO),
+        "audit_memory": ("MB", usage.peak_bytes / _MICRO),
+    }

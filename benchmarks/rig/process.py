@@ -1,0 +1,121 @@
+"""Programs under measurement: a client that runs on its own core, and a command's processor time and memory.
+
+``python -m benchmarks.rig.process WORDS..`` runs a command and prints what it took. The kernel's peak of a process
+(ru_maxrss) begins with that of the process that started it, and a benchmark, or the tests around it, may have held far
+more than the command. So a process that holds next to nothing starts the command.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from benchmarks.rig.machine import pinned
+
+_STOP_SECONDS = 60.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+_KIBIBYTE = 1024
+
+
+class ClientError(Exception):
+    """The client ended or does not get on; the message holds the end of its log."""
+
+
+class Client:
+    """A running process of ours."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        """Hold a process; ``started`` makes these."""
+        self._process = process
+        self._log = log
+
+    @classmethod
+    @contextmanager
+    def started(cls, module: str, arguments: Sequence[str], cores: frozenset[int], log: Path) -> "Iterator[Client]":
+        """Run ``python -m module arguments`` held to ``cores``; end it with the ``with`` block."""
+        with log.open("ab") as out:
+            with pinned(cores):
+                process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=out, stderr=out)
+            try:
+                yield cls(process, log)
+            finally:
+                process.terminate()
+                try:
+                    process.wait(_STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+    def check(self) -> None:
+        """Raise `ClientError` when it is not running any more."""
+        if self._process.poll() is not None:
+            raise ClientError(f"{self._log.stem} ended with {self._process.returncode}:\n{self.last_words()}")
+
+    def kill(self) -> None:
+        """End it without warning."""
+        self._process.kill()
+        self._process.wait()
+
+    def last_words(self) -> str:
+        """Return the end of what it logged."""
+        return self._log.read_text(errors="replace")[-3000:]
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all its threads so far."""
+        return cpu_seconds(self._process.pid)
+
+    def peak_bytes(self) -> int:
+        """Return the most memory that was resident at once."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * _KIBIBYTE
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of all threads of a process so far; 0 when it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0.0
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+class Usage(NamedTuple):
+    """What a command took: processor time of its own and of the system for it, and the most memory it held."""
+
+    seconds: float
+    peak_bytes: int
+
+
+def usage_of(command: Sequence[str]) -> Usage:
+    """Run a command to its end.
+
+    Raises:
+        ClientError: if it does not end with 0; the message holds the end of what it printed.
+    """
+    starter = (sys.executable, "-m", "benchmarks.rig.process", *command)
+    done = subprocess.run(starter, stdout=subprocess.PIPE, check=False)
+    said, _, found = done.stdout.rpartition(b"\n")
+    if done.returncode != 0:
+        raise ClientError(f"{' '.join(command)} ended with {done.returncode}:\n{said.decode(errors='replace')[-3000:]}")
+    return Usage(*orjson.loads(found))
+
+
+def main(command: Sequence[str]) -> int:
+    """Run a command, then print what it took as a last line; return its exit code."""
+    with subprocess.Popen(command) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    took = Usage(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _KIBIBYTE)
+    sys.stdout.write(f"\n{orjson.dumps(list(took)).decode()}")
+    return process.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""Faust as it comes: one agent, a RocksDB table and two sends an event, tuned, at least once, deciding nothing.
+
+``python -m benchmarks.rig.stock CONFIG LAYOUT RELEASES LEDGER`` consumes the events topic of a configuration and
+writes values of the layout's sizes. Its changelog topic is the one of the application id `<application>-other`.
+"""
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import faust
+
+from benchmarks.rig.layout import Layout
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.setup.settings import Settings
+
+_RAW: dict[str, Any] = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
+
+
+def app_of(settings: Settings, layout: Layout, releases: str, ledger: str) -> Any:
+    """Return the app; defaults stand where they were found fastest."""
+    names = TopicNames.of(settings.prefix, settings.application)
+    app = faust.App(
+        f"{settings.application}-other",
+        broker=f"kafka://{settings.bootstrap_servers}",
+        datadir=str(settings.data_folder.with_name("stock")),
+        store="rocksdb://",
+        topic_partitions=settings.partitions,
+        topic_replication_factor=1,
+        topic_disable_leader=True,
+        consumer_auto_offset_reset="earliest",
+        broker_commit_interval=1.0,
+        broker_max_poll_records=5_000,
+        stream_buffer_maxsize=16_384,
+        stream_wait_empty=False,
+        producer_linger=0.02,
+        producer_max_batch_size=1_000_000,
+        web_enabled=False,
+        autodiscover=False,
+    )
+    table = app.Table(
+        "state", key_type=bytes, value_type=bytes, partitions=settings.partitions, options={"driver": "rocksdict"}
+    )
+    events, released, entered = (app.topic(name, **_RAW) for name in (names.events, releases, ledger))
+    release, entry, row = (bytes(size) for size in (layout.release_bytes, layout.ledger_bytes, layout.changelog_bytes))
+
+    async def answer(stream: Any) -> None:
+        """Send twice and write the table for every event."""
+        async for event in stream.events():
+            table[event.key] = row
+            await entered.send(key=event.key, value=entry)
+            await released.send(key=event.key, value=release)
+
+    app.agent(events, name="stock")(answer)
+    return app
+
+
+async def _run(app: Any) -> None:
+    await app.start()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    config, layout_file, *topics = sys.argv[1:]
+    logging.basicConfig(level=logging.WARNING)
+    chosen = Settings.load(Path(config))
+    chosen.data_folder.with_name("stock").mkdir(parents=True, exist_ok=True)
+    asyncio.run(_run(app_of(chosen, Layout.load(Path(layout_file).read_bytes()), *topics)))

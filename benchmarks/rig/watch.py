@@ -1,0 +1,138 @@
+"""Watches a topic grow: committed ends over time, and the rate between the first and the last output."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from benchmarks.result import Show
+from benchmarks.rig.process import ClientError
+from stream_app.kafka.client.security import client_arguments
+from stream_app.setup.settings import Settings
+
+POLL_SECONDS = 0.02
+QUIET_SECONDS = 2.0
+"""Records and markers both move an end; when it stays so long with enough offsets, everything expected is there."""
+PATIENCE_SECONDS = 180.0
+
+
+class Watched(Protocol):
+    """Who makes the topic grow: a `Client`, or several."""
+
+    def check(self) -> None:
+        """Raise `ClientError` when it is not running any more."""
+
+    def last_words(self) -> str:
+        """Return the end of what it logged."""
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all its threads so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The committed ends of a topic's partitions at one moment, and the client's processor time until then."""
+
+    moment: float
+    ends: tuple[int, ...]
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How fast a client was."""
+
+    per_second: float
+    cpu_microseconds: float
+    """Of the client's processor time for each record: other programs on the machine change it less than the rate."""
+
+
+class Watch:
+    """The growth of one topic while a client works."""
+
+    def __init__(self, settings: Settings, topic: str, before: Sample) -> None:
+        """Begin with the ends ``before`` the client; ``begun`` makes these."""
+        self._settings = settings
+        self._topic = topic
+        self.samples = [before]
+        """One for each time that an end moved, the one before everything first."""
+
+    @classmethod
+    def begun(cls, settings: Settings, topic: str) -> Self:
+        """Look at the topic before its client starts."""
+        return cls(settings, topic, asyncio.run(_first_sample(settings, topic)))
+
+    def until(self, records: int, client: Watched, show: Show, *, whole: bool = True) -> Self:
+        """Watch until ``records`` were committed, or unless ``whole`` that many offsets, whatever comes after them.
+
+        Raises:
+            ClientError: if the client ends, or nothing moves for minutes.
+        """
+        asyncio.run(self.follow(records, client, show, whole=whole))
+        return self
+
+    async def follow(
+        self, records: int, client: Watched, show: Show, *, whole: bool = True, poll_seconds: float = POLL_SECONDS
+    ) -> None:
+        """Do what ``until`` does, beside other tasks."""
+        places = _places(self._topic, len(self.samples[0].ends))
+        async with _consumer(self._settings) as consumer:
+            moved = time.perf_counter()
+            while True:
+                found = await consumer.end_offsets(places)
+                now = time.perf_counter()
+                ends = tuple(found[place] for place in places)
+                if ends != self.samples[-1].ends:
+                    self.samples.append(Sample(now, ends, client.cpu_seconds()))
+                    moved = now
+                    show(self._topic, min(self.offsets, records), records)
+                if self.offsets >= records and (not whole or now - moved > QUIET_SECONDS):
+                    return
+                client.check()
+                if now - moved > PATIENCE_SECONDS:
+                    raise ClientError(f"{self._topic}: nothing after {self.offsets} offsets:\n{client.last_words()}")
+                await asyncio.sleep(poll_seconds)
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets, of records and of transactions' markers, were committed so far."""
+        return sum(self.samples[-1].ends) - sum(self.samples[0].ends)
+
+    def rate(self, records: int | None = None) -> Rate:
+        """Return the rate from the first output to the last, of ``records`` in all (None: every offset is one).
+
+        It begins once every partition has its first output: partitions take turns, so when one of them commits, much
+        of the others' first batches is done too.
+
+        Raises:
+            ClientError: if all came at once, so that no rate can be told.
+        """
+        last = self.samples[-1]
+        first = next(sample for sample in self.samples if self._reach(sample) == self._reach(last))
+        if first is last or not self._reach(first):
+            raise ClientError(f"{self._topic}: too few outputs for a rate; ask for more events")
+        share = 1.0 if records is None else records / self.offsets  # of records among offsets
+        counted = (sum(last.ends) - sum(first.ends)) * share
+        return Rate(
+            counted / (last.moment - first.moment), (last.cpu_seconds - first.cpu_seconds) / counted * 1_000_000
+        )
+
+    def _reach(self, sample: Sample) -> int:
+        """Return how many partitions had any output by then."""
+        return sum(now > before for now, before in zip(sample.ends, self.samples[0].ends, strict=True))
+
+
+async def _first_sample(settings: Settings, topic: str) -> Sample:
+    async with _consumer(settings) as consumer:
+        ends = await consumer.end_offsets(_places(topic, settings.partitions))
+    return Sample(time.perf_counter(), tuple(ends[place] for place in _places(topic, settings.partitions)), 0.0)
+
+
+def _consumer(settings: Settings) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(**client_arguments(settings), isolation_level="read_committed", enable_auto_commit=False)
+
+
+def _places(topic: str, partitions: int) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for number in range(partitions)]

@@ -1,0 +1,92 @@
+"""The real worker on a site: one on the client's core, or several that share the partitions."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from benchmarks.result import Show
+from benchmarks.rig import health
+from benchmarks.rig.process import Client
+from benchmarks.rig.site import Seat, Site
+from benchmarks.rig.watch import Rate, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a worker did with everything that was sent."""
+
+    watch: Watch
+    events: int
+    peak_bytes: int
+
+    @property
+    def rate(self) -> Rate:
+        """How fast it was."""
+        return self.watch.rate(self.events)
+
+
+@contextmanager
+def worker(site: Site) -> Iterator[Client]:
+    """Run a worker on the client's core; leaving the block stops it."""
+    command = ("worker", "--config", str(site.config))
+    with Client.started("stream_app", command, site.ground.cores.client, site.folder / "worker.log") as client:
+        yield client
+
+
+def work(site: Site, events: int, show: Show) -> Work:
+    """Run a worker over ``events`` events that it has not decided yet."""
+    watch = Watch.begun(site.settings, site.names.releases)
+    with worker(site) as client:
+        watch.until(events, client, show)
+        peak = client.peak_bytes()
+    return Work(watch, events, peak)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of them."""
+
+    seat: Seat
+    client: Client
+
+    def served(self) -> list[int]:
+        """Return the partitions that it decides; none while the group rebalances."""
+        return health.served(self.seat.http_port)
+
+    def measure(self, name: str) -> dict[int | None, float]:
+        """Return one of its measures by partition, None for the worker as a whole."""
+        return health.measure(self.seat.http_port, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """All of them, watched as if they were one client."""
+
+    members: tuple[Member, ...]
+
+    @classmethod
+    @contextmanager
+    def started(cls, site: Site, count: int, **more: object) -> "Iterator[Crew]":
+        """Start them at once, on all cores; leaving the block stops those that still run."""
+        cores = site.ground.cores.client | site.ground.cores.others
+        seats = [site.seat(f"worker-{number}", **more) for number in range(count)]
+        with ExitStack() as stack:
+            members = []
+            for seat in seats:
+                command = ("worker", "--config", str(seat.config))
+                client = stack.enter_context(Client.started("stream_app", command, cores, seat.log))
+                members.append(Member(seat, client))
+            yield cls(tuple(members))
+
+    def check(self) -> None:
+        """Raise `ClientError` when one of them is not running any more."""
+        for member in self.members:
+            member.client.check()
+
+    def last_words(self) -> str:
+        """Return the ends of what they logged."""
+        return "\n".join(f"{member.seat.log.stem}: {member.client.last_words()}" for member in self.members)
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all of them so far."""
+        return sum(member.client.cpu_seconds() for member in self.members)

@@ -1,0 +1,75 @@
+"""`python -m benchmarks`: its JSON, its table, its exit codes, and what it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.__main__ import main
+
+CORE = [
+    "core",
+    *["--events", "200", "--series", "20", "--repeats", "2", "--scheme", "balanced", "--kind", "category"],
+]
+PARTS = ("decide", "decode", "step", "encode_release", "hash_release", "encode_entry", "dump_row")
+
+
+def test_answers_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One object: the machine, and for each benchmark its sizes, figures and targets; nothing stays behind."""
+    assert main([*CORE, "--folder", str(tmp_path), "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert document["machine"].keys() == {"cpu", "cores", "python", "system", "load"}
+    (result,) = document["results"]
+    assert result["bench"] == "core"
+    assert result["sizes"]["repeats"] == 2
+    assert result["figures"].keys() == {f"balanced_category_{part}" for part in PARTS}
+    for figure in result["figures"].values():
+        assert figure["unit"] == "us"
+        assert len(figure["runs"]) == 2
+        assert figure["min"] <= figure["median"] <= figure["max"]
+    assert result["targets"] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """People read the machine first, then figures."""
+    assert main(CORE) == 0
+    shown = capsys.readouterr().out
+    assert "Python" in shown
+    assert "balanced category decide" in shown
+
+
+def test_audits_a_ledger_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Speed as a ratio of one run, and memory under its target; the ledger does not stay behind."""
+    sizes = ["--events", "300", "--series", "30", "--repeats", "1"]
+    assert main(["audit", *sizes, "--folder", str(tmp_path), "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["figures"].keys() == {"audit", "parse_and_hash", "audit_over_parse_and_hash", "peak_memory"}
+    assert [target["met"] for target in result["targets"]] == [True]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_counts_contributions() -> None:
+    """Taken up, recalled, in bytes, and closed; in a process of its own, as this one has memory to spare."""
+    words = ["collect", "--events", "20500", "--repeats", "1", "--json"]
+    done = subprocess.run([sys.executable, "-m", "benchmarks", *words], capture_output=True, check=True)
+    (result,) = json.loads(done.stdout)["results"]
+    assert result["figures"].keys() == {"taken", "recalled", "memory", "closed_cell"}
+    assert all(figure["min"] > 0 for figure in result["figures"].values())
+
+
+def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names those that there are."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["nothing"])
+    assert "worker" in capsys.readouterr().err
+
+
+def test_sizes_are_positive(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is measured with no events."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["worker", "--events", "0"])
+    assert "at least 1" in capsys.readouterr().err

@@ -1,0 +1,23 @@
+"""What a command takes is its own."""
+
+import sys
+
+import pytest
+
+from benchmarks.rig.process import ClientError, usage_of
+
+MEBIBYTE = 1024 * 1024
+
+
+def test_the_peak_is_the_command_s_own() -> None:
+    """It holds what the command held, and nothing of what the process that asks holds."""
+    ours = b"x" * (200 * MEBIBYTE)
+    small, large = (usage_of((sys.executable, "-c", f"held = b'x' * {size}")).peak_bytes for size in (1, 60 * MEBIBYTE))
+    assert small < 50 * MEBIBYTE < len(ours)
+    assert 60 * MEBIBYTE < large < len(ours)
+
+
+def test_a_failure_is_told() -> None:
+    """A command that fails is an error that holds what it said."""
+    with pytest.raises(ClientError, match=r"(?s)ended with 3:.*too bad"):
+        usage_of((sys.executable, "-c", "import sys; print('too bad'); sys.exit(3)"))

@@ -1,0 +1,53 @@
+"""Each benchmark runs in tiny sizes and finds the stated figures; how fast anything is decides no test."""
+
+import importlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from benchmarks.__main__ import BENCHES
+from benchmarks.result import Result
+from benchmarks.rig.site import Ground
+
+FIGURES = {
+    "worker": {"worker", "bare", "worker_over_bare", "worker_cpu", "bare_cpu", "bare_cpu_over_worker_cpu"}
+    | {"batch", "output"},
+    "faust": {"worker", "stock", "worker_over_stock", "worker_cpu", "stock_cpu"},
+    "series": {"peak_memory", "peak_memory_few", "many", "few", "many_over_few", "many_cpu", "few_cpu", "new_series"},
+    "latency": {"full_load", "load", "p50", "p99", "most"},
+    "scale": {"one", "two", "two_over_one", "one_cpu", "two_cpu", "one_broker_cpu", "two_broker_cpu"},
+    "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate", "row_cpu"},
+    "takeover": {"without_noticed", "without_take_over", "without_rows"}
+    | {"standby_noticed", "standby_take_over", "standby_rows", "take_over_without_over_standby"},
+    "sizing": {"events_event", "releases_event", "ledger_event", "ledger_series", "changelog_row", "changelog_event"}
+    | {"state_series", "cached_series", "worker_memory", "worker_cpu_event", "broker_cpu_event"}
+    | {"recovered_rows", "recovery_row", "recovery_cpu_row", "audit_cpu_entry", "audit_memory"},
+}
+WITHOUT_BROKER = {"core", "audit", "loss", "collect"}
+EVENTS = 25_000
+SIZES = {
+    "worker": {"events": EVENTS, "series": 50},
+    "faust": {"events": EVENTS, "series": 50},
+    "series": {"events": EVENTS, "series": EVENTS},
+    "latency": {"events": EVENTS, "series": 50},
+    "scale": {"events": EVENTS, "series": 50, "partitions": 2},
+    "recovery": {"series": 500},
+    "takeover": {"series": 500, "partitions": 2},
+    "sizing": {"events": EVENTS, "series": 500},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in BENCHES if name not in WITHOUT_BROKER])
+def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
+    """Sizes as asked for, every figure measured once, and targets that name figures."""
+    shown: list[str] = []
+    module: Any = importlib.import_module(f"benchmarks.measures.{name}")
+    sizes = replace(module.DEFAULT, repeats=1, **({"partitions": 1} | SIZES[name]))
+    result: Result = module.run(ground, sizes, lambda what, *_: shown.append(what))
+    assert result.bench == name
+    assert result.sizes == sizes.document()
+    assert result.figures.keys() == FIGURES[name]
+    assert all(len(figure.runs) == 1 for figure in result.figures.values())
+    assert {target.figure for target in result.targets} <= result.figures.keys()
+    assert shown
