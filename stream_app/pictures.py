@@ -1,11 +1,14 @@
-"""What plots are drawn on, by matplotlib, which is an extra: an SVG element of a page, or a picture."""
+"""What all plots share: the canvas (an SVG element or a picture file), axes of time, legends, and thinning of points.
+
+matplotlib is an extra, and is loaded when something is drawn.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,6 +17,21 @@ if TYPE_CHECKING:
 WIDTH: Final = 9.6
 """Inches; of a page, all of its width."""
 HEIGHT: Final = 3.4
+NANO: Final = 10**9
+DAY_MS: Final = 86_400_000
+"""matplotlib counts time in days since 1970."""
+LAST_MS: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999: a calendar has no later one."""
+NAME_LENGTH: Final = 28
+"""Letters of a series' id in a label; of a longer one the first stand there."""
+DRAWN_POINTS: Final = 3_000
+"""Points drawn of a series; of more, every second, third, .. one."""
+DRAWN_PEAKS: Final = 1_000
+"""Points drawn where peaks count, each the largest of its stretch."""
+LONG_LABEL: Final = 23
+"""Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
+LANDMARK_COLOUR: Final = "#b2432f"
+REGULAR_COLOUR: Final = "#3b6ea5"
 _STYLE: Final = {
     "text.parse_math": False,  # a series' id may hold dollar signs
     "svg.fonttype": "path",  # the same letters on every machine
@@ -64,6 +82,46 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
             figure.savefig(path, dpi=110)
         except ValueError as error:
             raise PlotError(f"{path}: {error}") from error
+
+
+def label_of(series: str) -> str:
+    """Return a series' id for a label: short, on one line, in letters that every font has."""
+    plain = ascii(series)[1:-1]
+    return plain if len(plain) <= NAME_LENGTH else f"{plain[: NAME_LENGTH - 1]}…"
+
+
+def time_axis(axes: "Axes") -> None:
+    """Label the axis of times."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415 - an optional extra
+
+    locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    first, last = axes.get_xlim()
+    axes.set_xlim(first, min(last, LAST_MS / DAY_MS))  # a calendar has no year 10000
+    axes.set_xlabel("event time (UTC)")
+
+
+def legend_below(axes: "Axes") -> None:
+    """Put the legend where nothing is drawn, in as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        columns = 3 if max(map(len, labels)) > LONG_LABEL else 5
+        # mypy takes the figure that axes are on, a part of one included, for one without legends.
+        figure: Any = axes.figure
+        figure.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9)
+
+
+def thinned(count: int) -> range:
+    """Return which of `count` points to draw."""
+    return range(0, count, max(1, -(-count // DRAWN_POINTS)))
+
+
+def peaks(values: Sequence[float]) -> list[int]:
+    """Return which of many values to draw so that no peak is lost: the largest of each stretch."""
+    stretch = max(1, -(-len(values) // DRAWN_PEAKS))
+    starts = range(0, len(values), stretch)
+    return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]
 
 
 @contextmanager

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Final
 
 from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.steps import Steps
-from stream_app.audit.report.plots import (
+from stream_app.pictures import (
     DAY_MS,
     LANDMARK_COLOUR,
     REGULAR_COLOUR,
+    Draw,
     legend_below,
     peaks,
     thinned,
     time_axis,
 )
-from stream_app.pictures import Draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,7 @@ from typing import Final
 from stream_app.accounting.plots import landmark_loss, temporal
 from stream_app.accounting.statement import Statement, moment
 from stream_app.audit.report.page import Section, table
-from stream_app.audit.report.plots import name
-from stream_app.pictures import svg
+from stream_app.pictures import label_of, svg
 
 DRAWN: Final = 4
 """Exposures with plots of their own; of each further one there is a row in the table."""
@@ -18,7 +17,7 @@ def sections_of(statement: Statement) -> list[Section]:
     if statement.exposures:
         sections.append(_exposures(statement))
     for exposure in statement.exposures[:DRAWN]:
-        series = name(exposure.steps.series)
+        series = label_of(exposure.steps.series)
         sections += [
             Section(
                 f"Temporal loss of {series}",

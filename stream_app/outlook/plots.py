@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from stream_app.audit.report.plots import LANDMARK_COLOUR, REGULAR_COLOUR, legend_below
 from stream_app.outlook.crowding import COUNTS, Crowd
 from stream_app.outlook.outlook import Outlook
-from stream_app.pictures import Draw
+from stream_app.pictures import LANDMARK_COLOUR, REGULAR_COLOUR, Draw, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from stream_app.audit.report.plots import LANDMARK_COLOUR, REGULAR_COLOUR, legend_below
-from stream_app.pictures import Draw
+from stream_app.pictures import LANDMARK_COLOUR, REGULAR_COLOUR, Draw, legend_below
 from stream_app.verify.verdict import Finding, Verdict
 
 if TYPE_CHECKING:

@@ -1,31 +1,29 @@
-"""The plots of a report: what they show, with axes labelled in units; pictures.py is what they are drawn on."""
+"""The plots of a report: spends over time, budgets left, and the series that lost most, with axes in units."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from stream_app.audit.form.entry import MAX_TIMESTAMP
 from stream_app.audit.report.curve import Curve
 from stream_app.audit.report.flow import Flow
 from stream_app.audit.report.standing import Standing
-from stream_app.pictures import Draw
+from stream_app.pictures import (
+    DAY_MS,
+    LANDMARK_COLOUR,
+    NANO,
+    REGULAR_COLOUR,
+    Draw,
+    label_of,
+    legend_below,
+    peaks,
+    thinned,
+    time_axis,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NANO: Final = 10**9
-DAY_MS: Final = 86_400_000
-"""matplotlib counts time in days since 1970."""
-NAME_LENGTH: Final = 28
-DRAWN_POINTS: Final = 3_000
-"""Points drawn of a series; of more, every second, third, .. one."""
-DRAWN_PEAKS: Final = 1_000
-"""Points drawn where peaks count, each the largest of its stretch."""
 FAR: Final = 20
 """From this ratio of the largest spend to the smallest on, the axis is logarithmic: a power of ten surely shows."""
-LONG_LABEL: Final = 23
-"""Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
-LANDMARK_COLOUR: Final = "#b2432f"
-REGULAR_COLOUR: Final = "#3b6ea5"
 _ANY_COLOUR: Final = "#5a6673"
 """Of a marker in a legend that stands for every series."""
 
@@ -75,7 +73,7 @@ def shares_over_time(curves: Sequence[Curve]) -> Draw:
                 for at in places
             ]
             axes.step(
-                [curve.times_ms[at] / DAY_MS for at in places], left, where="post", lw=1.2, label=name(curve.series)
+                [curve.times_ms[at] / DAY_MS for at in places], left, where="post", lw=1.2, label=label_of(curve.series)
             )
         axes.set_ylim(-2, 102)
         axes.set_ylabel("budget left (%)")
@@ -91,7 +89,7 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
     def draw(axes: "Axes") -> None:
         seen = set()
         for nth, curve in enumerate(curves):
-            label: str | None = name(curve.series)
+            label: str | None = label_of(curve.series)
             for landmark, marker, size in ((0, ".", 6), (1, "D", 4)):
                 chosen = [
                     at
@@ -138,7 +136,7 @@ def worst(standings: Sequence[Standing]) -> Draw:
                 continue
             axes.barh(rows, widths, left=begin, color=colour, label=label)
             begin = [before + width for before, width in zip(begin, widths, strict=True)]
-        axes.set_yticks(rows, [name(standing.series) for standing in standings])
+        axes.set_yticks(rows, [label_of(standing.series) for standing in standings])
         axes.margins(y=0.02)
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
@@ -146,46 +144,6 @@ def worst(standings: Sequence[Standing]) -> Draw:
         legend_below(axes)
 
     return draw
-
-
-def name(series: str) -> str:
-    """Return a series' id for a label: short, on one line, in letters that every font has."""
-    plain = ascii(series)[1:-1]
-    return plain if len(plain) <= NAME_LENGTH else f"{plain[: NAME_LENGTH - 1]}…"
-
-
-def time_axis(axes: "Axes") -> None:
-    """Label the axis of times."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415 - an optional extra
-
-    locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    first, last = axes.get_xlim()
-    axes.set_xlim(first, min(last, MAX_TIMESTAMP / DAY_MS))  # a calendar has no year 10000
-    axes.set_xlabel("event time (UTC)")
-
-
-def legend_below(axes: "Axes") -> None:
-    """Put the legend where nothing is drawn, in as many columns as fit."""
-    handles, labels = axes.get_legend_handles_labels()
-    if labels:
-        columns = 3 if max(map(len, labels)) > LONG_LABEL else 5
-        # mypy takes the figure that axes are on, a part of one included, for one without legends.
-        figure: Any = axes.figure
-        figure.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9)
-
-
-def thinned(count: int) -> range:
-    """Return which of `count` points to draw."""
-    return range(0, count, max(1, -(-count // DRAWN_POINTS)))
-
-
-def peaks(values: Sequence[float]) -> list[int]:
-    """Return which of many values to draw so that no peak is lost: the largest of each stretch."""
-    stretch = max(1, -(-len(values) // DRAWN_PEAKS))
-    starts = range(0, len(values), stretch)
-    return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]
 
 
 def _duration(width_ms: int) -> str:

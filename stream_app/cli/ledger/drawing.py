@@ -15,6 +15,7 @@ from stream_app.audit.report.page import Section, page
 from stream_app.audit.report.plots import flow, shares_left, shares_over_time, spends_over_time, worst
 from stream_app.audit.report.standing import Standing
 from stream_app.cli import UsageError
+from stream_app.cli.shared.picturefile import add_picture, check_ending
 from stream_app.pictures import PlotError, picture, prepare, svg
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Look(NamedTuple):
 def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what drawing takes."""
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one page")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw spends and what is left of the budgets")
+    add_picture(parser, "draw spends and what is left of the budgets")
     parser.add_argument(
         "--series",
         action="append",
@@ -91,8 +92,8 @@ def asked(arguments: argparse.Namespace) -> "Question | None":
             prepare()
         except PlotError as error:
             raise UsageError(f"--html, --picture: {error}") from error
-    if arguments.picture is not None and not arguments.picture.suffix:
-        raise UsageError(f"--picture {arguments.picture}: its ending must name the format, such as .png, .svg or .pdf")
+    if arguments.picture is not None:
+        check_ending(arguments.picture)
     if not arguments.correlation and not arguments.compose:
         if arguments.members is not None or arguments.rate is not None:
             raise UsageError("--members, --rate: give --compose with them, which uses them")

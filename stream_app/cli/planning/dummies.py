@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 from rich.console import Console
 from rich.table import Table
 
-from stream_app.audit.report.plots import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import add_config, settings_of
+from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
 from stream_app.formats import wire
-from stream_app.pictures import PlotError, picture, prepare
+from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
 from stream_app.privacy.dummies.choice import probabilities
 from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.options import Histograms, Sets
@@ -65,15 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")
     parser.add_argument("--key", type=Path, metavar="FILE", help="draw by this noise key, not by a new one")
     parser.add_argument("--series", default="", metavar="ID", help="draw for this series (with --key)")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the joined set against the true landmarks")
+    add_picture(parser, "draw the joined set against the true landmarks")
     parser.add_argument("--json", action="store_true", help="print one JSON object with every option")
     add_config(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Draw and print; raises `UsageError` for input that asks for nothing that can be drawn."""
-    if arguments.picture is not None:
-        _drawable(arguments.picture)
+    check_picture(arguments.picture)
     asked = _asked(arguments.file)
     steps = asked.dummies.end - asked.dummies.first
     if arguments.json and isinstance(asked.dummies, Drawn) and steps > MOST_LISTED:
@@ -99,20 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(asked, choice, joined)
     if arguments.picture is not None:
-        try:
-            picture(arguments.picture, [("Dummies among the landmarks", lambda axes: _draw(axes, asked, joined))])
-        except (PlotError, OSError) as error:
-            raise UsageError(f"--picture: {error}") from error
+        write_picture(arguments.picture, [("Dummies among the landmarks", lambda axes: _draw(axes, asked, joined))])
     return 0
-
-
-def _drawable(path: Path) -> None:
-    try:
-        prepare()
-    except PlotError as error:
-        raise UsageError(f"--picture: {error}") from error
-    if not path.suffix:
-        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
 
 
 def _keys(arguments: argparse.Namespace) -> KeyRing:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
-from stream_app.audit.report.plots import name as label_of
 from stream_app.cli import UsageError
 from stream_app.cli.planning.plantable import print_plan
 from stream_app.cli.shared.configured import add_config, settings_of
 from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
 from stream_app.cli.shared.policyfile import parameters_of, records_in
 from stream_app.formats import wire
 from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
@@ -26,7 +26,7 @@ from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.question import Question
-from stream_app.pictures import PlotError, picture, prepare
+from stream_app.pictures import label_of
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO
 from stream_app.setup import correlationfile
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, metavar="MS", help="time from one event to the next (default: the step)")
     parser.add_argument("--steps", type=int, metavar="N", help="how many events (default: up to behind the landmarks)")
     parser.add_argument("--start", metavar="TIMESTAMP", help="when the first event is (default: before the landmarks)")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw errors, and losses or spends over the steps")
+    add_picture(parser, "draw errors, and losses or spends over the steps")
     parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
 
 
@@ -192,12 +192,7 @@ def _members(outlook: Outlook) -> Iterator[tuple[str, Any]]:
 def _prepare(path: Path, policies: int) -> None:
     if policies != 1:
         raise UsageError(f"--picture: shows one policy, found {policies} in the file; plan them one by one")
-    if not path.suffix:
-        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
-    try:
-        prepare()
-    except PlotError as error:
-        raise UsageError(f"--picture: {error}") from error
+    check_picture(path)
 
 
 def _draw(path: Path, plan: Plan) -> None:
@@ -209,7 +204,4 @@ def _draw(path: Path, plan: Plan) -> None:
     draws.append(("Spent at each event", spends_of(found)))
     if plan.crowds:
         draws.append(("Landmarks against noise: solid at a landmark, dashed at a regular step", noise_of(plan.crowds)))
-    try:
-        picture(path, draws)
-    except (PlotError, OSError) as error:
-        raise UsageError(f"--picture: {error}") from error
+    write_picture(path, draws)

@@ -8,12 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stream_app.audit.report.plots import name as label_of
 from stream_app.cli import UsageError
+from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
 from stream_app.cli.shared.policyfile import parameters_of, records_in
 from stream_app.cli.shared.progress import progress
 from stream_app.formats import wire
-from stream_app.pictures import PlotError, picture, prepare
+from stream_app.pictures import label_of
 from stream_app.privacy.noise.key import SECRET_BYTES
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
@@ -59,17 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=_number, help="derive all keys from it, to run the same again (default: random)")
     parser.add_argument("--jobs", type=_count, default=JOBS, help="processes that work at once (default: %(default)s)")
-    parser.add_argument(
-        "--picture", type=Path, metavar="FILE", help="draw what is declared, the bounds and the controls"
-    )
+    add_picture(parser, "draw what is declared, the bounds and the controls")
     parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify each policy; the worst exit code of all. Raises `UsageError` for what cannot be verified."""
     records = records_in(arguments.file)
-    if arguments.picture is not None:
-        _prepare(arguments.picture)
+    check_picture(arguments.picture)
     verified = []
     for record in records:
         found = _verified(arguments, record["series"], parameters_of(record))
@@ -79,11 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _print(found)
     if arguments.picture is not None:
-        try:
-            labels = [(label_of(found.series) if verified[1:] else _title(found), found.verdict) for found in verified]
-            picture(arguments.picture, list(plots_of(labels)))
-        except (PlotError, OSError) as error:
-            raise UsageError(f"--picture: {error}") from error
+        labels = [(label_of(found.series) if verified[1:] else _title(found), found.verdict) for found in verified]
+        write_picture(arguments.picture, list(plots_of(labels)))
     judgements = {found.verdict.judgement for found in verified}
     worst = (each for each in (Judgement.BROKEN, Judgement.NO_POWER) if each in judgements)
     return next(worst, Judgement.HOLDS).value
@@ -172,15 +166,6 @@ def _pair(finding: Finding) -> dict[str, Any]:
 
 def _measured(measured: Measured) -> dict[str, Any]:
     return {"runs": measured.runs, "bound": measured.shown, "certain": measured.certain, "event": measured.event}
-
-
-def _prepare(path: Path) -> None:
-    if not path.suffix:
-        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
-    try:
-        prepare()
-    except PlotError as error:
-        raise UsageError(f"--picture: {error}") from error
 
 
 def _number(text: str) -> int:

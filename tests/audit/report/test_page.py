@@ -9,8 +9,9 @@ import pytest
 from stream_app import __version__
 from stream_app.audit.report.curve import Curves
 from stream_app.audit.report.flow import MOST_BINS, Flow
-from stream_app.audit.report.plots import DRAWN_PEAKS, peaks, spends_over_time
+from stream_app.audit.report.plots import spends_over_time
 from stream_app.cli import main
+from stream_app.pictures import DRAWN_PEAKS, peaks
 from tests.audit.written import LEDGERS, write
 
 HOSTILE = "$\\frac{1}{2}$ <script>alert('home')</script> & \"\n"
