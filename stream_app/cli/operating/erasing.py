@@ -16,7 +16,7 @@ from stream_app.cli.shared.moment import milliseconds_of
 from stream_app.deciding.context import Context
 from stream_app.formats import wire
 from stream_app.kafka.client.routing import router
-from stream_app.kafka.rebuild.dry_run import Rehearsed, rehearse
+from stream_app.kafka.rebuild.dry_run import DryRun, dry_runs
 from stream_app.privacy.noise.key import MINIMUM_EPOCH_MS, KeyRing
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.setup.configuration import context_of
@@ -70,12 +70,12 @@ def erase(arguments: argparse.Namespace) -> int:
     epoch_ms = _epoch_ms(arguments, settings)
     before = _epoch(arguments.before, epoch_ms)
     with looked_at(arguments.file, epoch_ms) if arguments.dry_run else claimed(arguments.file, epoch_ms) as key:
-        found: list[Rehearsed] = []
+        found: list[DryRun] = []
         refusals: list[str] = []
         erased, ring, later = False, key.ring, key.without(before)
         if settings is not None:
             context = _context(settings, later)
-            found = _rehearsed(settings, _context(settings, key.ring), context)
+            found = _dry_runs(settings, _context(settings, key.ring), context)
             refusals += [*_strangers(context, found), *_refusals(before, found, accepts=arguments.accept_rejects)]
         if isinstance(key, ClaimedKey) and not refusals:
             erased, ring = True, key.erase_before(before)
@@ -131,14 +131,14 @@ def _context(settings: Settings, keys: KeyRing) -> Context:
         raise UsageError(f"configuration:\n{error}") from None
 
 
-def _rehearsed(settings: Settings, whole: Context, later: Context) -> list[Rehearsed]:
+def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun]:
     """Return what each partition's restart would come to."""
 
-    async def run() -> list[Rehearsed]:
+    async def run() -> list[DryRun]:
         found = []
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
             bar = bars.add_task("rehearses partitions", total=settings.partitions)
-            async for one in rehearse(settings, whole, later):
+            async for one in dry_runs(settings, whole, later):
                 found.append(one)
                 bars.advance(bar)
         return found
@@ -147,7 +147,7 @@ def _rehearsed(settings: Settings, whole: Context, later: Context) -> list[Rehea
         return asyncio.run(run())
 
 
-def _strangers(context: Context, found: Sequence[Rehearsed]) -> Iterator[str]:
+def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
     """Say what shows that the configuration is not that of the workers that use the key."""
     rows = [one.row for one in found if one.row is not None]
     if not rows:
@@ -164,7 +164,7 @@ def _strangers(context: Context, found: Sequence[Rehearsed]) -> Iterator[str]:
             )
 
 
-def _refusals(before: int, found: Sequence[Rehearsed], *, accepts: bool) -> Iterator[str]:
+def _refusals(before: int, found: Sequence[DryRun], *, accepts: bool) -> Iterator[str]:
     """Say what stands against erasing."""
     for one in found:
         place = f"partition {one.partition}: asked to go on without the epochs before {before}"
@@ -179,7 +179,7 @@ def _refusals(before: int, found: Sequence[Rehearsed], *, accepts: bool) -> Iter
             yield f"{place}; it would stop ({one.stopped.reason}): found {one.stopped.found}. {one.stopped.remedy}"
 
 
-def _fields(one: Rehearsed) -> dict[str, object]:
+def _fields(one: DryRun) -> dict[str, object]:
     fields: dict[str, object] = {"partition": one.partition, "waiting": one.waiting, "binding": one.binding}
     return {
         **fields,
@@ -189,7 +189,7 @@ def _fields(one: Rehearsed) -> dict[str, object]:
     }
 
 
-def _print(before: int, found: Sequence[Rehearsed], refusals: Sequence[str]) -> None:
+def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> None:
     for one in found:
         print(
             f"partition {one.partition}: {one.waiting} records wait, of which {one.otherwise} would be decided "

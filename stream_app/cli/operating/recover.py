@@ -23,8 +23,7 @@ from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.rebuild.recover import Recovered, Recovery
-from stream_app.kafka.rebuild.survey import Accepted
-from stream_app.kafka.rebuild.witness import TOLD
+from stream_app.kafka.rebuild.survey import TOLD, Accepted
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Settings
 

@@ -16,7 +16,7 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames, differences, wanted_topics
 from stream_app.kafka.faust.datafolder import DataFolderError, claimed
-from stream_app.kafka.rebuild.dry_run import rehearse
+from stream_app.kafka.rebuild.dry_run import dry_runs
 from stream_app.kafka.worker import Worker
 from stream_app.monitoring.forcedexit import ForcedExit
 from stream_app.monitoring.logs import configure_logs
@@ -69,7 +69,7 @@ def _rehearse(settings: Settings, context: Context) -> int:
 
     async def tell() -> int:
         stopped = 0
-        async for one in rehearse(settings, context, context):
+        async for one in dry_runs(settings, context, context):
             if one.stopped is None:
                 print(
                     f"partition {one.partition}: goes on; {one.binding} ledger entries bind, {one.waiting} records wait"

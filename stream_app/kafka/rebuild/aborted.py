@@ -1,4 +1,4 @@
-"""Abandoned ledger entries: aborted, and their input was deleted, so that nobody will compute them again.
+"""Aborted ledger entries whose input was deleted, so that nobody will compute them again.
 
 Readers of uncommitted records may have seen them: what was spent on them is spent. Recovery therefore adopts them,
 entry and release byte for byte, and the chains go on behind them.
@@ -19,12 +19,12 @@ from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.stops import PartitionStoppedError
 
 
-class _Aborted(NamedTuple):
+class _Entry(NamedTuple):
     record: Any
     entry: Any
 
 
-class Abandoned(NamedTuple):
+class Aborted(NamedTuple):
     """Records to write again, in the order of the log, and the rows after them."""
 
     entries: list[Any]
@@ -32,9 +32,9 @@ class Abandoned(NamedTuple):
     rows: dict[str, SeriesRow]
 
 
-async def abandoned(
+async def aborted_entries(
     reader: LogReader, context: Context, names: TopicNames, partition: int, before: int, rows: Mapping[str, SeriesRow]
-) -> Abandoned:
+) -> Aborted:
     """Return what was aborted for input below offset ``before`` and follows from ``rows``.
 
     ``reader`` reads uncommitted records.
@@ -46,7 +46,7 @@ async def abandoned(
     wanted = {entry["release"] for _, entry in aborted if entry["entry"] == "release"}
     releases = await _releases(reader, names.releases, partition, wanted) if wanted else {}
     by_hash = {found: record.value for found, record in releases.items()}
-    moved = Abandoned([], [], {})
+    moved = Aborted([], [], {})
     for record, entry in aborted:
         series = entry["series"]
         row = moved.rows.get(series, rows.get(series))
@@ -69,7 +69,7 @@ async def abandoned(
     return moved
 
 
-async def adopt(producer: PartitionProducer, names: TopicNames, found: Abandoned) -> None:
+async def adopt(producer: PartitionProducer, names: TopicNames, found: Aborted) -> None:
     """Write the records again, committed: entries before releases, as ever."""
     await producer.begin()
     for topic, records in ((names.ledger, found.entries), (names.releases, found.releases)):
@@ -83,9 +83,9 @@ async def adopt(producer: PartitionProducer, names: TopicNames, found: Abandoned
 
 async def _aborted(
     reader: LogReader, topic: str, partition: int, before: int, rows: Mapping[str, SeriesRow]
-) -> list[_Aborted]:
+) -> list[_Entry]:
     """Return the first copy of each entry beyond the rows, of input below ``before``."""
-    found: dict[tuple[str, int], _Aborted] = {}
+    found: dict[tuple[str, int], _Entry] = {}
     async for records in reader.records(topic, partition, 0):
         for record in records:
             if is_claim(record) or input_offset(record) >= before:
@@ -93,7 +93,7 @@ async def _aborted(
             entry = entry_of(record)
             row = rows.get(entry["series"])
             if row is None or entry["sequence"] > row.sequence:
-                found.setdefault((entry["series"], entry["sequence"]), _Aborted(record, entry))
+                found.setdefault((entry["series"], entry["sequence"]), _Entry(record, entry))
     return list(found.values())
 
 

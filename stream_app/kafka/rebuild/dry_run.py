@@ -1,4 +1,4 @@
-"""A partition's restart, rehearsed: would it go on as before, now, or if the keys of old epochs were gone?
+"""A dry run of a partition's start: would it go on as before, now, or if the keys of old epochs were gone?
 
 What a worker reads back at a start is read, and the input that waits is decided by the worker's own code; nothing is
 written. Others may work meanwhile: what is committed, what binds and what waits is read in this order, so the picture
@@ -13,14 +13,21 @@ Crash schedules that need an old key, and what shows them here:
 * A step of collected data is open: it would be passed over when it closes, and what it counts never be released.
   `Shortfall` decides the same with the whole key, and tells what is missing without.
 * Rows are missing or behind, or input is lost: what waits cannot be told, and the restorer stops.
+
+What would be lost without these keys shows in two runs over the same records, with the whole key and with what is left
+of it. No loss hides behind a gain: releases are compared step by step, and records one by one. Where no record is
+decided otherwise and no release is missing, both runs came to the same: the first difference is either a record that
+only one of them rejects, or a collected step that only one passes over.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_app.deciding import rows
-from stream_app.deciding.collection import LostCountersError
+from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context
+from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
+from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client import group
@@ -34,14 +41,90 @@ from stream_app.kafka.evidence.trouble import stopping
 from stream_app.kafka.owner.parts import Shell
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.rebuild.rowcopy import RowCopy
-from stream_app.kafka.rebuild.shortfall import Run, Shortfall
 from stream_app.monitoring.metrics import Metrics
 from stream_app.privacy.policy import Policy
 from stream_app.setup.settings import Settings
 
+Step = tuple[bytes | None, int]
+"""Series in UTF-8, and where the step begins, in milliseconds: what a release is of."""
+
+
+class Run:
+    """Records decided under one context; which are rejected and which steps are released is kept, for a batch each."""
+
+    def __init__(self, context: Context, find: Lookup, collection: Collection, settle: Settle | None = None) -> None:
+        """Take what a worker would have read back; ``settle`` sees every entry."""
+        self.releases: set[Step] = set()
+        self.rejects: set[int] = set()
+        self._keys, self._find = context.keys, find
+        self._decider = Decider(context, find, Outlets(_drop, self._release, self._reject, settle), collection)
+
+    @property
+    def changed(self) -> Iterable[str]:
+        """The series whose rows are not those of before."""
+        return self._decider.changed
+
+    def decide(self, records: Sequence[InputRecord]) -> None:
+        """Decide ``records`` in order; raises what stops a partition."""
+        self.releases, self.rejects = set(), set()
+        left = iter(records)
+        while not self._decider.decide(left):
+            pass  # nothing is sent: batches need no end
+
+    def to_come(self, series: Iterable[str]) -> Iterator[Step]:
+        """Yield the open steps of these series, but not those that will be passed over."""
+        keys = self._keys
+        for name in series:
+            row = self._decider.changed.get(name) or self._find(name)
+            if row is None or row.open_steps is None:
+                continue
+            for index in row.open_steps.counted:
+                start_ms = index * row.policy.step_ms
+                if keys.secret_of(keys.epoch_of(start_ms)) is not None:
+                    yield row.key, start_ms
+
+    def _release(self, key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:  # noqa: ARG002
+        self.releases.add((key, timestamp_ms))
+
+    def _reject(self, key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:  # noqa: ARG002
+        ((_, offset),) = headers
+        self.rejects.add(int(offset))
+
+
+class Shortfall:
+    """Two runs over the same records, with the whole key and with what is left of it, and how they differ."""
+
+    def __init__(self, whole: Run, later: Run) -> None:
+        """Begin before any record; ``otherwise`` counts those that only one of the runs rejects."""
+        self.otherwise = 0
+        self._whole, self._later = whole, later
+        self._missing: set[Step] = set()
+        self._gained: set[Step] = set()
+
+    def decide(self, records: Sequence[InputRecord]) -> None:
+        """Decide ``records`` in both; raises what stops a partition."""
+        self._whole.decide(records)
+        self._later.decide(records)
+        self.otherwise += len(self._whole.rejects ^ self._later.rejects)
+        self._missing |= self._whole.releases - self._later.releases
+        self._gained |= self._later.releases - self._whole.releases
+
+    def lost(self, stored: Iterable[str]) -> int:
+        """Return how many steps are released, or open, with the whole key and will never be released without.
+
+        ``stored`` names the series whose rows may have had open steps before the first record.
+        """
+        series = {*stored, *self._whole.changed, *self._later.changed}
+        # By another record than with the whole key, or later, is not lost.
+        return len(self._missing.union(self._whole.to_come(series)) - self._gained.union(self._later.to_come(series)))
+
+
+def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+    """Put out nothing."""
+
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class DryRun:
     """What the restart of one partition came to."""
 
     partition: int
@@ -59,7 +142,7 @@ class Rehearsed:
     """Why it would not go on."""
 
 
-async def rehearse(settings: Settings, whole: Context, later: Context) -> AsyncIterator[Rehearsed]:
+async def dry_runs(settings: Settings, whole: Context, later: Context) -> AsyncIterator[DryRun]:
     """Yield what the restart of each partition would come to under ``later``, whose keys may not be ``whole`` any more.
 
     Raises:
@@ -72,11 +155,11 @@ async def rehearse(settings: Settings, whole: Context, later: Context) -> AsyncI
         raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
     committed = await group.committed(settings, names.events)
     for partition in range(facts[names.events].partitions):
-        rehearsal = _Rehearsal(settings, (whole, later), names, facts, partition)
-        yield await rehearsal.run(committed.get(partition))
+        run = _PartitionRun(settings, (whole, later), names, facts, partition)
+        yield await run.result(committed.get(partition))
 
 
-class _Rehearsal:
+class _PartitionRun:
     """One partition's."""
 
     def __init__(
@@ -96,7 +179,7 @@ class _Rehearsal:
         shell = Shell(settings, self._later, None, topic, names, Metrics(), self._rows, None)
         self._restorer = Restorer(shell, facts, partition)
 
-    async def run(self, committed: int | None) -> Rehearsed:
+    async def result(self, committed: int | None) -> DryRun:
         """Read back and decide what waits; ``committed`` is the group's offset."""
         row: PartitionRow | None = None
         try:
@@ -107,7 +190,7 @@ class _Rehearsal:
             whole = Run(self._whole, self._find, await self._restorer.recall(row, self._find))
             later = Run(self._later, self._find, await self._restorer.recall(row, self._find), settle)
         except PartitionStoppedError as stopped:
-            return Rehearsed(self._partition, row, stopped=stopped)
+            return DryRun(self._partition, row, stopped=stopped)
         waiting, stopped_by, shortfall = 0, None, Shortfall(whole, later)
         try:
             async for records in self._waiting(row.next_offset):
@@ -118,7 +201,7 @@ class _Rehearsal:
         except (PartitionStoppedError, LookupError, LostCountersError) as error:
             stopped_by = stopping(self._partition, error)
         lost = shortfall.lost(self._rows.series() if row.recall_offset < row.next_offset else ())
-        return Rehearsed(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
+        return DryRun(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
 
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
         async with LogReader.opened(self._settings, "read_committed") as reader:

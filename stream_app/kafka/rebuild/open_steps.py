@@ -1,4 +1,4 @@
-"""Reopening: which steps of collected series are open, found again in the input when their rows were lost.
+"""Which steps of collected series are open, found again in the input when their rows were lost.
 
 Ledger and releases tell what was closed; what is open follows from the watermarks, which leave no other trace.
 """
@@ -48,7 +48,7 @@ class Past(NamedTuple):
     """Input offset of each series' last release."""
 
 
-class Reopening:
+class FoundSteps:
     """The open steps of a partition's collected series, as one watermark after the other moves them."""
 
     def __init__(self, past: Past, losses: Iterable[Loss], rejected: Sized[int]) -> None:

@@ -32,11 +32,10 @@ from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.faust.table import PARTITION_KEY
 from stream_app.kafka.owner.restore import input_short
-from stream_app.kafka.rebuild.aborted import abandoned, adopt
+from stream_app.kafka.rebuild.aborted import aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
-from stream_app.kafka.rebuild.open_steps import LOST, Loss, Past, Reopening, more_lost
-from stream_app.kafka.rebuild.survey import Accepted, Survey
-from stream_app.kafka.rebuild.witness import Witness
+from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
+from stream_app.kafka.rebuild.survey import Accepted, Survey, Witness
 from stream_app.setup.settings import Settings
 
 _ROWS = 20_000
@@ -124,16 +123,16 @@ class Recovery:
             accept_lost_input = accepted.lost_input or place.skips
             if accept_lost_input:
                 found |= await self._adopted(producer, partition, place.next_offset, found)
-            reopening = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
-            found |= reopening.rows()
-            lost = place.lost if place.skips or (place.lost and reopening.given_up(place.lost.line)) else None
+            open_steps = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
+            found |= open_steps.rows()
+            lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
             ledger_offset = await self._covered(partition, found)
             row = PartitionRow(
                 topic=self._facts[self._names.events].id,
                 changelog=self._facts[self._names.changelog].id,
                 partitions=self._facts[self._names.events].partitions,
                 next_offset=place.next_offset,
-                recall_offset=reopening.floor(place.next_offset),
+                recall_offset=open_steps.floor(place.next_offset),
                 ledger_offset=ledger_offset,
                 key=self._context.keys.fingerprint,
                 configuration=self._context.fingerprint,
@@ -148,7 +147,7 @@ class Recovery:
             await self._write(producer, partition, found, row, lost)
         finally:
             await producer.stop()
-        steps, given_up = reopening.steps, len(reopening.given_up())
+        steps, given_up = open_steps.steps, len(open_steps.given_up())
         return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, given_up, witness)
 
     async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool, accept_skipped: bool) -> _Input:
@@ -181,33 +180,33 @@ class Recovery:
             )
         return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
 
-    async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> Reopening:
+    async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> FoundSteps:
         """Find the open steps of collected series; nothing is read where there are none."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
-        reopening = Reopening(Past(told.rows, told.adopted, told.released), losses, place.rejected)
-        if place.lost and reopening.given_up(place.lost.line) and not accept_lost_input:
-            count = len(reopening.given_up(place.lost.line))
+        open_steps = FoundSteps(Past(told.rows, told.adopted, told.released), losses, place.rejected)
+        if place.lost and open_steps.given_up(place.lost.line) and not accept_lost_input:
+            count = len(open_steps.given_up(place.lost.line))
             raise PartitionStoppedError(
                 partition,
                 "input-lost",
                 asked=f"input from offset {place.start} on, which collected steps still open are counted from",
                 found=f"that the log starts at {place.first}: the counts of {count} series are lost",
             )
-        start = max(place.first, reopening.begin(place.start))
-        if reopening.collects and start < place.next_offset:
+        start = max(place.first, open_steps.begin(place.start))
+        if open_steps.collects and start < place.next_offset:
             async with LogReader.opened(self._settings, "read_committed") as reader:
                 async for records in reader.records(self._names.events, partition, start, place.next_offset):
                     for record in records:
                         if record.offset < place.next_offset:
-                            reopening.take(record.offset, record.value)
-        return reopening
+                            open_steps.take(record.offset, record.value)
+        return open_steps
 
     async def _adopted(
         self, producer: PartitionProducer, partition: int, before: int, found: Mapping[str, SeriesRow]
     ) -> dict[str, SeriesRow]:
         """Return the rows that abandoned entries move on, once those are committed."""
         async with LogReader.opened(self._settings, "read_uncommitted") as reader:
-            left = await abandoned(reader, self._context, self._names, partition, before, found)
+            left = await aborted_entries(reader, self._context, self._names, partition, before, found)
         if left.entries:
             await adopt(producer, self._names, left)
         return left.rows

@@ -13,7 +13,7 @@ from stream_app.deciding.decision import recall
 from stream_app.deciding.outcome import Advanced, Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.rebuild.open_steps import Loss, Past, Reopening, more_lost
+from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss, Past, more_lost
 from tests.run import KEYS, Run, default, policy
 
 STEP = 10
@@ -47,13 +47,13 @@ class Played(NamedTuple):
     now: dict[str, int]
     version: dict[str, int]
 
-    def reopened(self, losses: Sequence[Loss], start: int, end: int) -> Reopening:
+    def reopened(self, losses: Sequence[Loss], start: int, end: int) -> FoundSteps:
         """Return what `recover` finds of the run between two offsets, once all rows are lost."""
         rows = rebuild(self.run.context, self.run.ledger, self.run.releases)
-        reopening = Reopening(Past(rows, self.adopted, self.released), losses, self.rejected)
+        steps = FoundSteps(Past(rows, self.adopted, self.released), losses, self.rejected)
         for offset in range(max(start, 0), end):
-            reopening.take(offset, self.values[offset])
-        return reopening
+            steps.take(offset, self.values[offset])
+        return steps
 
 
 def play(moves: list[tuple[str, str, int]]) -> Played:
@@ -95,28 +95,28 @@ def test_open_steps_are_found_again(moves: list[tuple[str, str, int]], back: flo
     floor = past.run.collection.floor()
     floor = len(moves) if floor is None else floor
     start = int(floor * back)
-    reopening = past.reopened([], start, len(moves))
-    assert not reopening.given_up()
-    assert reopening.floor(len(moves)) == floor
-    assert reopening.steps == len(past.run.collection)
+    steps = past.reopened([], start, len(moves))
+    assert not steps.given_up()
+    assert steps.floor(len(moves)) == floor
+    assert steps.steps == len(past.run.collection)
     rows = rebuild(past.run.context, past.run.ledger, past.run.releases)
-    assert rows | reopening.rows() == past.run.rows
+    assert rows | steps.rows() == past.run.rows
 
 
-def recover(past: Played, losses: Sequence[Loss], start: int) -> Reopening:
+def recover(past: Played, losses: Sequence[Loss], start: int) -> FoundSteps:
     """Rebuild the run's rows and what its memory counts, as `recover` and a worker after it do; the log has ``start``.
 
     What was accepted before is known, so the log is read from where the first of it was.
     """
     run = past.run
-    reopening = past.reopened(losses, start, run.offset)
+    steps = past.reopened(losses, start, run.offset)
     rows = rebuild(run.context, run.ledger, run.releases)
-    run.rows = rows | reopening.rows()
+    run.rows = rows | steps.rows()
     run.collection = Collection(bytes(32))
-    for offset in range(reopening.floor(run.offset), run.offset):
+    for offset in range(steps.floor(run.offset), run.offset):
         record = InputRecord("landmark.events", 0, offset, 0, None, past.values[offset])
         recall(run.context, run.rows.get, run.collection, record)
-    return reopening
+    return steps
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

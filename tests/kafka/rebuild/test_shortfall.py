@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.rebuild.shortfall import Run as Beside
-from stream_app.kafka.rebuild.shortfall import Shortfall
+from stream_app.kafka.rebuild.dry_run import Run as Beside
+from stream_app.kafka.rebuild.dry_run import Shortfall
 from stream_app.privacy.collected.steps import GIVEN_UP, OpenSteps
 from stream_app.privacy.noise.key import KeyRing
 from tests.collected import STEP, collected, contribution, schedules, watermark

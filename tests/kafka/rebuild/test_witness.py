@@ -6,7 +6,7 @@ from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
 from stream_app.kafka.rebuild.folding import Folded
-from stream_app.kafka.rebuild.witness import Covered, missing, vouched
+from stream_app.kafka.rebuild.survey import Covered, missing, vouched
 from tests.run import Run, policy
 
 
