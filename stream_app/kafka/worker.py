@@ -10,23 +10,21 @@ from contextlib import suppress
 from stream_app import __version__
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.budgets import counted_budgets, show_budgets
 from stream_app.kafka.client.eventstopic import LOOK_SECONDS, EventsTopic
 from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.stops import REASONS
-from stream_app.kafka.evidence.trouble import told
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.localcopy import LOCAL_REASONS, files_exhausted
+from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
 from stream_app.monitoring.forcedexit import ForcedExit
-from stream_app.monitoring.logs import tell_repeated
+from stream_app.monitoring.logs import loggable, tell_repeated
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
-from stream_app.monitoring.periodic import recur
-from stream_app.monitoring.policylabel import NAMED, label_of, labels_of
-from stream_app.monitoring.report import report_standing
+from stream_app.monitoring.periodic import run_periodically
 from stream_app.monitoring.serve import Server
-from stream_app.monitoring.standing import standing_of
 from stream_app.monitoring.statuspage.document import Look
-from stream_app.monitoring.statuspage.worker import Standing, worker_page
+from stream_app.monitoring.statuspage.worker import AboutWorker, worker_page
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
 
@@ -89,10 +87,10 @@ class Worker:
         logger.info("page, metrics and health at http://%s:%d", self._settings.http_host, server.port)
         starting = asyncio.create_task(self._app.start())
         counting = asyncio.create_task(
-            recur("counting budgets", self._count_budgets, _STANDING_SECONDS, _STANDING_SHARE)
+            run_periodically("counting budgets", self._count_budgets, _STANDING_SECONDS, _STANDING_SHARE)
         )
-        looking = asyncio.create_task(recur("looking at the events topic", self._topic.look, LOOK_SECONDS))
-        telling = asyncio.create_task(recur("telling repeated lines", self._tell_repeated, _TELL_SECONDS))
+        looking = asyncio.create_task(run_periodically("looking at the events topic", self._topic.look, LOOK_SECONDS))
+        telling = asyncio.create_task(run_periodically("telling repeated lines", self._tell_repeated, _TELL_SECONDS))
         failed = True
         try:
             failed = await self._watch(starting)
@@ -165,8 +163,8 @@ class Worker:
 
     async def _count_budgets(self) -> None:
         """Show how budgets stand: beside the decisions, in a thread."""
-        standing = await asyncio.to_thread(standing_of, self._app.partitions.recent())
-        report_standing(self._metrics, self._labels, standing)
+        counts = await asyncio.to_thread(counted_budgets, self._app.partitions.recent())
+        show_budgets(self._metrics, self._labels, counts)
 
     async def _tell_repeated(self) -> None:
         tell_repeated()
@@ -197,7 +195,7 @@ class Worker:
     def _page(self, look: Look) -> str:
         partitions = self._app.partitions
         return worker_page(
-            Standing(
+            AboutWorker(
                 application=self._settings.application,
                 crashed=self._app.crashed,
                 prepared=partitions.prepared,
@@ -206,6 +204,7 @@ class Worker:
                 up_seconds=time.monotonic() - self._began_seconds,
                 topic_there=self._topic.trouble is None,
                 degraded=self._topic.silent,
+                advice=dict(REASONS.items()),
             ),
             look,
         )
@@ -226,5 +225,5 @@ class Worker:
 
 
 def _ended_by(error: BaseException | None) -> str:
-    said = "no reason" if error is None else told(error)
+    said = "no reason" if error is None else loggable(error)
     return f"{said}. {GRANT}" if unauthorized(error) else said

@@ -4,12 +4,14 @@ import logging
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TextIO
 
-from aiokafka.errors import GroupCoordinatorNotAvailableError, RebalanceInProgressError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, RebalanceInProgressError
 
 # PRIVACY: at debug level these write whole requests, answers and messages, raw values in them. Faust's services log
 # under the names of our modules that derive from them.
@@ -176,3 +178,17 @@ def configure_logs(level: str) -> None:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO if chosen == logging.DEBUG else max(chosen, logging.WARNING))
     logging.getLogger("aiokafka.consumer.group_coordinator").filters[:] = [_Coordinator()]
+
+
+class LoggableError(Exception):
+    """An error whose message holds no raw value: a log may have all of it."""
+
+
+def loggable(error: BaseException) -> str:
+    """Return what a log may have of an error."""
+    if isinstance(error, KafkaError | LoggableError):
+        return repr(error)
+    # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

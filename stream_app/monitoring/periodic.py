@@ -1,25 +1,27 @@
-"""Work beside the decisions that is done time and again, and goes on whatever befalls it once."""
+"""Work that is done at intervals, and goes on after an error."""
 
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from stream_app.kafka.evidence.trouble import told
+from stream_app.monitoring.logs import loggable
 
 logger = logging.getLogger(__name__)
 
 
-async def recur(what: str, work: Callable[[], Awaitable[None]], every_seconds: float, most_share: float = 1.0) -> None:
-    """Do ``work`` every so many seconds, seldomer when it takes more than a share of the time, until cancelled.
+async def run_periodically(
+    what: str, work: Callable[[], Awaitable[None]], every_seconds: float, most_share: float = 1.0
+) -> None:
+    """Do ``work`` every ``every_seconds``, until cancelled; less often where it would take more than ``most_share``.
 
-    What it raises is told in the log, where ``what`` names the work, and the next turn comes all the same.
+    An error of ``work`` is logged, where ``what`` names the work, and the next turn comes all the same.
     """
     while True:
         started = time.perf_counter()
         try:
             await work()
         except Exception as error:  # noqa: BLE001 (one turn's trouble must not end those after it)
-            logger.warning("%s failed, and will be tried again: %s", what, told(error))
+            logger.warning("%s failed, and will be tried again: %s", what, loggable(error))
         took = time.perf_counter() - started
         await asyncio.sleep(max(every_seconds, took / most_share))

@@ -10,9 +10,9 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from stream_app.kafka.evidence.trouble import told
+from stream_app.monitoring.logs import loggable
 from stream_app.monitoring.metrics import Metrics
-from stream_app.monitoring.periodic import recur
+from stream_app.monitoring.periodic import run_periodically
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.statuspage.document import Look
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, History
@@ -40,7 +40,7 @@ def _without_bytes(record: logging.LogRecord) -> bool:
     # PRIVACY: aiohttp tells of a request that is no HTTP by a traceback with its bytes; an event sent to this port by
     # mistake would stand in the log.
     if record.exc_info and record.exc_info[1] is not None:
-        record.msg, record.args = f"{record.getMessage()}: {told(record.exc_info[1])}", ()
+        record.msg, record.args = f"{record.getMessage()}: {loggable(record.exc_info[1])}", ()
         record.exc_info = None
     return True
 
@@ -96,7 +96,9 @@ class Server:
             await self._runner.cleanup()
             raise ListenError(host, port, error) from None
         self.port = self._runner.addresses[0][1]
-        self._sampling = asyncio.create_task(recur("keeping measures for the page", self._sample, EVERY_SECONDS))
+        self._sampling = asyncio.create_task(
+            run_periodically("keeping measures for the page", self._sample, EVERY_SECONDS)
+        )
         return self
 
     async def stop(self) -> None:

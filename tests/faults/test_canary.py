@@ -13,8 +13,8 @@ import orjson
 import pytest
 import rocksdict
 
-from stream_app.kafka.evidence.trouble import told
 from stream_app.localbroker.broker import LocalBroker
+from stream_app.monitoring.logs import loggable
 from tests.faults.canary import Aviary, Search, files
 from tests.faults.fleet import Fleet, Site, Worker
 from tests.faults.topics import Sent, Topics
@@ -242,6 +242,6 @@ def test_messages_of_errors_stay_inside() -> None:
         float(aviary.text("conversion"))
     search = Search(aviary.canaries)
     assert search.within(str(caught.value).encode()) == {"conversion"}
-    said = told(caught.value)
+    said = loggable(caught.value)
     assert search.within(said.encode()) == set()
     assert said.startswith("ValueError at test_canary.py")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stream_app.monitoring.periodic import recur
+from stream_app.monitoring.periodic import run_periodically
 
 RAW = "7.319"
 
@@ -22,7 +22,7 @@ async def test_trouble_ends_no_later_turn(caplog: pytest.LogCaptureFixture) -> N
         if turns == 3:
             done.set()
 
-    task = asyncio.create_task(recur("looking", look, 0.0))
+    task = asyncio.create_task(run_periodically("looking", look, 0.0))
     await done.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

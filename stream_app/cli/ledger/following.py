@@ -145,12 +145,12 @@ class Following:
         return Found(when, finding.code, place, finding.message)
 
     def _page(self, auditor: Auditor, look: "Look") -> str:
-        from stream_app.monitoring.statuspage.audit import Auditing, audit_page  # noqa: PLC0415
+        from stream_app.monitoring.statuspage.audit import AboutAudit, audit_page  # noqa: PLC0415
 
         up_seconds = time.monotonic() - self._began_seconds
         signed = auditor.heads is not None
         return audit_page(
-            Auditing(self._source.topic, self._ready, signed, dict(CODES.items()), self._latest, up_seconds), look
+            AboutAudit(self._source.topic, self._ready, signed, dict(CODES.items()), self._latest, up_seconds), look
         )
 
     def _refresh(self, auditor: Auditor) -> None:

@@ -1,6 +1,9 @@
 """Why a partition stopped: what was wanted, what was found, and what the operator can do."""
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
+
+from stream_app.monitoring.logs import LoggableError
+from stream_app.privacy.reason import Advice
 
 StopReason = Literal[
     "tail-differs",
@@ -28,13 +31,6 @@ StopReason = Literal[
 ]
 
 
-class Explained(NamedTuple):
-    """What a reason says, and what mends it."""
-
-    meaning: str
-    remedy: str
-
-
 _RECOVER = (
     "Stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger and releases, start them"
 )
@@ -45,124 +41,124 @@ _ANEW = (
     "'Begin anew with what is left'"
 )
 
-REASONS: Final[dict[StopReason, Explained]] = {
-    "tail-differs": Explained(
+REASONS: Final[dict[StopReason, Advice]] = {
+    "tail-differs": Advice(
         "the ledger holds entries of an unfinished batch, and what is recomputed for them comes out otherwise: noise "
         "key, configuration or a version that decides otherwise came since",
         "These entries may have been read. Restart with the key file, the configuration and the version of the program "
         "that wrote them; change these once this partition has gone on",
     ),
-    "row-missing": Explained("the state has no row of the partition, though something was decided before", _RECOVER),
-    "row-behind": Explained(
+    "row-missing": Advice("the state has no row of the partition, though something was decided before", _RECOVER),
+    "row-behind": Advice(
         "the state is older than the consumer group's offset, or than outputs whose input is deleted: the offset was "
         "set forward, or changelog rows are lost",
         "If somebody set the group's offset, set it back to where the state ends, or before: docs/operating.md, 'The "
         "group's offsets'. Else stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger "
         "and releases and names the input that it would pass over, and start them",
     ),
-    "changelog-short": Explained(
+    "changelog-short": Advice(
         "the changelog begins later than it must, ends before what was written of it, or was deleted and made again: "
         "rows are lost, and series without one would begin anew with their whole budget",
         f"Set its `cleanup.policy` to `compact` alone (`topics --check` tells). {_RECOVER}",
     ),
-    "state-damaged": Explained("a row cannot be read, or contradicts what is read beside it", _RECOVER),
-    "input-lost": Explained(
+    "state-damaged": Advice("a row cannot be read, or contradicts what is read beside it", _RECOVER),
+    "input-lost": Advice(
         "events were deleted before they were decided, or contributions of collected steps still open, whose rest "
         "would pass for the whole",
         "Run `landmark-stream recover --accept-lost-input`, which goes on behind them, adopts what an aborted batch "
         "wrote of them, since it may have been read, and gives such steps up; raise the retention of the events",
     ),
-    "input-short": Explained(
+    "input-short": Advice(
         "the events topic ends before what was decided of it, or lost its end and has grown since: events are lost, or "
         "it is another topic than the outputs tell of, and later input would be skipped",
         f"Restore all topics from one backup; if there is none, {_ANEW}",
     ),
-    "input-skipped": Explained(
+    "input-skipped": Advice(
         "told by `recover`: the consumer group's offset lies behind records that no output names: somebody set it "
         "forward, and they would never be decided",
         "Set the group's offset back to where the outputs end, and run `landmark-stream recover` again: "
         "docs/operating.md, 'The group's offsets'. To give these records up, `recover --accept-skipped-input` passes "
         "them over, and gives up the collected steps that may have been open",
     ),
-    "release-lost": Explained(
+    "release-lost": Advice(
         "told by `recover`: the worker died between a ledger entry and its release, and their input is gone",
         f"Restore all topics from one backup; if there is none, {_ANEW}",
     ),
-    "ledger-short": Explained(
+    "ledger-short": Advice(
         "the ledger begins later than it must, or ends before what the state, a signed head or the releases know of "
         "it: entries are lost",
         "Restore the ledger topic from a backup; without it nobody can audit what was spent. Where its beginning is "
         "gone, `landmark-stream recover` goes on if heads or releases tell that no series is missing: "
         "docs/how-to/back-up-and-restore.md, 'Logs that lost an end'",
     ),
-    "releases-short": Explained(
+    "releases-short": Advice(
         "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
         "them later misses steps",
         "Restore the releases topic from a backup; or run `landmark-stream recover --accept-lost-releases`, which goes "
         "on behind them",
     ),
-    "head-damaged": Explained(
+    "head-damaged": Advice(
         "the last record of the heads is none that the worker signed for this partition",
         "`audit --heads` tells who is not to be trusted. Restore the topic from a backup, or delete it and make it "
         "again with `topics`: heads then begin at 1, which a witness of the old ones will show",
     ),
-    "foreign-writer": Explained(
+    "foreign-writer": Advice(
         "the outputs are another application's: its claim rules the ledger, or records lie there that this application "
         "did not write; both would decide every step, and spend its budget twice",
         "Give each `application` a `prefix` of its own. Where another one wrote by mistake, stop it for good; "
         "`landmark-stream audit` tells whether both decided the same step, and if it holds, `recover` goes on. A "
         "record that is no output at all it names, and goes no further: restore that topic from a backup",
     ),
-    "topic-replaced": Explained(
+    "topic-replaced": Advice(
         "the events topic was deleted and made again: offsets of the old one mean nothing in it",
         f"Restore all topics from one backup; if there is none, {_ANEW}",
     ),
-    "partition-count": Explained(
+    "partition-count": Advice(
         "topics or settings have another number of partitions than that with which series were placed",
         "If only the setting `partitions` changed, set it back. If the events topic got more partitions, or you want "
         "more: docs/how-to/more-partitions.md moves each series, with what is left of its budget and what waits "
         "undecided, to new topics",
     ),
-    "batch-unreadable": Explained(
+    "batch-unreadable": Advice(
         "a batch of the input, the changelog or the ledger cannot be decoded: it is damaged, or the library of its "
         "codec is missing here; what lies before it is decided",
         "Where the library is missing, install `cramjam` and restart. Else restore the topic from a whole replica or a "
         "backup. Input of which there is neither: delete the records up to behind the batch (kafka-delete-records), "
         "then do as for input-lost",
     ),
-    "not-authorized": Explained(
+    "not-authorized": Advice(
         "the brokers' ACLs refuse what a worker needs; nothing of the batch counts",
         "Allow it: `landmark-stream topics --acls worker=PRINCIPAL` prints the commands; then restart the worker",
     ),
-    "transaction-failed": Explained(
+    "transaction-failed": Advice(
         "a transaction was not committed, and a new producer did not mend it",
         "Nothing of the batch counts. Mend the cause and restart the worker",
     ),
-    "disk-full": Explained(
+    "disk-full": Advice(
         "the disk of `data_folder`, or this user's share of it, is full; the worker ends, so that another one takes "
         "its partitions",
         "Free space on that disk, or set `data_folder` to a larger one; the folder can be deleted while the worker is "
         "away, the changelog rebuilds it",
     ),
-    "file-limit": Explained(
+    "file-limit": Advice(
         "this process, or its machine, can open no more files and connections; the worker ends, so that another one "
         "takes its partitions",
         "Raise the limit (`ulimit -n`, `LimitNOFILE=`): 1,024 and 300 more for each partition are enough",
     ),
-    "local-state": Explained(
+    "local-state": Advice(
         "the local copy of the rows cannot be opened, or is damaged and cannot be removed; the worker ends, so that "
         "another one takes its partitions",
         "Delete the folder that is named, or make it writable for the worker's user; nothing is lost by that, the "
         "changelog rebuilds it. If it comes back, the disk is failing",
     ),
-    "internal-error": Explained(
+    "internal-error": Advice(
         "a fault of the program; nothing of the batch counts", "Report this as a bug; a restart tries again"
     ),
 }
 """Every reason with its meaning and its remedy."""
 
 
-class PartitionStoppedError(Exception):
+class PartitionStoppedError(LoggableError):
     """A partition that must not go on; its input stays unacknowledged and other partitions are not affected.
 
     ``reason`` is a short code for metrics and logs; the sentences hold offsets, ids and counts, never a raw value.

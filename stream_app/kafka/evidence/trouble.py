@@ -1,7 +1,4 @@
-"""What an error means for a partition: open again, or stop; and what of it may be told."""
-
-import traceback
-from pathlib import Path
+"""What an error means for a partition: open its producer again, or stop."""
 
 from aiokafka import errors
 
@@ -10,6 +7,7 @@ from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.faust.localcopy import DamagedCopyError, LocalStateError, files_exhausted
+from stream_app.monitoring.logs import loggable
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
 # took the partition away while it was taken over, and will end it.
@@ -35,31 +33,19 @@ def can_reopen(error: BaseException | None) -> bool:
     return can_reopen(error.__cause__)
 
 
-def told(error: BaseException) -> str:
-    """Return what an error may say in a log."""
-    if isinstance(error, errors.KafkaError | PartitionStoppedError):
-        return repr(error)
-    if isinstance(error, DamagedCopyError | LocalStateError):
-        return str(error)
-    # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"
-
-
 def stopping(partition: int, error: Exception) -> PartitionStoppedError:
     """Return the error as the reason why a partition stops."""
     if isinstance(error, PartitionStoppedError):
         return error
     if isinstance(error, LookupError | LostCountersError):
         return PartitionStoppedError(
-            partition, "state-damaged", asked="whole rows in the state table", found=told(error)
+            partition, "state-damaged", asked="whole rows in the state table", found=loggable(error)
         )
     if isinstance(error, UnreadableBatchError):
         return PartitionStoppedError(partition, "batch-unreadable", asked=error.asked, found=error.found)
     if unauthorized(error):
         return PartitionStoppedError(
-            partition, "not-authorized", asked="what a worker needs of the brokers", found=told(error)
+            partition, "not-authorized", asked="what a worker needs of the brokers", found=loggable(error)
         )
     if isinstance(error, DamagedCopyError | LocalStateError):
         reason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
@@ -71,5 +57,5 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
         partition,
         "transaction-failed" if is_kafka else "internal-error",
         asked="a committed transaction",
-        found=told(error),
+        found=loggable(error),
     )

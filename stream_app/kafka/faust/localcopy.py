@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from stream_app.kafka.evidence.stops import StopReason
+from stream_app.monitoring.logs import LoggableError
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ _OPEN = "open"
 _MOST_CHARACTERS = 300  # of what RocksDB says
 
 
-class DamagedCopyError(Exception):
+class DamagedCopyError(LoggableError):
     """A local copy that cannot be read; it answers nothing until it is discarded, so no lost row passes for absent."""
 
     def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
@@ -38,8 +39,11 @@ class DamagedCopyError(Exception):
         self.cause = cause
         self.found = found
 
+    def __repr__(self) -> str:
+        return str(self)  # it names itself
 
-class LocalStateError(Exception):
+
+class LocalStateError(LoggableError):
     """A local copy that cannot be used on this machine: a full disk, too many open files, a folder without rights."""
 
     def __init__(self, reason: StopReason, path: Path, found: str, *, passing: bool = False) -> None:
@@ -49,6 +53,9 @@ class LocalStateError(Exception):
         self.path = path
         self.found = found
         self.passing = passing
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class HoleError(Exception):

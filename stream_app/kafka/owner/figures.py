@@ -1,31 +1,66 @@
-"""What one partition shows of itself in the measures, from its assignment until it is closed."""
+"""What one partition shows in the metrics, from its assignment until it is closed."""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
+from stream_app.deciding import rows
+from stream_app.deciding.context import DefaultPolicy
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.parts import Shell
-from stream_app.monitoring.census import Census
 from stream_app.monitoring.metrics import Counter, WorkerMetric
-from stream_app.monitoring.policylabel import labels_of
-from stream_app.monitoring.report import report_batch, report_census
+from stream_app.privacy.values import NANO
+from stream_app.setup.settings import Settings
+
+OWN = "own"
+"""Label of all policies that series sent for themselves."""
+EARLIER = "earlier"
+"""Label of default policies that left the configuration and still rule series."""
+MORE = "more"
+"""Label of the default policies behind the first `NAMED`."""
+NAMED = 20
+
+PolicyLabels = dict[str, str]
+"""Labels by the digests of default policies."""
+
+
+def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
+    """Return the labels of the configured default policies: their places, from ``default-1``.
+
+    Of equal policies under several globs the first place counts: the state knows them by their digest.
+    """
+    # PRIVACY: the place and not the glob, which can be the id of one series.
+    labels: PolicyLabels = {}
+    for place, default in enumerate(defaults, 1):
+        labels.setdefault(default.digest, f"default-{place}" if place <= NAMED else MORE)
+    return labels
+
+
+def label_of(labels: PolicyLabels, digest: str) -> str:
+    """Return the label of a row's policy by the digest of its default policy, empty for one of its own."""
+    return labels.get(digest, EARLIER) if digest else OWN
+
+
+_SAMPLED = 50
+"""Series of a batch whose budget, rate and loss are observed: all of them would cost as much as deciding."""
 
 
 class Figures:
-    """The measures of a partition; nothing of them stays when it goes to another worker, but what was counted."""
+    """Shows one partition in the metrics.
+
+    Its gauges go when the partition goes to another worker; what was counted stays.
+    """
 
     def __init__(self, shell: Shell, partition: int) -> None:
-        """Begin with the assignment."""
         self._metrics = shell.metrics
-        self._partition = partition
         self._name = str(partition)
         self._labels = labels_of(shell.context.defaults)
-        self._census = Census(shell.settings)
+        self._losses = LossCounts(shell.settings)
         self._assigned: float | None = time.perf_counter()
 
     def count(self, counter: Counter, amount: int) -> None:
-        """Add to a counter of the partition."""
+        """Add to a counter that has the label of the partition."""
         self._metrics.count(counter, amount, self._name)
 
     def decided(self, seconds: float) -> None:
@@ -34,17 +69,20 @@ class Figures:
 
     def committed(self, batch: Batch, seconds: float, *, waiting: int, cached_series: int) -> None:
         """Show a batch whose commit took ``seconds``; ``waiting`` input records are fetched and not decided."""
-        report_batch(self._metrics, self._labels, self._partition, batch, seconds, waiting=waiting)
+        if batch.records:
+            self._count_records(batch)
+            self._show_progress(batch, seconds, waiting)
+            self._sample(batch)
         self._metrics.set(WorkerMetric.CACHED_SERIES, cached_series, self._name)
-        if self._census.counts:
-            self._census.move(batch.losses)
-            report_census(self._metrics, self._partition, self._census)
+        if self._losses.wanted:
+            self._losses.move(batch.losses)
+            self._show_losses()
 
     async def survey(self, scan: Callable[[], Iterable[bytes]]) -> None:
         """Count the series with a backward loss anew, where a correlation is configured; ``scan`` yields all rows."""
-        if self._census.counts:
-            await asyncio.to_thread(self._census.take, scan())
-            report_census(self._metrics, self._partition, self._census)
+        if self._losses.wanted:
+            await asyncio.to_thread(self._losses.take, scan())
+            self._show_losses()
 
     def restored(self) -> None:
         """Show how long it took from the assignment until it decides; a producer opened again is no assignment."""
@@ -55,3 +93,65 @@ class Figures:
     def withdraw(self) -> None:
         """Show the partition no more: its next owner does, and a sum over workers would have it twice."""
         self._metrics.withdraw(self._name)
+
+    def _count_records(self, batch: Batch) -> None:
+        metrics, labels = self._metrics, self._labels
+        metrics.count(WorkerMetric.EVENTS, batch.records, self._name)
+        for (decision, scheme, default), number in batch.decisions.items():
+            metrics.count(WorkerMetric.DECISIONS, number, decision, scheme, label_of(labels, default))
+        for reason, number in batch.rejected.items():
+            metrics.count(WorkerMetric.REJECTS, number, reason)
+        for (scheme, default), spent_nano in batch.spent.items():
+            metrics.count(WorkerMetric.SPEND_NANO_EPSILON, spent_nano, scheme, label_of(labels, default))
+        for (scheme, default), used_nano in batch.used.items():
+            metrics.count(WorkerMetric.BUDGET_USED_NANO_EPSILON, used_nano, scheme, label_of(labels, default))
+
+    def _show_progress(self, batch: Batch, barrier_seconds: float, waiting: int) -> None:
+        metrics, now = self._metrics, time.time()
+        metrics.observe(WorkerMetric.BATCH_RECORDS, batch.records)
+        metrics.observe(WorkerMetric.BARRIER_SECONDS, barrier_seconds)
+        metrics.observe(WorkerMetric.APPEND_TO_COMMIT_SECONDS, max(0.0, now - batch.first_append_ms / 1000.0))
+        metrics.set(WorkerMetric.EVENT_LAG_SECONDS, max(0.0, now - batch.last_append_ms / 1000.0), self._name)
+        metrics.set(WorkerMetric.EVENT_LAG_RECORDS, waiting, self._name)
+        metrics.set(WorkerMetric.OPEN_STEPS, batch.open_steps, self._name)
+        metrics.set(WorkerMetric.KEPT_RECORDS, batch.end - batch.recall_offset, self._name)
+
+    def _sample(self, batch: Batch) -> None:
+        metrics = self._metrics
+        for row in islice(batch.changed.values(), _SAMPLED):
+            guard = row.state.guard
+            if row.policy.exhaustible and guard.budget_nano:
+                metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 1 - guard.used_nano / guard.budget_nano)
+            if row.policy.sampling is not None:
+                metrics.observe(WorkerMetric.SAMPLING_RATE, row.state.rate_nano / NANO)
+            if row.backward_loss is not None:
+                metrics.observe(WorkerMetric.BACKWARD_LOSS, row.backward_loss)
+
+    def _show_losses(self) -> None:
+        self._metrics.set(WorkerMetric.CORRELATED_SERIES, self._losses.correlated, self._name)
+        self._metrics.set(WorkerMetric.ALARMED_SERIES, self._losses.alarmed, self._name)
+
+
+class LossCounts:
+    """How many series of a partition have a backward loss, and how many an alarming one: exact, kept batch by batch."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.alarm = settings.correlation_alarm
+        self.wanted = bool(settings.correlations)
+        """Whether there is anything to count: only a policy that names a configured correlation has a loss."""
+        self.correlated = 0
+        self.alarmed = 0
+
+    def take(self, stored: Iterable[bytes]) -> None:
+        """Count anew, from the stored rows of all series."""
+        self.correlated = self.alarmed = 0
+        self.move((None, rows.stored_loss(row)) for row in stored)
+
+    def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
+        """Add what a batch changed: for each of its series the loss before and after it; None: it has none."""
+        for before, after in losses:
+            self.correlated += (after is not None) - (before is not None)
+            self.alarmed += self._alarming(after) - self._alarming(before)
+
+    def _alarming(self, loss: float | None) -> bool:
+        return self.alarm is not None and loss is not None and loss >= self.alarm

@@ -11,7 +11,7 @@ from faust.types import TP
 
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.trouble import can_reopen, stopping, told
+from stream_app.kafka.evidence.trouble import can_reopen, stopping
 from stream_app.kafka.faust.localcopy import tell_discarded
 from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch, Outputs
@@ -26,6 +26,7 @@ from stream_app.kafka.owner.recent import Recent
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.owner.rowreader import RowReader
 from stream_app.kafka.owner.transaction import Transactions
+from stream_app.monitoring.logs import loggable
 from stream_app.monitoring.metrics import WorkerMetric
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Partition:
             except Exception as error:  # noqa: BLE001 (one partition's trouble must not end the others')
                 trouble, self._phase = error, Phase.AWAY
                 if self._ending.is_set():
-                    logger.info("partition %d: ended while it was revoked: %s", self.number, told(error))
+                    logger.info("partition %d: ended while it was revoked: %s", self.number, loggable(error))
                 elif not can_reopen(error) or self._failures >= _ATTEMPTS:
                     await self._stop(error)
 
@@ -266,7 +267,7 @@ class Partition:
     async def _withdraw(self, error: Exception) -> None:
         """After trouble: let the producer go, and wait before it is opened again."""
         self._failures += 1
-        logger.warning("partition %d: %s; opens its producer again", self.number, told(error))
+        logger.warning("partition %d: %s; opens its producer again", self.number, loggable(error))
         await self._flight.drop()
         if self._producer is not None:
             await self._producer.stop()

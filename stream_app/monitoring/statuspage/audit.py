@@ -23,8 +23,8 @@ class Found(NamedTuple):
     """Empty where the operator did not allow series."""
 
 
-class Auditing(NamedTuple):
-    """How an audit is, as no metric says it."""
+class AboutAudit(NamedTuple):
+    """What the page says of an audit and no metric does."""
 
     topic: str
     """The ledger's."""
@@ -39,22 +39,22 @@ class Auditing(NamedTuple):
     up_seconds: float
 
 
-def audit_page(auditing: Auditing, look: Look) -> str:
+def audit_page(about: AboutAudit, look: Look) -> str:
     """Return the page."""
     assert isinstance(look.sight, AuditSight), "an audit's registry has an audit's metrics"
-    return page("audit", auditing.topic, _state(auditing, look.sight), look, _sections(auditing, look, look.sight))
+    return page("audit", about.topic, _state(about, look.sight), look, _sections(about, look, look.sight))
 
 
-def _state(auditing: Auditing, seen: AuditSight) -> State:
+def _state(about: AboutAudit, seen: AuditSight) -> State:
     found = sum(seen.findings.values())
     if found:
         return State("bad", f"{found:,} finding" + ("s" if found > 1 else ""))
-    return State("good", "Holds: no findings") if auditing.reached else State("wait", "Reading what there is")
+    return State("good", "Holds: no findings") if about.reached else State("wait", "Reading what there is")
 
 
-def _sections(auditing: Auditing, look: Look, seen: AuditSight) -> Iterator[Markup]:
+def _sections(about: AboutAudit, look: Look, seen: AuditSight) -> Iterator[Markup]:
     if seen.findings:
-        yield _findings(auditing, seen)
+        yield _findings(about, seen)
     for name, datum_name, number, beside, drawn in (
         ("Entries audited", "entries", seen.entries, "of the ledger, without copies", lambda old: old.entries),
         ("Series audited", "series", seen.series, "each with a chain of its own", lambda old: old.series),
@@ -74,27 +74,27 @@ def _sections(auditing: Auditing, look: Look, seen: AuditSight) -> Iterator[Mark
         "This audit",
         facts(
             (
-                ("entries that no signed head covers yet", unsigned if auditing.signed else "no heads are checked"),
+                ("entries that no signed head covers yet", unsigned if about.signed else "no heads are checked"),
                 ("findings", datum("findings", sum(seen.findings.values()), figure.count(sum(seen.findings.values())))),
-                ("up for", figure.duration(auditing.up_seconds)),
+                ("up for", figure.duration(about.up_seconds)),
             )
         ),
         element("p", "It checks chain, arithmetic and theorem of every entry as it is committed.", class_="note"),
     )
 
 
-def _findings(auditing: Auditing, seen: AuditSight) -> Markup:
+def _findings(about: AboutAudit, seen: AuditSight) -> Markup:
     rows = [
-        Row(code, (datum(f"found-{code}", number, figure.count(number)), f"{auditing.meanings.get(code, '')}."))
+        Row(code, (datum(f"found-{code}", number, figure.count(number)), f"{about.meanings.get(code, '')}."))
         for code, number in seen.findings.items()
     ]
     parts = [table("Findings by code", ("code", "findings", "meaning"), rows, (0,))]
-    if any(found.place for found in auditing.latest):
+    if any(found.place for found in about.latest):
         heads = ("found at", "code", "series and entry", "what was found")
-        listed = [Row(found.when, (found.code, found.place, found.message)) for found in auditing.latest]
+        listed = [Row(found.when, (found.code, found.place, found.message)) for found in about.latest]
         parts += [element("h2", "The last ones"), table("The last findings", heads, listed)]
     else:
-        first = auditing.latest[0].when if auditing.latest else ""
+        first = about.latest[0].when if about.latest else ""
         hint = f"The last one at {first}. The log and the report name the series; http_series shows them here too."
         parts.append(element("p", hint, class_="note"))
     return section("Findings", *parts, kind="trouble")

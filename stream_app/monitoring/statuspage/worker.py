@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from platform import python_version
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from stream_app import __version__
-from stream_app.kafka.evidence.stops import REASONS, StopReason
 from stream_app.monitoring.distribution import Distribution
 from stream_app.monitoring.snapshot import WorkerSight
 from stream_app.monitoring.statuspage import figure
@@ -24,24 +24,26 @@ _SAMPLES: Final = (
 )
 
 
-class Standing(NamedTuple):
-    """How a worker is, as no metric says it."""
+class AboutWorker(NamedTuple):
+    """What the page says of a worker and no metric does."""
 
     application: str
     crashed: bool
     prepared: bool
     """Whether its state is read back."""
-    partitions: Mapping[int, StopReason | None]
-    """Those that it owns, with why those stopped that did."""
+    partitions: Mapping[int, str | None]
+    """Those that it owns, with the reason of each that stopped."""
     running: Sequence[int]
     up_seconds: float
     topic_there: bool = True
     """Whether the events topic is the one that it began with."""
     degraded: bool = False
     """Whether the brokers give no answer."""
+    advice: Mapping[str, Advice] = MappingProxyType({})
+    """What each reason to stop means, and what to do about it."""
 
     @property
-    def stopped(self) -> dict[int, StopReason]:
+    def stopped(self) -> dict[int, str]:
         """Return the partitions that stopped."""
         return {number: reason for number, reason in self.partitions.items() if reason is not None}
 
@@ -63,33 +65,33 @@ class Standing(NamedTuple):
         return State("good", "Serves " + _counted(len(self.running), "partition"))
 
 
-def worker_page(standing: Standing, look: Look) -> str:
+def worker_page(about: AboutWorker, look: Look) -> str:
     """Return the page."""
     assert isinstance(look.sight, WorkerSight), "a worker's registry has a worker's metrics"
-    return page("worker", standing.application, standing.state, look, _sections(standing, look, look.sight))
+    return page("worker", about.application, about.state, look, _sections(about, look, look.sight))
 
 
-def _sections(standing: Standing, look: Look, seen: WorkerSight) -> Iterator[Markup]:
-    if standing.stopped:
-        yield _troubles(standing.stopped)
+def _sections(about: AboutWorker, look: Look, seen: WorkerSight) -> Iterator[Markup]:
+    if about.stopped:
+        yield _troubles(about)
     yield from _figures(look, seen)
-    yield section("Partitions", _partitions(standing, look), kind="half")
+    yield section("Partitions", _partitions(about, look), kind="half")
     yield section("Budget", *_budget(look), kind="half")
     yield section("Decisions", _decisions(look), kind="half")
     yield section("Rejects", _rejects(seen), kind="half")
     if seen.correlated_series or seen.backward_loss.observations:
         yield section("Temporal loss", *_losses(look, seen), kind="half")
-    yield section("This worker", _about(standing, look), kind="half")
+    yield section("This worker", _about(about, look), kind="half")
 
 
-def _troubles(stopped: Mapping[int, StopReason]) -> Markup:
+def _troubles(about: AboutWorker) -> Markup:
     rows = [
         Row(
             f"Partition {number}",
             (element("code", reason), prose(_sentence(known.meaning)), prose(_sentence(known.remedy))),
         )
-        for number, reason in sorted(stopped.items())
-        for known in (REASONS[reason],)
+        for number, reason in sorted(about.stopped.items())
+        for known in (about.advice[reason],)
     ]
     note = element("p", "Their events wait meanwhile. The worker's log says what was found.", class_="note")
     heads = ("", "reason", "what happened", "what to do")
@@ -148,7 +150,7 @@ def _figures(look: Look, seen: WorkerSight) -> Iterator[Markup]:
     )
 
 
-def _partitions(standing: Standing, look: Look) -> Markup:
+def _partitions(about: AboutWorker, look: Look) -> Markup:
     def of(metric: str) -> dict[str, float]:
         return {sample.labels["partition"]: sample.value for sample in look.scrape.samples.get(metric, ())}
 
@@ -163,8 +165,8 @@ def _partitions(standing: Standing, look: Look) -> Markup:
     if any(open_steps.values()):
         columns.insert(3, ("open steps", lambda number: figure.count(open_steps.get(number, 0))))
     rows = [
-        Row(str(number), (pill(_state(standing, number)), *(text(str(number)) for _, text in columns)))
-        for number in sorted(standing.partitions)
+        Row(str(number), (pill(_state(about, number)), *(text(str(number)) for _, text in columns)))
+        for number in sorted(about.partitions)
     ]
     if not rows:
         return element("p", "None is assigned to this worker.")
@@ -172,11 +174,11 @@ def _partitions(standing: Standing, look: Look) -> Markup:
     return table("Partitions", heads, rows, range(1, len(heads)))
 
 
-def _state(standing: Standing, number: int) -> State:
-    reason = standing.partitions[number]
+def _state(about: AboutWorker, number: int) -> State:
+    reason = about.partitions[number]
     if reason is not None:
         return State("bad", reason)
-    return State("good", "runs") if number in standing.running else State("wait", "reads back")
+    return State("good", "runs") if number in about.running else State("wait", "reads back")
 
 
 def _budget(look: Look) -> Iterator[Markup]:
@@ -270,13 +272,13 @@ def _losses(look: Look, seen: WorkerSight) -> Iterator[Markup]:
     )
 
 
-def _about(standing: Standing, look: Look) -> Markup:
+def _about(about: AboutWorker, look: Look) -> Markup:
     total = look.scrape.total
     return facts(
         (
             ("version", __version__),
             ("Python", python_version()),
-            ("up for", figure.duration(standing.up_seconds)),
+            ("up for", figure.duration(about.up_seconds)),
             (
                 "local state",
                 datum("state-bytes", total("landmark_state_bytes"), figure.size(total("landmark_state_bytes"))),

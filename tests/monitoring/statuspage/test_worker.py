@@ -10,7 +10,7 @@ from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.statuspage.document import Look
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES, History
-from stream_app.monitoring.statuspage.worker import Standing, worker_page
+from stream_app.monitoring.statuspage.worker import AboutWorker, worker_page
 from stream_app.privacy.reason import REASONS as REJECTS
 from tests.monitoring.statuspage.read import Page
 from tests.monitoring.test_snapshot import busy
@@ -18,14 +18,14 @@ from tests.monitoring.test_snapshot import busy
 HOSTILE = "<script>alert(1)</script>\"'&"
 
 
-def standing(partitions: Mapping[int, StopReason | None], name: str = "landmark-stream", **more: bool) -> Standing:
+def standing(partitions: Mapping[int, StopReason | None], name: str = "landmark-stream", **more: bool) -> AboutWorker:
     """Return how a worker stands that owns these partitions."""
     running = [number for number, trouble in partitions.items() if trouble is None]
     crashed, prepared = more.get("crashed", False), more.get("prepared", True)
-    return Standing(name, crashed, prepared, partitions, running, up_seconds=100.0)
+    return AboutWorker(name, crashed, prepared, partitions, running, up_seconds=100.0, advice=dict(REASONS.items()))
 
 
-def shown(metrics: Metrics, how: Standing, history: History | None = None, *, refreshes: bool = True) -> str:
+def shown(metrics: Metrics, how: AboutWorker, history: History | None = None, *, refreshes: bool = True) -> str:
     """Return the page of a registry."""
     history = history or History()
     scrape = gathered(metrics.registry.collect(), 1_000.0)
@@ -71,7 +71,7 @@ def test_what_newcomers_misread() -> None:
         (standing({0: None}), "✓ Serves 1 partition"),
     ],
 )
-def test_its_state(how: Standing, said: str) -> None:
+def test_its_state(how: AboutWorker, said: str) -> None:
     """The worst comes first, as a word and a sign, not as a colour alone."""
     page = Page(shown(Metrics(), how))
     assert said in page.text

@@ -2,12 +2,11 @@
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.budgets import SHARES, counted_budgets, show_budgets
+from stream_app.kafka.owner.figures import EARLIER, MORE, NAMED, OWN, label_of, labels_of
 from stream_app.kafka.owner.recent import Recent
 from stream_app.monitoring.metrics import Metrics
-from stream_app.monitoring.policylabel import EARLIER, MORE, NAMED, OWN, label_of, labels_of
-from stream_app.monitoring.report import report_standing
 from stream_app.monitoring.scrape import scrape_of
-from stream_app.monitoring.standing import SHARES, standing_of
 from tests.run import ADAPTIVE, KEYS, Run, default, observation, policy
 
 USER = {"level": "user", "length": 4}
@@ -27,7 +26,7 @@ def rows() -> dict[str, SeriesRow]:
 
 def test_series_count_in_the_class_of_their_share() -> None:
     """A quarter left, nothing left, three quarters left; a closed series and an event-level one do not count."""
-    standing = standing_of(rows().values())
+    standing = counted_budgets(rows().values())
     digest = DEFAULT.digest
     assert standing.left == {
         ("uniform", digest, "0.30"): 1,
@@ -50,14 +49,14 @@ def test_labels_are_few_and_say_no_glob() -> None:
 def test_what_is_shown_is_replaced() -> None:
     """A second look shows itself alone; what stands under one label is added up."""
     metrics, labels = Metrics(), labels_of([])
-    report_standing(metrics, labels, standing_of(rows().values()))
+    show_budgets(metrics, labels, counted_budgets(rows().values()))
     shown = scrape_of(metrics.text().decode(), 0).samples["landmark_budget_left_series"]
     assert {(sample.labels["policy"], sample.labels["share"]): sample.value for sample in shown} == {
         (EARLIER, "0.30"): 1,
         (EARLIER, "0.00"): 1,
         (OWN, "0.80"): 1,
     }
-    report_standing(metrics, labels, standing_of([]))
+    show_budgets(metrics, labels, counted_budgets([]))
     assert not scrape_of(metrics.text().decode(), 0).holds("landmark_budget_left_series")
 
 

@@ -1,4 +1,4 @@
-"""The census of backward losses: kept batch by batch it is what a count of all stored rows gives."""
+"""The counts of backward losses: kept batch by batch they are what a count of all stored rows gives."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
+from stream_app.kafka.owner.figures import LossCounts
 from stream_app.loss.correlation import Correlation
-from stream_app.monitoring.census import Census
 from stream_app.setup.settings import Settings
 from tests.run import KEYS, SCHEMES, Record, observation, policy
 
@@ -45,7 +45,7 @@ def drop(*_: object) -> None:
 @pytest.mark.parametrize("alarm", [None, 0.05, 0.6, 1.2])
 def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
     """After every batch, whatever the alarm level; without one nothing is alarming."""
-    census, recounted = (Census(Settings.model_construct(correlation_alarm=alarm)) for _ in range(2))
+    census, recounted = (LossCounts(Settings.model_construct(correlation_alarm=alarm)) for _ in range(2))
     rows: dict[str, SeriesRow] = {}
     table: dict[bytes, bytes] = {}
     outlets = Outlets(drop, drop, drop, None)
@@ -69,5 +69,5 @@ def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
 
 def test_nothing_is_counted_without_a_correlation() -> None:
     """No configured correlation: a worker neither reads its rows at the start nor shows counts."""
-    assert not Census(Settings.model_construct()).counts
-    assert Census(Settings.model_construct(correlations={"household": Path("file")})).counts
+    assert not LossCounts(Settings.model_construct()).wanted
+    assert LossCounts(Settings.model_construct(correlations={"household": Path("file")})).wanted
