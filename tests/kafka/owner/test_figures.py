@@ -45,7 +45,7 @@ def drop(*_: object) -> None:
 @pytest.mark.parametrize("alarm", [None, 0.05, 0.6, 1.2])
 def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
     """After every batch, whatever the alarm level; without one nothing is alarming."""
-    census, recounted = (LossCounts(Settings.model_construct(correlation_alarm=alarm)) for _ in range(2))
+    counts, recounted = (LossCounts(Settings.model_construct(correlation_alarm=alarm)) for _ in range(2))
     rows: dict[str, SeriesRow] = {}
     table: dict[bytes, bytes] = {}
     outlets = Outlets(drop, drop, drop, None)
@@ -53,18 +53,18 @@ def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
     for batch in batches():
         decider = Decider(CONTEXT, rows.get, outlets, Collection(bytes(32)))
         decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
-        census.move(decider.losses())
+        counts.move(decider.losses())
         table.update(decider.stored())
         rows.update(decider.changed)
         recounted.take(value for key, value in table.items() if key[:1] == b"s")
-        assert (census.correlated, census.alarmed) == (recounted.correlated, recounted.alarmed)
+        assert (counts.correlated, counts.alarmed) == (recounted.correlated, recounted.alarmed)
         losses = [row.backward_loss for row in rows.values() if row.backward_loss is not None]
-        assert census.correlated == len(losses)
-        assert census.alarmed == sum(alarm is not None and loss >= alarm for loss in losses)
-        seen.add((census.correlated, census.alarmed))
+        assert counts.correlated == len(losses)
+        assert counts.alarmed == sum(alarm is not None and loss >= alarm for loss in losses)
+        seen.add((counts.correlated, counts.alarmed))
     assert len(seen) > 1
-    census.take(())
-    assert (census.correlated, census.alarmed) == (0, 0)
+    counts.take(())
+    assert (counts.correlated, counts.alarmed) == (0, 0)
 
 
 def test_nothing_is_counted_without_a_correlation() -> None:
