@@ -7,7 +7,7 @@ from typing import assert_never
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Advanced, Counted, Decided, LedgerMessage, Outcome, Rejected
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.guard import Guard
@@ -82,12 +82,13 @@ class Run:
         self.offset += 1
         match outcome:
             case Rejected():
-                self.rejects.append(outcome.message.value)
+                self.rejects.append(outcome.value)
             case Decided():
                 self._keep(outcome)
             case Advanced():
                 self.rows[outcome.row.series] = outcome.row
-                self._enter(outcome.adopted)
+                if outcome.adopted is not None:
+                    self._keep(outcome.adopted)
                 for step in outcome.steps:
                     self._keep(step)
             case Counted():
@@ -98,13 +99,10 @@ class Run:
 
     def _keep(self, outcome: Decided) -> None:
         self.rows[outcome.row.series] = outcome.row
-        self._enter(outcome.entries)
+        self.ledger += [entry.value for entry in outcome.entries]
+        self.spent_nano += outcome.spent_nano
         if outcome.release is not None:
-            self.releases.append(outcome.release.value)
-
-    def _enter(self, entries: tuple[LedgerMessage, ...]) -> None:
-        self.ledger += [entry.value for entry in entries]
-        self.spent_nano += sum(entry.spent_nano for entry in entries)
+            self.releases.append(outcome.release)
 
     def feed_all(self, records: Iterable[Record | bytes | None]) -> "Run":
         """Decide records in order."""

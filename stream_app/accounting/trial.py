@@ -35,7 +35,7 @@ def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
             if isinstance(outcome, Rejected):
                 yield f"{one.series}: {_name(record)} would be {_refused(outcome.reason, record, limits)}"
                 break
-            if not isinstance(outcome, Decided) or any(entry.spent_nano for entry in outcome.entries):
+            if not isinstance(outcome, Decided) or outcome.spent_nano:
                 yield f"{one.series}: {_name(record)} would measure something; report this as a fault of `left`"
                 break
             row = outcome.row

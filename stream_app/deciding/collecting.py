@@ -8,10 +8,11 @@ from typing import assert_never
 
 from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import Advanced, Counted, Decided, LedgerMessage, changed, released
+from stream_app.deciding.outcome import Advanced, Counted, Decided, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import Collected, Contribution, InputRecord, Intrusion, Watermark
 from stream_app.privacy.collected.steps import close_step, moved, start_noise
+from stream_app.privacy.fold import Moved
 from stream_app.privacy.published import IntrusionEntry
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.values import RawCells
@@ -22,12 +23,12 @@ COUNTED = Counted()
 def collect(
     context: Context,
     row: SeriesRow,
-    adopted: tuple[LedgerMessage, ...],
+    adopted: Decided | None,
     collection: Collection,
     found: Collected,
     record: InputRecord,
 ) -> Advanced | Counted | Decided | Refused:
-    """Decide a record of collected data; ``adopted`` is the entry of a default policy that ``row`` begins with.
+    """Decide a record of collected data; ``adopted`` is the adoption of a default policy that ``row`` comes from.
 
     Raises:
         LostCountersError: if the row has an open step whose counters are not in memory.
@@ -38,7 +39,7 @@ def collect(
         case Contribution():
             return _contribute(row, collection, found)
         case Watermark():
-            return _advance(context, row, adopted, collection, found, record.offset)
+            return _advance(context, row, adopted, collection, found, record)
         case Intrusion():
             return _intrude(context, row, collection, found, record)
         case _:
@@ -80,12 +81,12 @@ def _contribute(row: SeriesRow, collection: Collection, found: Contribution) -> 
 def _advance(
     context: Context,
     row: SeriesRow,
-    adopted: tuple[LedgerMessage, ...],
+    adopted: Decided | None,
     collection: Collection,
     found: Watermark,
-    offset: int,
+    record: InputRecord,
 ) -> Advanced | Refused:
-    policy, series = row.policy, row.series
+    policy, series, offset = row.policy, row.series, record.offset
     move = moved(policy, row.state, row.open_steps, found.timestamp_ms, offset)
     if isinstance(move, Refused):
         return move
@@ -95,7 +96,7 @@ def _advance(
         cells = _cells(row, collection, index)
         stepped = close_step(context.keys, policy, ready.state, series, index, cells, found.seed)
         if stepped is not None:
-            step = released(context, ready, (), stepped)
+            step = seal(context, ready, None, stepped, record.timestamp_ms)
             steps.append(step)
             ready = step.row
     _open(ready, collection, move.opening, offset, found.seed)
@@ -130,7 +131,7 @@ def _intrude(
     _see(row, collection, found.seed)
     exposed = ((counted.start * policy.step_ms, counted.stop * policy.step_ms),)
     entry = IntrusionEntry(policy.version, policy.collect.intrusion_nano, exposed)
-    return changed(context, row, (), row.state, entry, record)
+    return seal(context, row, None, Moved(row.state, entry), record.timestamp_ms)
 
 
 def _see(row: SeriesRow, collection: Collection, seed: bytes) -> None:

@@ -7,8 +7,9 @@ from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Advanced, Counted, Decided, LedgerMessage, Rejected
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.encoding import Sealed
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.reason import Reason
 
@@ -21,8 +22,8 @@ MOST_CLOSED_BYTES = 16 * 1024 * 1024
 Headers = list[tuple[str, bytes]]
 Append = Callable[[bytes | None, bytes, int, Headers], None]
 """Takes an output record: key, value, timestamp in milliseconds, headers."""
-Settle = Callable[[tuple[LedgerMessage, ...]], None]
-"""Compares entries with those that bind; raises when one differs."""
+Settle = Callable[[bytes, tuple[Sealed, ...]], None]
+"""Compares the entries of a record, whose key is given, with those that bind; raises when one differs."""
 
 
 @final
@@ -68,8 +69,8 @@ class Decider:
             headers = [(INPUT_HEADER, b"%d" % record.offset)]
             if not isinstance(outcome, Decided):
                 match outcome:
-                    case Rejected(message=message, reason=reason):
-                        reject(message.key, message.value, message.timestamp_ms, headers)
+                    case Rejected(reason=reason):
+                        reject(outcome.key, outcome.value, record.timestamp_ms, headers)
                         self.rejected[reason] = self.rejected.get(reason, 0) + 1
                     case Counted():
                         # PRIVACY: how many items were taken up is counted nowhere: it is the sum of raw counters.
@@ -84,17 +85,15 @@ class Decider:
             row = outcome.row
             sort = (outcome.decision or self._control(row), row.policy.scheme.name, row.default)
             changed[row.series] = row
+            entries = outcome.entries
             if settle is not None:
-                settle(outcome.entries)
-            spent_nano = 0
-            for entry in outcome.entries:
-                ledger(entry.key, entry.value, entry.timestamp_ms, headers)
-                spent_nano += entry.spent_nano
-            released = outcome.release
-            if released is not None:
-                release(released.key, released.value, released.timestamp_ms, headers)
+                settle(row.key, entries)
+            for entry in entries:
+                ledger(row.key, entry.value, entry.timestamp_ms, headers)
+            if outcome.release is not None:
+                release(row.key, outcome.release, entries[-1].timestamp_ms, headers)
             decisions[sort] = decisions.get(sort, 0) + 1
-            self._spend(sort[1], sort[2], spent_nano)
+            self._spend(sort[1], sort[2], outcome.spent_nano)
         return True
 
     def _control(self, row: SeriesRow) -> str:
@@ -109,22 +108,23 @@ class Decider:
         self.spent[payer] = self.spent.get(payer, 0) + nano
 
     def _advance(self, outcome: Advanced, headers: Headers) -> None:
-        outlets, scheme, default = self._outlets, outcome.row.policy.scheme.name, outcome.row.default
-        self.changed[outcome.row.series] = outcome.row
-        entries = (*outcome.adopted, *(entry for step in outcome.steps for entry in step.entries))
+        outlets, row = self._outlets, outcome.row
+        key, scheme, default = row.key, row.policy.scheme.name, row.default
+        self.changed[row.series] = row
+        parts = outcome.steps if outcome.adopted is None else (outcome.adopted, *outcome.steps)
+        entries = tuple(entry for part in parts for entry in part.entries)
         if outlets.settle is not None:
-            outlets.settle(entries)
+            outlets.settle(key, entries)
         for entry in entries:
-            outlets.ledger(entry.key, entry.value, entry.timestamp_ms, headers)
+            outlets.ledger(key, entry.value, entry.timestamp_ms, headers)
             self._closed_bytes += len(entry.value)
-            self._spend(scheme, default, entry.spent_nano)
-        for step in outcome.steps:
-            assert step.release is not None, "a closed step has a release"
-            assert step.decision is not None, "a closed step was decided"
-            outlets.release(step.release.key, step.release.value, step.release.timestamp_ms, headers)
-            self._closed_bytes += len(step.release.value)
-            sort: tuple[str, str, str] = (step.decision, scheme, default)
-            self.decisions[sort] = self.decisions.get(sort, 0) + 1
+        for part in parts:
+            self._spend(scheme, default, part.spent_nano)
+            if part.release is not None and part.decision is not None:
+                outlets.release(key, part.release, part.entries[-1].timestamp_ms, headers)
+                self._closed_bytes += len(part.release)
+                sort: tuple[str, str, str] = (part.decision, scheme, default)
+                self.decisions[sort] = self.decisions.get(sort, 0) + 1
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""

@@ -9,17 +9,7 @@ from typing import Final, assert_never
 from stream_app.deciding.collecting import collect, recalled
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
-from stream_app.deciding.outcome import (
-    Advanced,
-    Counted,
-    Decided,
-    LedgerMessage,
-    Message,
-    Outcome,
-    Rejected,
-    changed,
-    released,
-)
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire
 from stream_app.formats.records import (
@@ -38,6 +28,7 @@ from stream_app.privacy import fold
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
 from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.published import CloseEntry, LandmarksEntry
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.weaker import carried
 
@@ -106,7 +97,7 @@ def _early(context: Context, found: EventRecord, record: InputRecord) -> Reason 
 
 def _reject(series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord) -> Rejected:
     value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
-    return Rejected(reason, Message(series.encode() if series else None, value, record.timestamp_ms))
+    return Rejected(reason, series.encode() if series else None, value)
 
 
 def _apply(
@@ -114,28 +105,30 @@ def _apply(
 ) -> Decided | Counted | Advanced | Refused:
     if isinstance(found, PolicyRecord):
         return _adopt_own(context, row, collection, found, record)
-    adopted: tuple[LedgerMessage, ...] = ()
+    adopted: Decided | None = None
     if row is None:
         first = _adopt_default(context, found.series, record)
         if isinstance(first, Refused):
             return first
-        row, adopted = first.row, first.entries
+        row, adopted = first.row, first
     if isinstance(found, Observation):
         if row.policy.collect is not None:
             return Refused("malformed")
         stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
-        return stepped if isinstance(stepped, Refused) else released(context, row, adopted, stepped)
+        return stepped if isinstance(stepped, Refused) else seal(context, row, adopted, stepped, record.timestamp_ms)
     if isinstance(found, Contribution | Watermark | Intrusion):
         return collect(context, row, adopted, collection, found, record)
     outcome = _control(row, found)
     if isinstance(outcome, Refused):
         return outcome
-    if isinstance(outcome, fold.Closed):
+    if outcome.state.closed:
         collection.drop(row.series)
-    return changed(context, row, adopted, outcome.state, outcome.entry, record)
+    return seal(context, row, adopted, outcome, record.timestamp_ms)
 
 
-def _control(row: SeriesRow, found: LandmarksRecord | CloseRecord) -> fold.Registered | fold.Closed | Refused:
+def _control(
+    row: SeriesRow, found: LandmarksRecord | CloseRecord
+) -> fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Refused:
     match found:
         case LandmarksRecord():
             return fold.register(row.policy, row.state, found.add)
@@ -197,16 +190,16 @@ def _adopt(
             return drawn
         ruling = drawn
         entry = adopted.entry._replace(parameters=ruling.parameters)
-        adopted = fold.Adopted(adopted.state.replaced(landmarks=ruling.landmarks), entry)
+        adopted = fold.Moved(adopted.state.replaced(landmarks=ruling.landmarks), entry)
     sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
     loss = row.backward_loss if row else None
     # What was drawn stands in no default policy.
     default = "" if shared is None or policy.dummies is not None else shared.digest
     base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss)
-    begun = changed(context, base, (), adopted.state, adopted.entry, record)
+    begun = seal(context, base, None, adopted, record.timestamp_ms)
     if policy.dummies is None:
         return begun
     disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
     if isinstance(disguised, Refused):
         return disguised
-    return changed(context, begun.row, begun.entries, disguised.state, disguised.entry, record)
+    return seal(context, begun.row, begun, disguised, record.timestamp_ms)

@@ -12,6 +12,7 @@ from stream_app.formats import encoding, wire
 from stream_app.privacy import fold
 from stream_app.privacy.place import place, spent, unspent
 from stream_app.privacy.policy import PolicyError, stored_policy_of
+from stream_app.privacy.published import CloseEntry, LandmarksEntry
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
 
@@ -80,7 +81,7 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
 
 def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> SeriesRow:
     series, sequence, policy = row.series, found["sequence"], row.policy
-    outcome: fold.Registered | fold.Closed | Refused
+    outcome: fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Refused
     match found["entry"]:
         case "release":
             state = _decided(row, found, releases)

@@ -201,7 +201,7 @@ def _walked(data: DataSet, seed: int, policy_of: Callable[[str], Policy]) -> Mea
             errors.append(error(reading.value, published(policy, outcome)))
             perturbed += isinstance(outcome.release, Perturbed)
             withheld += isinstance(outcome.release, Withheld)
-            landmarks += outcome.entry.landmark
+            landmarks += outcome.landmark
     counts = {"perturbed": perturbed, "withheld": withheld, "landmarks": landmarks}
     return {"error": fsum(errors) / len(errors), **{name: count / len(errors) for name, count in counts.items()}}
 
@@ -211,7 +211,7 @@ def _losses(setting: LossOf, data: DataSet, seed: int) -> Measures:
     keys, found = key_of(seed), []
     for name, readings in data.series.items():
         policy, places = _policy(setting, data, name, seed)
-        spends = [outcome.entry.spend_nano / NANO for outcome in decided(keys, policy, name, readings)]
+        spends = [outcome.spend_nano / NANO for outcome in decided(keys, policy, name, readings)]
         estimates = landmark_losses(adversary, spends, places)
         total = adversary.temporal_loss(spends).total
         found.append((max(estimates), fsum(estimates) / len(estimates), max(total), fsum(spends)))

@@ -8,17 +8,18 @@ from typing import Final, assert_never, final
 
 import orjson
 
+from stream_app.privacy.fold import Stepped
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.published import (
     Approximated,
     CloseEntry,
+    ControlEntry,
     DummiesEntry,
     IntrusionEntry,
     LandmarksEntry,
     Perturbed,
     PolicyEntry,
     Release,
-    ReleaseEntry,
     Withheld,
 )
 from stream_app.privacy.reason import Reason
@@ -65,22 +66,19 @@ def encode_release(series: str, kind: Kind, version: int, release: Release) -> b
 
 
 @final
-class Link:
-    """What ties an entry into its series' chain: its number, the hash before it, the key in use."""
+class Sealed:
+    """A ledger entry in bytes, and its place in its series' chain; the next entry's ``previous`` is ``hash``, in hex.
 
-    __slots__ = ("epoch", "key", "previous", "sequence", "series")
+    ``timestamp_ms`` is that of its record.
+    """
 
-    def __init__(self, series: str, sequence: int, previous: str, key: str, epoch: int) -> None:
-        """Hold a place; ``key`` is the key's fingerprint."""
-        self.series: Final = series
+    __slots__ = ("hash", "sequence", "timestamp_ms", "value")
+
+    def __init__(self, sequence: int, timestamp_ms: int, value: bytes, sealed_hash: str) -> None:
         self.sequence: Final = sequence
-        self.previous: Final = previous
-        self.key: Final = key
-        self.epoch: Final = epoch
-
-
-Sealed = tuple[bytes, str]
-"""An entry's bytes and its hash in hex, the next entry's ``previous``."""
+        self.timestamp_ms: Final = timestamp_ms
+        self.value: Final = value
+        self.hash: Final = sealed_hash
 
 
 def digest(value: bytes) -> str:
@@ -90,26 +88,25 @@ def digest(value: bytes) -> str:
     return state.hexdigest()
 
 
-def encode_release_entry(link: Link, entry: ReleaseEntry, release_hash: str) -> Sealed:
-    """Return the bytes of a release's entry and its hash, which covers all bytes before ``,"hash":"``."""
+def release_entry(series: str, sequence: int, version: int, step: Stepped, release_hash: str) -> str:
+    """Return the text of a decided step's entry, as far as `sealed` takes it; ``version`` is the policy's."""
     # Put together by hand: one is made for every event, and all but the series are numbers and words of our own.
-    series = orjson.dumps(link.series).decode()
-    landmark = "true" if entry.landmark else "false"
-    epsilon = f'"epsilon_nano":{entry.spend_nano},' if entry.decision == "perturbed" else ""
-    return _sealed(
-        f'{{"series":{series},"sequence":{link.sequence},"entry":"release","timestamp":{entry.timestamp_ms},'
-        f'"decision":"{entry.decision}","landmark":{landmark},"policy":{entry.version},'
-        f'"budget_nano":{entry.budget_nano},{epsilon}"landmark_spent_nano":{entry.landmark_spent_nano},'
-        f'"landmarks_left":{entry.landmarks_left},"regular_peak_nano":{entry.regular_peak_nano},'
-        f'"release":"{release_hash}","key":"{link.key}","epoch":{link.epoch},"previous":"{link.previous}"'.encode()
+    name = orjson.dumps(series).decode()
+    release, guard = step.release, step.state.guard
+    landmark = "true" if step.landmark else "false"
+    epsilon = f'"epsilon_nano":{release.spend_nano},' if isinstance(release, Perturbed) else ""
+    return (
+        f'{{"series":{name},"sequence":{sequence},"entry":"release","timestamp":{release.timestamp_ms},'
+        f'"decision":"{step.decision}","landmark":{landmark},"policy":{version},'
+        f'"budget_nano":{guard.budget_nano},{epsilon}"landmark_spent_nano":{guard.landmark_spent_nano},'
+        f'"landmarks_left":{step.landmarks_left},"regular_peak_nano":{guard.regular_peak_nano},'
+        f'"release":"{release_hash}"'
     )
 
 
-def encode_entry(
-    link: Link, entry: PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry
-) -> Sealed:
-    """Return the bytes of any other entry and its hash."""
-    record: dict[str, object] = {"series": link.series, "sequence": link.sequence}
+def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
+    """Return the text of any other entry, as far as `sealed` takes it."""
+    record: dict[str, object] = {"series": series, "sequence": sequence}
     match entry:
         case PolicyEntry():
             record["entry"] = "policy"
@@ -143,15 +140,17 @@ def encode_entry(
             record["policy"] = entry.version
         case _:
             assert_never(entry)
-    record["key"] = link.key
-    record["epoch"] = link.epoch
-    record["previous"] = link.previous
-    return _sealed(orjson.dumps(record)[:-1])
+    return orjson.dumps(record)[:-1].decode()
 
 
-def _sealed(body: bytes) -> Sealed:
-    sealed = digest(body)
-    return b'%b,"hash":"%b"}' % (body, sealed.encode()), sealed
+def sealed(text: str, sequence: int, timestamp_ms: int, key: str, epoch: int, previous: str) -> Sealed:
+    """Return an entry from its text: tied to the one before it, and closed by a hash of all bytes before the hash.
+
+    ``key`` is the fingerprint of the noise key.
+    """
+    body = f'{text},"key":"{key}","epoch":{epoch},"previous":"{previous}"'.encode()
+    found = digest(body)
+    return Sealed(sequence, timestamp_ms, b'%b,"hash":"%b"}' % (body, found.encode()), found)
 
 
 def encode_reject(

@@ -49,6 +49,11 @@ class Spend(NamedTuple):
     """That, and what the decision itself cost where a private dissimilarity is paid for."""
 
 
+def _loaded(entry: bytes) -> dict[str, Any]:
+    found: Any = wire.load(entry)
+    return dict(found)
+
+
 class Course:
     """A policy over a horizon, of which each series takes a course of its own."""
 
@@ -83,9 +88,10 @@ class Course:
                 raise CourseError(outcome.reason)
             assert isinstance(outcome, Decided), "an observation is decided or rejected"
             rows[series] = self._sampled(outcome.row)
-            message = outcome.entries[-1]
-            entry: Any = wire.load(message.value)
-            found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0), message.spent_nano))
+            *earlier, entry = (_loaded(sealed.value) for sealed in outcome.entries)
+            drawn_nano = sum(part["charged_nano"] for part in earlier)  # for dummies, by no event
+            cost_nano = outcome.spent_nano - drawn_nano
+            found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0), cost_nano))
             watch()
         return tuple(found)
 

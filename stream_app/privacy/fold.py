@@ -5,7 +5,7 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 """
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, final
+from typing import Final, Generic, TypeVar, final
 
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.guard import Guard
@@ -21,6 +21,7 @@ from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.published import (
     Approximated,
     CloseEntry,
+    ControlEntry,
     Decision,
     DummiesEntry,
     Figures,
@@ -28,7 +29,6 @@ from stream_app.privacy.published import (
     Perturbed,
     PolicyEntry,
     Release,
-    ReleaseEntry,
     Withheld,
 )
 from stream_app.privacy.reason import Reason, Refused
@@ -36,46 +36,42 @@ from stream_app.privacy.state import NEVER, NO_WINDOW, State, new_period
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 from stream_app.privacy.weaker import less_protected
 
+E_co = TypeVar("E_co", bound=ControlEntry, covariant=True)
+
 
 @final
 class Stepped:
-    """A decided step."""
+    """A decided step: the state after it, its release, and what its ledger entry says besides.
 
-    __slots__ = ("entry", "release", "state")
+    ``landmarks_left`` counts those after the step, unused spare included.
+    """
 
-    def __init__(self, state: State, release: Release, entry: ReleaseEntry) -> None:
-        """Hold the state after a step, what is published for it and what is written of it."""
+    __slots__ = ("decision", "landmark", "landmarks_left", "release", "state")
+
+    def __init__(
+        self, state: State, release: Release, decision: Decision, *, landmark: bool, landmarks_left: int
+    ) -> None:
         self.state: Final = state
         self.release: Final = release
+        self.decision: Final[Decision] = decision
+        self.landmark: Final = landmark
+        self.landmarks_left: Final = landmarks_left
+
+    @property
+    def spend_nano(self) -> int:
+        """Return what the release spent, in nano-epsilon."""
+        return self.release.spend_nano if isinstance(self.release, Perturbed) else 0
+
+
+@final
+class Moved(Generic[E_co]):
+    """What a record without a release came to: the state after it, and its ledger entry."""
+
+    __slots__ = ("entry", "state")
+
+    def __init__(self, state: State, entry: E_co) -> None:
+        self.state: Final = state
         self.entry: Final = entry
-
-
-class Adopted(NamedTuple):
-    """A policy version that rules from now on."""
-
-    state: State
-    entry: PolicyEntry
-
-
-class Disguised(NamedTuple):
-    """A policy's landmarks, just adopted, are drawn ones."""
-
-    state: State
-    entry: DummiesEntry
-
-
-class Registered(NamedTuple):
-    """Landmarks that count from now on."""
-
-    state: State
-    entry: LandmarksEntry
-
-
-class Closed(NamedTuple):
-    """A series that ended."""
-
-    state: State
-    entry: CloseEntry
 
 
 def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms: int, value: Raw) -> Stepped | Refused:
@@ -197,9 +193,7 @@ def advance(
     landmark, left = at
     if landmark and left:
         left -= 1
-    budget, spent, peak = guard
-    entry = ReleaseEntry(policy.version, start_ms, decision, landmark, spend_nano, budget, spent, left, peak)
-    return Stepped(moved, release, entry)
+    return Stepped(moved, release, decision, landmark=landmark, landmarks_left=left)
 
 
 def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
@@ -212,7 +206,7 @@ def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: in
 
 def adopt(
     policy: Policy, before: Policy | None, state: State | None, lifetime_nano: int | None, *, may_weaken: bool = False
-) -> Adopted | Refused:
+) -> Moved[PolicyEntry] | Refused:
     """Begin the period of ``policy`` over a series that ``before`` ruled (None: a new series).
 
     Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime, and
@@ -234,10 +228,10 @@ def adopt(
     )
     if fresh.prior_nano + policy.epsilon_nano > (first_nano if lifetime_nano is None else lifetime_nano):
         return Refused("budget-cap")
-    return Adopted(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker))
+    return Moved(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker))
 
 
-def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Disguised | Refused:
+def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Moved[DummiesEntry] | Refused:
     """Charge what the draw of the landmarks costs to a period that has just begun.
 
     It counts in the period's sum and in the lifetime as if a landmark had spent it. What it bounds is the choice among
@@ -248,10 +242,10 @@ def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int)
     guard = state.guard.spend(landmark=True, spend_nano=charge_nano)
     if guard is None:
         return Refused("budget-cap")
-    return Disguised(state.replaced(guard=guard), DummiesEntry(policy.version, method, charge_nano))
+    return Moved(state.replaced(guard=guard), DummiesEntry(policy.version, method, charge_nano))
 
 
-def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Registered | Refused:
+def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Moved[LandmarksEntry] | Refused:
     """Register landmarks late, all or none.
 
     Guarantee: it holds for every pair of series that are neighbours under the set after this; a step already decided
@@ -279,11 +273,11 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
     charged = guard.landmark_spent_nano - state.guard.landmark_spent_nano
     figures = Figures(guard.budget_nano, guard.landmark_spent_nano, left, guard.regular_peak_nano)
     moved = state.replaced(guard=guard, landmarks=union, spare_left=spare_left)
-    return Registered(moved, LandmarksEntry(policy.version, add_ms, charged, figures))
+    return Moved(moved, LandmarksEntry(policy.version, add_ms, charged, figures))
 
 
-def close(policy: Policy, state: State) -> Closed | Refused:
+def close(policy: Policy, state: State) -> Moved[CloseEntry] | Refused:
     """End a series: its state is kept for ever, so that it never begins anew."""
     if state.closed:
         return Refused("closed")
-    return Closed(state.replaced(closed=True), CloseEntry(policy.version))
+    return Moved(state.replaced(closed=True), CloseEntry(policy.version))

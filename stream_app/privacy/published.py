@@ -91,46 +91,6 @@ class DummiesEntry(NamedTuple):
     charged_nano: int
 
 
-@final
-class ReleaseEntry:
-    """A step was decided. Flat: one is made for every event."""
-
-    __slots__ = (
-        "budget_nano",
-        "decision",
-        "landmark",
-        "landmark_spent_nano",
-        "landmarks_left",
-        "regular_peak_nano",
-        "spend_nano",
-        "timestamp_ms",
-        "version",
-    )
-
-    def __init__(  # noqa: PLR0913, PLR0917 (an entry's members, in its order)
-        self,
-        version: int,
-        timestamp_ms: int,
-        decision: Decision,
-        landmark: bool,  # noqa: FBT001 (as it stands in the entry)
-        spend_nano: int,
-        budget_nano: int,
-        landmark_spent_nano: int,
-        landmarks_left: int,
-        regular_peak_nano: int,
-    ) -> None:
-        """Hold a step by its start; ``spend_nano`` is 0 unless it was perturbed."""
-        self.version: Final = version
-        self.timestamp_ms: Final = timestamp_ms
-        self.decision: Final[Decision] = decision
-        self.landmark: Final = landmark
-        self.spend_nano: Final = spend_nano
-        self.budget_nano: Final = budget_nano
-        self.landmark_spent_nano: Final = landmark_spent_nano
-        self.landmarks_left: Final = landmarks_left
-        self.regular_peak_nano: Final = regular_peak_nano
-
-
 class IntrusionEntry(NamedTuple):
     """Somebody saw the counters of the open steps: what that may have told, in nano-epsilon, and of which steps."""
 
@@ -143,3 +103,7 @@ class CloseEntry(NamedTuple):
     """The series is closed for ever."""
 
     version: int
+
+
+ControlEntry = PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry
+"""Every entry but that of a decided step, which says what `fold.Stepped` holds."""

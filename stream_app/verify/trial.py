@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Advanced, Decided, Message, Outcome, Rejected
+from stream_app.deciding.outcome import Advanced, Decided, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
@@ -103,7 +103,7 @@ def _sown(sent: Sent, secret: bytes, offset: int) -> bytes:
     return sent.value.replace(SEED, derived(secret, offset).hex().encode()) if sent.seeded else sent.value
 
 
-def _releases(outcome: Outcome) -> Iterator[Message]:
+def _releases(outcome: Outcome) -> Iterator[bytes]:
     steps = outcome.steps if isinstance(outcome, Advanced) else (outcome,) if isinstance(outcome, Decided) else ()
     yield from (step.release for step in steps if step.release is not None)
 
@@ -116,19 +116,19 @@ def _looked(collection: Collection, pair: Pair) -> Iterator[int]:
     yield from (MISSING for _ in pair.watched)
 
 
-def _released(kind: Kind, watched: tuple[int, ...], message: Message | None) -> list[int]:
+def _released(kind: Kind, watched: tuple[int, ...], release: bytes | None) -> list[int]:
     nothing = [MISSING] * len(watched)
-    if message is None:
+    if release is None:
         return [REJECTED, 0, *nothing, *nothing]
-    release: Any = wire.load(message.value)
+    found: Any = wire.load(release)
     measured, published = nothing, nothing
-    if "measurement" in release:
-        cells = kind.read(release["measurement"])
+    if "measurement" in found:
+        cells = kind.read(found["measurement"])
         measured = [cells[nth] for nth in watched]
-    if "value" in release:
-        cells = kind.read(release["value"])
+    if "value" in found:
+        cells = kind.read(found["value"])
         published = [cells[nth] for nth in watched]
-    return [DECISIONS[release["decision"]], release.get("epsilon_nano", 0), *measured, *published]
+    return [DECISIONS[found["decision"]], found.get("epsilon_nano", 0), *measured, *published]
 
 
 def cell_columns(pair: Pair, place: int) -> tuple[slice, slice]:

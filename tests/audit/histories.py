@@ -146,13 +146,13 @@ def histories(draw: st.DrawFn) -> History:
             record = {"series": series, "timestamp": now[series], "value": DATA[policy["value"]["kind"]]}
         outcome = decide(context, rows.get, collection, InputRecord("events", 0, 0, 0, None, orjson.dumps(record)))
         if isinstance(outcome, Rejected):
-            history.rejects.append(outcome.message.value)
+            history.rejects.append(outcome.value)
             continue
         assert isinstance(outcome, Decided)
         rows[series] = outcome.row
         if record.get("type") == "policy":
             in_force[series] = record
         history.ledger.extend(entry.value for entry in outcome.entries)
-        history.spends_nano.extend(entry.spent_nano for entry in outcome.entries)
-        history.releases.extend([outcome.release.value] if outcome.release else [])
+        history.spends_nano.append(outcome.spent_nano)
+        history.releases.extend([outcome.release] if outcome.release else [])
     return history

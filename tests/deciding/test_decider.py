@@ -12,8 +12,9 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers, Outlets
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, LedgerMessage, Rejected
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.encoding import Sealed
 from stream_app.formats.records import InputRecord
 from tests.run import ADAPTIVE, KEYS, Record, default, observation, policy
 
@@ -43,10 +44,14 @@ class Desk:
         """Begin a batch over ``known`` rows."""
         self.known = known or {}
         self.asked: Counter[str] = Counter()
-        self.settled: list[tuple[LedgerMessage, ...]] = []
+        self.settled: list[tuple[bytes, tuple[Sealed, ...]]] = []
         self.ledger, self.releases, self.rejects = Topic(), Topic(), Topic()
-        outlets = Outlets(self.ledger.append, self.releases.append, self.rejects.append, self.settled.append)
+        outlets = Outlets(self.ledger.append, self.releases.append, self.rejects.append, self.settle)
         self.decider = Decider(CONTEXT, self.find, outlets, Collection(bytes(32)))
+
+    def settle(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
+        """Keep what would be compared."""
+        self.settled.append((key, entries))
 
     def find(self, series: str) -> SeriesRow | None:
         """Return a row, and count that it was asked for."""
@@ -79,17 +84,20 @@ def test_what_comes_out_is_what_each_record_alone_came_to() -> None:
         outcome = decide(CONTEXT, alone.get, collection, record)
         headers = [(INPUT_HEADER, b"%d" % record.offset)]
         if isinstance(outcome, Rejected):
-            expected = outcome.message
-            assert desk.rejects.records.pop(0) == (expected.key, expected.value, expected.timestamp_ms, headers)
+            assert desk.rejects.records.pop(0) == (outcome.key, outcome.value, record.timestamp_ms, headers)
             continue
         assert isinstance(outcome, Decided)
         alone[outcome.row.series] = outcome.row
-        assert [message.value for message in desk.settled.pop(0)] == [message.value for message in outcome.entries]
-        for message in outcome.entries:
-            found = desk.ledger.records.pop(0)
-            assert found == (message.key, message.value, message.timestamp_ms, headers)
+        key = orjson.loads(record.value or b"")["series"].encode()
+        asked, entries = desk.settled.pop(0)
+        assert (asked, [entry.value for entry in entries]) == (key, [entry.value for entry in outcome.entries])
+        for entry in outcome.entries:
+            step_ms = orjson.loads(entry.value).get("timestamp", record.timestamp_ms)
+            assert entry.timestamp_ms == step_ms
+            assert desk.ledger.records.pop(0) == (key, entry.value, step_ms, headers)
         if outcome.release is not None:
-            assert desk.releases.records.pop(0)[1:] == (outcome.release.value, outcome.release.timestamp_ms, headers)
+            step_ms = orjson.loads(outcome.release)["timestamp"]
+            assert desk.releases.records.pop(0) == (key, outcome.release, step_ms, headers)
     assert not desk.ledger.records + desk.releases.records + desk.rejects.records
     assert desk.decider.changed == alone
 
@@ -184,7 +192,7 @@ def test_an_entry_that_differs_ends_the_batch_before_it_is_written() -> None:
     class DiffersError(Exception):
         """Two entries for one place."""
 
-    def refuse(_: tuple[LedgerMessage, ...]) -> None:
+    def refuse(_key: bytes, _entries: tuple[Sealed, ...]) -> None:
         raise DiffersError
 
     desk = Desk()

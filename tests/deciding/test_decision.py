@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided, Message, Outcome, Rejected
+from stream_app.deciding.outcome import Decided, Outcome, Rejected
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import Reason
 from tests.hostile import hostile
@@ -131,7 +131,7 @@ def test_every_reason(reason: str) -> None:
     last = outcomes[-1]
     assert isinstance(last, Rejected)
     assert last.reason == reason
-    reject = _record(last.message.value)
+    reject = _record(last.value)
     assert list(reject) == ["series", "timestamp", "reason", "topic", "partition", "offset"]
     assert (reject["reason"], reject["topic"], reject["offset"]) == (reason, "landmark.events", len(records) - 1)
     assert reject["series"] == (None if reason in {"malformed", "too-large"} else "a")
@@ -327,7 +327,7 @@ def test_the_clock_counts_only_where_it_is_asked_for() -> None:
 
 
 def test_message_keys_and_timestamps() -> None:
-    """Releases and their entries carry the step's start, others and rejects the input's time; keys the series."""
+    """Entries of releases carry the step's start, others the input's time; keys are the series."""
     run = Run()
     adopted = run.feed(policy("größe", protection={"level": "landmark", "step": 10}), appended_ms=77)
     decided = run.feed(observation("größe", 25, 1), appended_ms=78)
@@ -335,12 +335,9 @@ def test_message_keys_and_timestamps() -> None:
     assert isinstance(adopted, Decided)
     assert isinstance(decided, Decided)
     assert isinstance(late, Rejected)
-    assert decided.release is not None
     assert (adopted.entries[0].timestamp_ms, adopted.entries[0].sequence) == (77, 1)
-    assert (decided.entries[0].timestamp_ms, decided.release.timestamp_ms, decided.entries[0].sequence) == (20, 20, 2)
-    assert late.message.timestamp_ms == 79
-    messages = (adopted.entries[0], decided.entries[0], decided.release, late.message)
-    assert {message.key for message in messages} == {"größe".encode()}
+    assert (decided.entries[0].timestamp_ms, decided.entries[0].sequence) == (20, 2)
+    assert {adopted.row.key, decided.row.key, late.key} == {"größe".encode()}
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -366,8 +363,8 @@ def _answered(outcome: Outcome, written: tuple[int, int, int], canary: bytes | N
     """Return what became of a record; assert that it is one decision or one reject, and that the reject says little."""
     if isinstance(outcome, Rejected):
         assert written == (0, 0, 1)
-        assert canary is None or canary not in outcome.message.value
-        assert len(outcome.message.value) < 600
+        assert canary is None or canary not in outcome.value
+        assert len(outcome.value) < 600
         return outcome.reason
     assert isinstance(outcome, Decided)
     assert written in {(1, 1, 0), (1, 2, 0), (0, 1, 0), (0, 2, 0)}
@@ -409,7 +406,7 @@ def test_a_wrong_answer_would_be_caught() -> None:
     real = Run().feed(record)
     assert _answered(real, (0, 0, 1), canary) == "malformed"
     assert isinstance(real, Rejected)
-    leaking = Rejected(real.reason, Message(real.message.key, real.message.value + record, real.message.timestamp_ms))
+    leaking = Rejected(real.reason, real.key, real.value + record)
     for outcome, written in ((leaking, (0, 0, 1)), (real, (0, 0, 0)), (real, (0, 1, 1)), (real, (0, 0, 2))):
         with pytest.raises(AssertionError):
             _answered(outcome, written, canary)

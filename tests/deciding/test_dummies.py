@@ -12,7 +12,7 @@ from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rebuild import rebuild
-from stream_app.formats.encoding import NO_HASH, Link, encode_entry
+from stream_app.formats.encoding import NO_HASH, control_entry, sealed
 from stream_app.formats.records import PolicyRecord
 from stream_app.formats.wire import decode
 from stream_app.kafka.client.topics import OUTPUT_BYTES
@@ -223,10 +223,10 @@ def test_the_longest_range_fits_a_row_and_an_entry() -> None:
     made = policy_of({name: part for name, part in record.items() if name not in {"type", "series", "version"}}, 1)
     ruling = made.ruling(drawn)
     adopted = fold.adopt(ruling, None, None, None)
-    assert isinstance(adopted, fold.Adopted)
-    sealed, _ = encode_entry(Link("x" * 200, 1, NO_HASH, KEYS.fingerprint, 0), adopted.entry)
+    assert isinstance(adopted, fold.Moved)
+    entry = sealed(control_entry("x" * 200, 1, adopted.entry), 1, 0, KEYS.fingerprint, 0, NO_HASH)
     row = rows.SeriesRow("x" * 200, b"x" * 200, 1, NO_HASH, ruling, "", adopted.state)
-    assert max(len(sealed), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20
+    assert max(len(entry.value), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20
 
 
 def faults(**members: object) -> Iterator[str]:

@@ -111,9 +111,8 @@ def test_the_backward_loss_counts_the_charges() -> None:
         assert isinstance(outcome, Decided)
         entry = json.loads(run.ledger[-1])
         spends.append(entry.get("epsilon_nano", 0))
-        (message,) = outcome.entries
-        assert message.spent_nano == spends[-1] + 500_000_000
-        lost += message.spent_nano / 1e9
+        assert outcome.spent_nano == spends[-1] + 500_000_000
+        lost += outcome.spent_nano / 1e9
         assert run.rows["a"].backward_loss == pytest.approx(lost, rel=1e-12)  # nothing is known to fade
         assert entry["regular_peak_nano"] >= 2_000_000_000
         assert (entry["landmark_spent_nano"], entry["landmarks_left"], entry["landmark"]) == (0, 0, False)

@@ -14,6 +14,7 @@ from stream_app.privacy.guard import Guard
 from stream_app.privacy.place import Place, place, proposal
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
+from stream_app.privacy.published import LandmarksEntry
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import NEVER, State
 from stream_app.privacy.values import ReleasedCells
@@ -90,7 +91,7 @@ class Search:
     def __init__(self, rules: Rules, policies: Sequence[Policy], steps: int) -> None:
         """Start with nothing seen."""
         self.rules, self.policies, self.policy, self.steps = rules, policies, policies[0], steps
-        self._known: dict[Key, list[tuple[frozenset[int], fold.Registered | Refused]]] = {}
+        self._known: dict[Key, list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Refused]]] = {}
         self.states = self.violations = self.refusals = self.registered = self.not_registered = self.miscounts = 0
 
     def run(self) -> Found:
@@ -164,7 +165,9 @@ class Search:
             self.miscounts += moved.entry.figures.landmarks_left != left
             yield Node(moved.state, after)
 
-    def _registered(self, state: State, books: Books) -> list[tuple[frozenset[int], fold.Registered | Refused]]:
+    def _registered(
+        self, state: State, books: Books
+    ) -> list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Refused]]:
         """Return what every registration does; it is a pure function of these parts of the state."""
         key = (state.guard, state.landmarks.intervals, state.spare_left, state.last_step)
         known = self._known.get(key)
@@ -176,7 +179,7 @@ class Search:
                 for added in combinations(others, size):
                     moved = fold.register(self.policy, met, added)
                     if not isinstance(moved, Refused):
-                        moved = moved._replace(state=moved.state.replaced(guard=Guard(*moved.state.guard)))
+                        moved = fold.Moved(moved.state.replaced(guard=Guard(*moved.state.guard)), moved.entry)
                     known.append((frozenset(added), moved))
             self._known[key] = known
         return known
@@ -204,7 +207,7 @@ class Search:
     def _count_left(self, stepped: fold.Stepped, books: Books, step: int) -> None:
         if isinstance(self.policy.protection, LandmarkLevel):
             left = sum(landmark > step for landmark in books.landmarks) + books.spare
-            self.miscounts += stepped.entry.landmarks_left != left
+            self.miscounts += stepped.landmarks_left != left
 
 
 def search(rules: Rules, scheme: dict[str, object], epsilon_nano: int, *, steps: int, spares: Sequence[int]) -> Found:

@@ -146,7 +146,7 @@ class Trace:
         self.now_ms = max(0, self.now_ms + gap * step)
         outcome = self.run.feed(observation(SERIES, self.now_ms, (self.now_ms % 11000) / 1000))
         if isinstance(outcome, Decided) and outcome.release is not None:
-            release = json.loads(outcome.release.value)
+            release = json.loads(outcome.release)
             period = self.periods[-1]
             assert release["timestamp"] == self.now_ms // period.step * period.step
             assert release["timestamp"] > self.decided_ms

@@ -12,8 +12,8 @@ from stream_app.privacy.kinds import Kind
 from stream_app.privacy.level import measured
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.noise.randomness import BitStream
-from stream_app.privacy.raw import Raw, RawCells, ReleasedCells
-from stream_app.privacy.release import Perturbed
+from stream_app.privacy.values import Raw, RawCells, ReleasedCells
+from stream_app.privacy.published import Perturbed
 from stream_app.privacy.state import State
 """
 MIX_UPS = {

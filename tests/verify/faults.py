@@ -9,7 +9,7 @@ from typing import Any
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Decided, Message, Outcome
+from stream_app.deciding.outcome import Decided, Outcome
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
@@ -175,10 +175,9 @@ def _rewritten(outcome: Outcome, kind: Kind, cells: ReleasedCells) -> Outcome:
     """Return an outcome in whose release other cells stand as the value."""
     assert isinstance(outcome, Decided)
     assert outcome.release is not None
-    release = json.loads(outcome.release.value)
+    release = json.loads(outcome.release)
     release["value"] = kind.publish(kind.clamp(cells))
-    message = Message(outcome.release.key, wire.dump(release), outcome.release.timestamp_ms)
-    return Decided(outcome.row, outcome.entries, message, outcome.decision)
+    return Decided(outcome.row, outcome.entries, wire.dump(release), outcome.decision, outcome.spent_nano)
 
 
 def _cheating(

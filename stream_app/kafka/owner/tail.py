@@ -12,7 +12,7 @@ of its entries must be one that the ledger holds.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stream_app.deciding.outcome import LedgerMessage
+from stream_app.formats.encoding import Sealed
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
@@ -64,14 +64,14 @@ class Tail:
     def __len__(self) -> int:
         return len(self._hashes)
 
-    def settle(self, entries: tuple[LedgerMessage, ...]) -> None:
-        """Compare recomputed entries with the binding ones.
+    def settle(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
+        """Compare recomputed entries of the series whose record key is ``key`` with the binding ones.
 
         Raises:
             PartitionStoppedError: if one differs.
         """
         for entry in entries:
-            place = (entry.key, entry.sequence)
+            place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)
             if bound is not None and bound != entry.hash:
                 raise self._stopped(
@@ -79,19 +79,19 @@ class Tail:
                 )
             self._inputs.pop(place, None)
 
-    def confirm(self, entries: tuple[LedgerMessage, ...]) -> None:
+    def confirm(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
         """Compare the recomputed entries of answered input with the binding ones, of which each must be one.
 
         Raises:
             PartitionStoppedError: if one differs, or the ledger does not hold it.
         """
-        strange = [entry for entry in entries if (entry.key, entry.sequence) not in self._hashes]
+        strange = [entry for entry in entries if (key, entry.sequence) not in self._hashes]
         if strange:
             asked = f"entry {strange[0].sequence} of a series in the ledger, whose input has its outputs"
             if self._changes:
                 raise self._stopped(asked, "none")
             raise PartitionStoppedError(self._partition, "ledger-short", asked=asked, found="none: entries are lost")
-        self.settle(entries)
+        self.settle(key, entries)
 
     def binds(self, next_offset: int) -> bool:
         """Tell whether anything of input from ``next_offset`` on is bound, or answered."""

@@ -133,7 +133,7 @@ def _decide(log: Log, values: np.random.Generator, swap: Swap = agreeing) -> tup
             outcomes.append(outcome.reason)
             continue
         assert isinstance(outcome, Decided)
-        outcomes.append((outcome.decision, [entry.spent_nano for entry in outcome.entries], outcome.row.state))
+        outcomes.append((outcome.decision, outcome.spent_nano, outcome.row.state))
         if record["type"] == "policy":
             changed = replace(outcome.row.policy, kind=swap(outcome.row.policy.kind, targets))
             run.rows[SERIES] = outcome.row.replaced(policy=changed)

@@ -46,13 +46,13 @@ def drawn(seed: int, scheme: dict[str, object]) -> tuple[Policy, list[int], list
 def decided(policy: Policy, timestamps: list[int], values: list[object]) -> tuple[list[Published], list[State]]:
     """Return what the fold spent at each timestamp, and the state before it."""
     adopted = fold.adopt(policy, None, None, None)
-    assert isinstance(adopted, fold.Adopted)
+    assert isinstance(adopted, fold.Moved)
     state = adopted.state
     spends, states = [], []
     for timestamp, value in zip(timestamps, values, strict=True):
         stepped = fold.step(KEYS, policy, state, SERIES, timestamp, Raw(value))
         assert isinstance(stepped, fold.Stepped)
-        spends.append(Published(timestamp, stepped.entry.spend_nano))
+        spends.append(Published(timestamp, stepped.spend_nano))
         states.append(state)
         state = stepped.state
     return spends, states

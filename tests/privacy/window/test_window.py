@@ -67,7 +67,7 @@ def test_versions(versions: Sequence[Policy]) -> None:
 def begun(policy: Policy) -> State:
     """Return the state at the start of a series."""
     adopted = fold.adopt(policy, None, None, LIFETIME_NANO)
-    assert isinstance(adopted, fold.Adopted)
+    assert isinstance(adopted, fold.Moved)
     return adopted.state
 
 
@@ -81,12 +81,12 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
         state = stepped.state
     assert state.window.spends == ((0, 3), (1, 3))
     adopted = fold.adopt(second, first, state, LIFETIME_NANO, may_weaken=True)
-    assert isinstance(adopted, fold.Adopted)
+    assert isinstance(adopted, fold.Moved)
     state = adopted.state
     for step, decision in ((2, "withheld"), (3, "withheld"), (4, "perturbed")):
         stepped = fold.step(KEYS, second, state, "s", step, Raw(1))
         assert isinstance(stepped, fold.Stepped)
-        assert stepped.entry.decision == decision
+        assert stepped.decision == decision
         state = stepped.state
 
 
