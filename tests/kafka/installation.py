@@ -19,9 +19,10 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from stream_app.cli import main
 from stream_app.kafka.client import group
-from stream_app.kafka.client.log import Isolation, LogReader
+from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames, wanted_topics
+from stream_app.kafka.owner.brokers import Isolation
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile

@@ -1,8 +1,7 @@
 """The partition row that an installation's changelog holds: read, and written as a test would have it."""
 
 from stream_app.kafka.client.producer import PartitionProducer
-from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.faust.table import PARTITION_KEY
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from tests.kafka.installation import Installation
 
 

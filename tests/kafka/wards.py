@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from stream_app.kafka.client.routing import router
-from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.faust.table import PARTITION_KEY
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, WorkerProcess, input_of
 from tests.patience import PATIENCE_SECONDS
 

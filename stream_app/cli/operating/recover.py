@@ -17,11 +17,14 @@ from stream_app.cli.shared.configured import reaching
 from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import RebuildError
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.group import members
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.stops import PartitionStoppedError
+from stream_app.kafka.owner.parts import Site
 from stream_app.kafka.rebuild.recover import Recovered, Recovery
 from stream_app.kafka.rebuild.survey import TOLD, Accepted
 from stream_app.setup.keyfile import KeyFileError
@@ -91,7 +94,8 @@ async def _run(
         arguments.accept_lost_ledger,
         arguments.accept_lost_releases,
     )
-    recovery = Recovery(settings, context, names, facts, signing_key)
+    brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
+    recovery = Recovery(Site(settings=settings, context=context, names=names, brokers=brokers), facts, signing_key)
     done = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         for number in wanted:

@@ -15,7 +15,7 @@ from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames, differences, wanted_topics
-from stream_app.kafka.faust.datafolder import DataFolderError, claimed
+from stream_app.kafka.datafolder import DataFolderError, claimed
 from stream_app.kafka.rebuild.dry_run import dry_runs
 from stream_app.kafka.worker import Worker
 from stream_app.monitoring.forcedexit import ForcedExit

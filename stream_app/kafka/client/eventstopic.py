@@ -17,8 +17,9 @@ from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.security import client_arguments
-from stream_app.kafka.client.topicid import TopicFacts, any_node, ask
+from stream_app.kafka.client.topicid import any_node, ask
 from stream_app.kafka.evidence.stops import REASONS, PartitionStoppedError, StopReason
+from stream_app.kafka.owner.brokers import TopicFacts
 from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -2,17 +2,16 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from stream_app.kafka.client.security import client_arguments, started
+from stream_app.kafka.owner.brokers import Isolation
 from stream_app.setup.settings import Settings
 
 _LAST_RECORDS = 256
 """How far back a last record is first looked for: behind it only aborted ones can stand, and other kinds."""
-
-Isolation = Literal["read_committed", "read_uncommitted"]
 
 
 class LogReader:

@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topics import OUTPUT_BYTES
+from stream_app.kafka.owner.brokers import Extent, Headers
 from stream_app.setup.settings import Settings
 
 _STOP_SECONDS = 10.0
-
-Headers = list[tuple[str, bytes]]
 
 
 class Pages:
@@ -54,16 +53,6 @@ class Pages:
             page._relative_offset = self._count  # noqa: SLF001 (how many records it holds)
             page.close()
             self._count = 0
-
-
-class Extent(NamedTuple):
-    """Where pages were written: the offset of the first record and that after the last; None where it is unknown.
-
-    An offset is unknown when a repeated request found its batch written already.
-    """
-
-    first: int | None
-    end: int | None
 
 
 class PartitionProducer:

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import ConsumerRecord
 
-from stream_app.kafka.client.log import Isolation
 from stream_app.kafka.client.security import client_arguments, started
+from stream_app.kafka.owner.brokers import Isolation
 from stream_app.setup.settings import Settings
 
 POLL_MS = 200

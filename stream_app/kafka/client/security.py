@@ -5,9 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from faust.auth import SASLCredentials, SSLCredentials
-from faust.types.auth import CredentialsT
-
 import stream_app.kafka.client.unreadable  # noqa: F401 (from here on every consumer says which batch it cannot decode)
 from stream_app.setup.settings import Settings, load_certificate
 
@@ -17,7 +14,7 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "security_protocol": settings.security_protocol,
-        "ssl_context": _context(settings),
+        "ssl_context": tls_context(settings),
     }
     if settings.security_protocol.startswith("SASL"):
         arguments["sasl_mechanism"] = settings.sasl_mechanism
@@ -36,26 +33,8 @@ async def started(client: Any) -> AsyncIterator[Any]:
         await client.stop()
 
 
-def faust_credentials(settings: Settings) -> CredentialsT | None:
-    """Return the same for Faust, whose own rule (no TLS context, so plain text) must never choose the protocol."""
-    if settings.security_protocol == "PLAINTEXT":
-        return None
-    context = _context(settings)
-    if settings.security_protocol == "SSL":
-        return SSLCredentials(context)
-    credentials = SASLCredentials(
-        username=settings.sasl_user,
-        password=settings.password(),
-        ssl_context=context,
-        mechanism=settings.sasl_mechanism,
-    )
-    chosen = credentials.protocol.value
-    if chosen != settings.security_protocol:
-        raise AssertionError(f"Faust would use {chosen} where the settings say {settings.security_protocol}")
-    return credentials
-
-
-def _context(settings: Settings) -> ssl.SSLContext | None:
+def tls_context(settings: Settings) -> ssl.SSLContext | None:
+    """Return what TLS is checked with; None where the brokers are reached without it."""
     if settings.security_protocol not in ("SSL", "SASL_SSL"):
         return None
     context = ssl.create_default_context(cafile=settings.ca_file)

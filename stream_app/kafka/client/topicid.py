@@ -1,9 +1,8 @@
 """The ids of topics: a topic that was deleted and made again has another one under the same name."""
 
-import asyncio
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import NodeNotReadyError
@@ -19,6 +18,7 @@ from aiokafka.protocol.types import (
 )
 
 from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.owner.brokers import TopicFacts
 from stream_app.setup.settings import Settings
 
 # aiokafka 0.14 ends at version 5 of this request; ids came with 10, and 12 allows asking by name alone.
@@ -111,13 +111,6 @@ class _MetadataRequest(Request[_MetadataStruct]):
         return request_struct_class(self._topics, False, False, {})  # noqa: FBT003 (fields in the protocol's order)
 
 
-class TopicFacts(NamedTuple):
-    """What the brokers say of a topic: its id and how many partitions it has."""
-
-    id: str
-    partitions: int
-
-
 async def ask(admin: AIOKafkaAdminClient, node: int, topics: Iterable[str]) -> Any:
     """Return a broker's answer: what it knows of these topics."""
     return await admin._send_request_to_node(node, _MetadataRequest(topics))  # noqa: SLF001 (no public call sends one's own)
@@ -148,20 +141,3 @@ async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, To
         for error, name, topic_id, _, partitions, _, _ in answer.topics
         if error == 0
     }
-
-
-class Facts:
-    """The facts of some topics, asked for when first needed, and not again."""
-
-    def __init__(self, settings: Settings, topics: Iterable[str]) -> None:
-        """Ask nothing yet."""
-        self._settings, self._topics = settings, tuple(topics)
-        self._lock = asyncio.Lock()
-        self._known: Mapping[str, TopicFacts] | None = None
-
-    async def get(self) -> Mapping[str, TopicFacts]:
-        """Return the facts of each topic that exists; after a failure the next call asks again."""
-        async with self._lock:
-            if self._known is None:
-                self._known = await describe(self._settings, self._topics)
-            return self._known

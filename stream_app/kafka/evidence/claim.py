@@ -8,16 +8,13 @@ claims has other records before it. An application that finds another one's clai
 
 import asyncio
 import logging
-import time
 from typing import Any, Final, NamedTuple
 
 from stream_app.formats import wire
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.producer import PartitionProducer
-from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.placement import last_row
 from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.setup.settings import Settings
+from stream_app.kafka.owner.brokers import Reader, Writer
+from stream_app.kafka.owner.parts import Site
 
 logger = logging.getLogger(__name__)
 
@@ -48,21 +45,21 @@ class Found(NamedTuple):
     """Below it there is none."""
 
 
-async def find(settings: Settings, names: TopicNames, partition: int) -> Found:
+async def find(site: Site, partition: int) -> Found:
     """Return where this application's claim is; the ledger is read only where the partition row does not tell.
 
     Raises:
         PartitionStoppedError: if another application's claim rules.
     """
-    async with LogReader.opened(settings, "read_committed") as reader:
-        row = await last_row(reader, names, partition)
+    async with site.brokers.reader("read_committed") as reader:
+        row = await last_row(reader, site.names, partition)
         if row is not None and row.claim != NO_CLAIM:
             return Found(row.claim, 0)
-        start, claim = await _ruling(reader, names.ledger, partition, 0)
-    return Found(NO_CLAIM if claim is None else _own(settings, names, partition, claim), start)
+        start, claim = await _ruling(reader, site.names.ledger, partition, 0)
+    return Found(NO_CLAIM if claim is None else _own(site, partition, claim), start)
 
 
-async def write(settings: Settings, names: TopicNames, partition: int, producer: PartitionProducer, start: int) -> int:
+async def write(site: Site, partition: int, writer: Writer, start: int) -> int:
     """Claim a ledger partition that has no claim below offset ``start``; return where.
 
     Another claim may lie before it in a transaction that is still open, so all transactions before it are waited for.
@@ -70,26 +67,26 @@ async def write(settings: Settings, names: TopicNames, partition: int, producer:
     Raises:
         PartitionStoppedError: if another application was faster.
     """
-    pages = producer.pages()
-    claim = {"entry": "claim", "application": settings.application, "prefix": settings.prefix}
-    pages.append(CLAIM_KEY, wire.dump(claim), int(time.time() * 1000), [])
-    await producer.begin()
+    pages, ledger = writer.pages(), site.names.ledger
+    claim = {"entry": "claim", "application": site.settings.application, "prefix": site.settings.prefix}
+    pages.append(CLAIM_KEY, wire.dump(claim), site.now_ms(), [])
+    await writer.begin()
     try:
-        await producer.send(names.ledger, pages)
+        await writer.send(ledger, pages)
     except Exception:
-        await producer.abort()
+        await writer.abort()
         raise
-    await producer.commit()
-    async with LogReader.opened(settings, "read_committed") as reader:
+    await writer.commit()
+    async with site.brokers.reader("read_committed") as reader:
         while True:
             # Committed records are shown up to the first transaction that is still open.
-            start, found = await _ruling(reader, names.ledger, partition, start)
+            start, found = await _ruling(reader, ledger, partition, start)
             if found is not None:
-                return _own(settings, names, partition, found)
+                return _own(site, partition, found)
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def holds_entries(reader: LogReader, topic: str, partition: int) -> bool:
+async def holds_entries(reader: Reader, topic: str, partition: int) -> bool:
     """Tell whether a ledger partition has any record but claims."""
     async for records in reader.records(topic, partition, 0):
         if not all(map(is_claim, records)):
@@ -97,19 +94,20 @@ async def holds_entries(reader: LogReader, topic: str, partition: int) -> bool:
     return False
 
 
-def _own(settings: Settings, names: TopicNames, partition: int, claim: Claim) -> int:
+def _own(site: Site, partition: int, claim: Claim) -> int:
     """Return the offset of a claim; raises when it is not this application's."""
+    settings = site.settings
     if (claim.application, claim.prefix) != (settings.application, settings.prefix):
         raise PartitionStoppedError(
             partition,
             "foreign-writer",
-            asked=f"{names.ledger} for application {settings.application} under prefix {settings.prefix}",
+            asked=f"{site.names.ledger} for application {settings.application} under prefix {settings.prefix}",
             found=f"at offset {claim.offset} the claim of application {claim.application} under prefix {claim.prefix}",
         )
     return claim.offset
 
 
-async def _ruling(reader: LogReader, topic: str, partition: int, start: int) -> tuple[int, Claim | None]:
+async def _ruling(reader: Reader, topic: str, partition: int, start: int) -> tuple[int, Claim | None]:
     """Return the first claim from ``start`` on, and up to where there is none."""
     async for records in reader.records(topic, partition, start):
         for record in records:

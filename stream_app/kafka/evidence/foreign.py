@@ -11,12 +11,10 @@ from typing import Any, Final
 
 from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.formats import wire
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.producer import Extent
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import UNKNOWN
 from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.setup.settings import Settings
+from stream_app.kafka.owner.brokers import Brokers, Extent, Reader
 
 _ENTRY: Final = {"entry": str, "series": str, "sequence": int, "previous": str, "hash": str}
 """What every ledger entry has."""
@@ -74,9 +72,9 @@ def stray(record: Any) -> PartitionStoppedError:
 class Ownership:
     """Where the next batch of each output topic must begin, for one partition and one owner."""
 
-    def __init__(self, settings: Settings, partition: int) -> None:
+    def __init__(self, brokers: Brokers, partition: int) -> None:
         """Expect nothing yet."""
-        self._settings, self._partition = settings, partition
+        self._brokers, self._partition = brokers, partition
         self._next: dict[str, int] = {}
 
     async def begin(self, starts: Mapping[str, int], own: Collection[int]) -> None:
@@ -87,7 +85,7 @@ class Ownership:
         Raises:
             PartitionStoppedError: if somebody else wrote there.
         """
-        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+        async with self._brokers.reader("read_uncommitted") as reader:
             for topic, start in starts.items():
                 _, end = await reader.bounds(topic, self._partition)
                 if start != UNKNOWN and UNKNOWN not in own:
@@ -105,11 +103,11 @@ class Ownership:
             return  # a repeated request does not tell; the next batch begins the comparison anew
         gapless = written.end - written.first == count
         if due is not None and not (gapless and written.first <= due):
-            async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+            async with self._brokers.reader("read_uncommitted") as reader:
                 await self._judge(reader, topic, due, written.end, {own})
         self._next[topic] = written.end + 1  # the marker that ends the transaction
 
-    async def _judge(self, reader: LogReader, topic: str, start: int, end: int, own: Collection[int]) -> None:
+    async def _judge(self, reader: Reader, topic: str, start: int, end: int, own: Collection[int]) -> None:
         async for records in reader.records(topic, self._partition, start, end):
             for record in records:
                 if record.offset < end and record.producer not in own and not is_claim(record):

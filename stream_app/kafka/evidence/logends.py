@@ -3,20 +3,20 @@
 from typing import Any
 
 from stream_app.deciding.decider import INPUT_HEADER
-from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.ends import NOTHING, Answered, Bounds, Ends
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
+from stream_app.kafka.owner.brokers import Reader
 
 
-async def ends_of(reader: LogReader, names: TopicNames, partition: int) -> Ends:
+async def ends_of(reader: Reader, names: TopicNames, partition: int) -> Ends:
     """Return the bounds of a partition's logs; ``reader`` reads uncommitted records, or ends would hide behind one."""
     return Ends(
         *[Bounds(*await reader.bounds(topic, partition)) for topic in (names.changelog, names.ledger, names.releases)]
     )
 
 
-async def answered_of(reader: LogReader, names: TopicNames, partition: int) -> Answered:
+async def answered_of(reader: Reader, names: TopicNames, partition: int) -> Answered:
     """Return what input the last outputs came of; ``reader`` reads committed records.
 
     Outputs are written in the order of their input, so the last record of a log has the highest.

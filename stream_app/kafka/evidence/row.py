@@ -5,6 +5,9 @@ from typing import Any, Final, Self
 
 from stream_app.formats import wire
 
+PARTITION_KEY: Final = b"\x00partition"
+"""Its key in the changelog; keys of other rows begin with a letter."""
+
 UNKNOWN: Final = -1
 """What a row of an earlier version tells of something that it does not hold."""
 

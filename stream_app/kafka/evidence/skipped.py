@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from stream_app.formats import wire
 from stream_app.formats.records import Contribution, Watermark
-from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.stops import PartitionStoppedError
+from stream_app.kafka.owner.brokers import Reader
 
 
 class Skipped(NamedTuple):
@@ -36,7 +36,7 @@ class Skipped(NamedTuple):
         )
 
 
-async def skipped(reader: LogReader, topic: str, partition: int, told: int, committed: int) -> Skipped | None:
+async def skipped(reader: Reader, topic: str, partition: int, told: int, committed: int) -> Skipped | None:
     """Return what the group's offset ``committed`` skips behind offset ``told``; None: no record that is still there.
 
     ``reader`` reads committed records.

@@ -1,8 +1,17 @@
-"""Why a partition stopped: what was wanted, what was found, and what the operator can do."""
+"""Why a partition stops: what was wanted, what was found, what the operator can do; and which error means what."""
 
+import errno
+import os
+import resource
 from typing import Final, Literal
 
-from stream_app.monitoring.logs import LoggableError
+from aiokafka import errors
+
+from stream_app.deciding.collection import LostCountersError
+from stream_app.kafka.client.refusal import unauthorized
+from stream_app.kafka.client.unreadable import UnreadableBatchError
+from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError
+from stream_app.monitoring.logs import LoggableError, loggable
 from stream_app.privacy.reason import Advice
 
 StopReason = Literal[
@@ -29,6 +38,13 @@ StopReason = Literal[
     "local-state",
     "internal-error",
 ]
+
+
+LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset({"disk-full", "file-limit", "local-state"})
+"""Why a partition stops here and can go on elsewhere."""
+
+NO_FILES: Final = (errno.EMFILE, errno.ENFILE)
+"""What the system says when this process, or the machine, can open no more files."""
 
 
 _RECOVER = (
@@ -172,3 +188,70 @@ class PartitionStoppedError(LoggableError):
         self.reason = reason
         self.asked = asked
         self.found = found
+
+
+# The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
+# took the partition away while it was taken over, and will end it.
+_REOPENABLE = (
+    errors.ProducerFenced,
+    errors.InvalidProducerEpoch,
+    errors.InvalidProducerIdMapping,
+    errors.UnknownProducerId,
+    errors.InvalidTxnState,
+    errors.OutOfOrderSequenceNumber,
+    errors.IllegalStateError,
+)
+
+
+def can_reopen(error: BaseException | None) -> bool:
+    """Tell whether taking the partition over anew can mend it; aiokafka wraps some errors into a plain one."""
+    if error is None or isinstance(error, PartitionStoppedError):
+        return False
+    if isinstance(error, DamagedCopyError) or (isinstance(error, LocalStateError) and error.passing):
+        return True
+    if isinstance(error, errors.KafkaError) and (isinstance(error, _REOPENABLE) or error.retriable):
+        return True
+    return can_reopen(error.__cause__)
+
+
+def stopping(partition: int, error: Exception) -> PartitionStoppedError:
+    """Return the error as the reason why a partition stops."""
+    if isinstance(error, PartitionStoppedError):
+        return error
+    if isinstance(error, LookupError | LostCountersError):
+        return PartitionStoppedError(
+            partition, "state-damaged", asked="whole rows in the state table", found=loggable(error)
+        )
+    if isinstance(error, UnreadableBatchError):
+        return PartitionStoppedError(partition, "batch-unreadable", asked=error.asked, found=error.found)
+    if unauthorized(error):
+        return PartitionStoppedError(
+            partition, "not-authorized", asked="what a worker needs of the brokers", found=loggable(error)
+        )
+    if isinstance(error, DamagedCopyError | LocalStateError):
+        reason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
+        return PartitionStoppedError(partition, reason, asked=f"local state in {error.path}", found=error.found)
+    is_kafka = isinstance(error, errors.KafkaError | OSError)
+    if is_kafka and (limit := files_exhausted()) is not None:
+        return PartitionStoppedError(partition, "file-limit", asked="connections to the brokers", found=limit)
+    return PartitionStoppedError(
+        partition,
+        "transaction-failed" if is_kafka else "internal-error",
+        asked="a committed transaction",
+        found=loggable(error),
+    )
+
+
+def files_exhausted() -> str | None:
+    """Return the limit when this process can open no more files, sockets among them; None while it can."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno in NO_FILES:
+            return f"{error.strerror} ({file_limit()})"
+    return None
+
+
+def file_limit() -> str:
+    """Say how many files this process may open."""
+    return f"this process may open {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"

@@ -6,13 +6,16 @@ import faust
 
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
-from stream_app.kafka.client.security import faust_credentials
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.consumer import Consumer, Transport
+from stream_app.kafka.faust.credentials import faust_credentials
+from stream_app.kafka.faust.feed import FaustFeed
 from stream_app.kafka.faust.recovery import Recovery, TableManager
 from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
 from stream_app.kafka.owner.partitions import Partitions
+from stream_app.kafka.owner.parts import WorkerParts
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
 
@@ -74,8 +77,20 @@ class App(faust.App):
         self.measures = metrics
         self._topic = topic
         self.table_name = TABLE
-        self.partitions = Partitions(settings, context, signing_key, topic, names, metrics)
         self.table = self._new_table(settings)
+        feed = FaustFeed(self)
+        self.partitions = Partitions(
+            WorkerParts(
+                settings=settings,
+                context=context,
+                names=names,
+                brokers=KafkaBrokers(settings, names, topic, feed.committed),
+                signing_key=signing_key,
+                metrics=metrics,
+                rows=self.store,
+                feed=feed,
+            )
+        )
         events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)
         self.agent(events, name="landmark")(self._hand_on)
 
@@ -102,12 +117,7 @@ class App(faust.App):
 
     async def _hand_on(self, stream: Any) -> None:
         async for event in stream.noack().events():
-            self.partitions.put(event)
-
-    async def on_start(self) -> None:
-        """Join what Faust made to the partitions."""
-        await super().on_start()
-        self.partitions.attach(self.consumer, self.store)
+            self.partitions.put(event.message.partition, event.value, event)
 
     async def on_stop(self) -> None:
         """Let running transactions end and acknowledge them before anything else stops."""

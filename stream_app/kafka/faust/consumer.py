@@ -14,36 +14,13 @@ from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 from mode import Service
 
-from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
+from stream_app.kafka.owner.inbox import Fetched
 
 logger = logging.getLogger(__name__)
 
 _GROUP_SECONDS = 1.0
-
-
-class Fetched(list[InputRecord]):
-    """Records of one partition from one fetch, and the stretch of the log that they are the whole of."""
-
-    __slots__ = ("end", "start")
-
-    def __init__(self, records: Iterable[InputRecord], start: int, end: int) -> None:
-        """Hold records between the offsets ``start`` and ``end``, the latter excluded."""
-        super().__init__(records)
-        self.start = start
-        self.end = end
-
-    def taken(self) -> list[InputRecord]:
-        """Return the records, and hold none any more."""
-        # PRIVACY: Faust keeps the last message until the next one comes, which may be never.
-        records = list(self)
-        self.clear()
-        return records
-
-    def __repr__(self) -> str:
-        # PRIVACY: Faust writes messages into its logs; records hold raw values and must not show there.
-        return f"<{len(self)} records, offsets {self.start} to {self.end}>"
 
 
 class Consumer(driver.Consumer):
@@ -78,7 +55,11 @@ class Consumer(driver.Consumer):
         took partitions for stalled that read their state back, or whose first record just came. Here one agent hands
         all on at once, and what then waits for its decision shows in `landmark_event_lag_records`.
         """
-        if not (self.app.partitions.runs(tp) if tp.topic == self.app.events_topic else self.app.recovery.follows(tp)):
+        if not (
+            self.app.partitions.runs(tp.partition)
+            if tp.topic == self.app.events_topic
+            else self.app.recovery.follows(tp)
+        ):
             self._flows_since.pop(tp, None)
         elif now - self._flows_since.setdefault(tp, now) >= self.app.conf.stream_processing_timeout:
             self._thread.verify_recovery_event_path(now, tp)
@@ -158,12 +139,13 @@ class Consumer(driver.Consumer):
     def resume_partitions(self, tps: Iterable[TP]) -> None:
         """Resume what has an owner that runs; a stopped partition stays silent."""
         super().resume_partitions(
-            {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp)}
+            {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp.partition)}
         )
 
     async def perform_seek(self) -> None:
         """Go to where each partition's state is: the partition rows rule, not the group's offsets."""
-        await self.seek_partitions(self.app.partitions.positions())
+        topic = self.app.events_topic
+        await self.seek_partitions({TP(topic, number): at for number, at in self.app.partitions.positions().items()})
 
     async def seek_partitions(self, positions: Mapping[TP, int]) -> None:
         """Continue at these offsets."""

@@ -7,55 +7,20 @@ concerns this machine alone: another worker can go on where this one cannot.
 import errno
 import logging
 import os
-import resource
 import shutil
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from stream_app.kafka.evidence.stops import StopReason
-from stream_app.monitoring.logs import LoggableError
-from stream_app.monitoring.metrics import Metrics, WorkerMetric
+from stream_app.kafka.evidence.stops import NO_FILES, file_limit
+from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError
 
 logger = logging.getLogger(__name__)
 
-LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset({"disk-full", "file-limit", "local-state"})
-"""Why a partition stops here and can go on elsewhere."""
-
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NO_FILES = (errno.EMFILE, errno.ENFILE)
 _TABLE_END: Final = bytes.fromhex("f7cff485b741e288")
 """The last bytes of a table: kBlockBasedTableMagicNumber of RocksDB's block_based_table_builder.cc."""
 _OPEN = "open"
 _MOST_CHARACTERS = 300  # of what RocksDB says
-
-
-class DamagedCopyError(LoggableError):
-    """A local copy that cannot be read; it answers nothing until it is discarded, so no lost row passes for absent."""
-
-    def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
-        """Keep folder, cause (a label of the metric) and what RocksDB said; it names files, and no row's content."""
-        super().__init__(f"the local state in {path} is damaged: {found}")
-        self.path = path
-        self.cause = cause
-        self.found = found
-
-    def __repr__(self) -> str:
-        return str(self)  # it names itself
-
-
-class LocalStateError(LoggableError):
-    """A local copy that cannot be used on this machine: a full disk, too many open files, a folder without rights."""
-
-    def __init__(self, reason: StopReason, path: Path, found: str, *, passing: bool = False) -> None:
-        """Keep the reason, the folder and what was found; ``passing``: it may be over soon."""
-        super().__init__(f"the local state in {path}: {found}")
-        self.reason = reason
-        self.path = path
-        self.found = found
-        self.passing = passing
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class HoleError(Exception):
@@ -74,8 +39,8 @@ def fault_of(path: Path, error: Exception) -> CopyFault:
     said = " ".join(str(error).split())[:_MOST_CHARACTERS]
     if _says(said, _FULL):
         return LocalStateError("disk-full", path, f"{said} ({_free(path)})")
-    if _says(said, _NO_FILES):
-        return LocalStateError("file-limit", path, f"{said} ({_file_limit()})", passing=True)
+    if _says(said, NO_FILES):
+        return LocalStateError("file-limit", path, f"{said} ({file_limit()})", passing=True)
     if "lock" in said.lower().replace("block", ""):
         return LocalStateError("local-state", path, said, passing=True)
     return DamagedCopyError(path, "corrupt" if said.startswith("Corruption") else "unreadable", said)
@@ -149,35 +114,13 @@ def remove(path: Path) -> None:
         raise LocalStateError("local-state", path, f"it cannot be removed: {error.strerror}") from None
 
 
-def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
-    """Warn of a copy that was discarded, and count it."""
-    if damage is not None:
-        text = "partition %d: %s; discarded, and read back from the changelog"
-        logger.warning(text, partition, damage)
-        metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
-
-
 def tell_trouble(partition: int, fault: CopyFault) -> None:
     """Warn of a copy that is left as it is; the next start looks at it again."""
     logger.warning("partition %d: %s", partition, fault)
 
 
-def files_exhausted() -> str | None:
-    """Return the limit when this process can open no more files, sockets among them; None while it can."""
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as error:
-        if error.errno in _NO_FILES:
-            return f"{error.strerror} ({_file_limit()})"
-    return None
-
-
 def _says(said: str, codes: tuple[int, ...]) -> bool:
     return any(os.strerror(code) in said for code in codes)
-
-
-def _file_limit() -> str:
-    return f"this process may open {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"
 
 
 def _free(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import faust
 import rocksdict
@@ -11,9 +11,7 @@ from faust.types import TP
 
 from stream_app.kafka.faust.localcopy import (
     CopyFault,
-    DamagedCopyError,
     HoleError,
-    LocalStateError,
     check_writes,
     fault_of,
     mark_closed,
@@ -22,9 +20,8 @@ from stream_app.kafka.faust.localcopy import (
     tables_of,
     tell_trouble,
 )
+from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError
 from stream_app.setup.settings import Settings
-
-PARTITION_KEY = b"\x00partition"
 
 _BLOOM_BITS = 10  # about one false positive in a hundred: a new series seldom reads a block
 
@@ -66,32 +63,6 @@ class _Options(rocksdb.RocksDBOptions):
         options.set_disable_auto_compactions(True)
         options.set_block_based_table_factory(table)
         return options
-
-
-class RowStore(Protocol):
-    """What a partition needs of the place where its rows are kept; `StateStore` says what each call does.
-
-    Each call but ``discard`` raises `DamagedCopyError` for rows that cannot be read, from then on until ``reopen``, and
-    `LocalStateError` where they cannot be used on this machine.
-    """
-
-    def reopen(self, partition: int) -> DamagedCopyError | None:
-        """Open the rows of a partition; those that are damaged are discarded, and the damage returned."""
-
-    def read(self, partition: int, key: bytes) -> bytes | None:
-        """Return the value at ``key``."""
-
-    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
-        """Yield all values whose keys begin with ``prefix``."""
-
-    def offset(self, partition: int) -> int | None:
-        """Return the changelog offset up to which, itself included, the rows hold the changelog."""
-
-    def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and changelog offset; a value of None deletes."""
-
-    def discard(self, partition: int) -> None:
-        """Forget the rows of a partition."""
 
 
 class StateStore(rocksdb.Store):

@@ -9,6 +9,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from stream_app.monitoring.logs import LoggableError
+
 if TYPE_CHECKING:
     from stream_app.kafka.evidence.stops import StopReason
 
@@ -188,7 +190,7 @@ class Message(Protocol):
         """Acknowledge it: its input is decided and committed."""
 
 
-class DamagedCopyError(Exception):
+class DamagedCopyError(LoggableError):
     """A local copy that cannot be read; it answers nothing until it is discarded, so no lost row passes for absent."""
 
     def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
@@ -198,8 +200,11 @@ class DamagedCopyError(Exception):
         self.cause = cause
         self.found = found
 
+    def __repr__(self) -> str:
+        return str(self)  # it names itself
 
-class LocalStateError(Exception):
+
+class LocalStateError(LoggableError):
     """A local copy that cannot be used on this machine: a full disk, too many open files, a folder without rights."""
 
     def __init__(self, reason: "StopReason", path: Path, found: str, *, passing: bool = False) -> None:
@@ -209,6 +214,9 @@ class LocalStateError(Exception):
         self.path = path
         self.found = found
         self.passing = passing
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class Rows(Protocol):

@@ -9,11 +9,11 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.faust.table import PARTITION_KEY
-from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.owner.brokers import DamagedCopyError, Reader, Rows
+from stream_app.kafka.owner.parts import ReadBack
+from stream_app.monitoring.metrics import Metrics, WorkerMetric
 
 logger = logging.getLogger(__name__)
 
@@ -30,14 +30,14 @@ def lives(records: Iterable[Any]) -> set[str]:
 class ChangelogCopy:
     """The local rows of one partition."""
 
-    def __init__(self, shell: Shell, changelog_id: str, partition: int) -> None:
-        """Take the id that the changelog topic has now."""
-        self._topic, self._id, self._partition = shell.names.changelog, changelog_id, partition
-        self._store, self._progress = shell.store, shell.read_back
+    def __init__(self, rows: Rows, topic: str, changelog_id: str, partition: int, progress: ReadBack) -> None:
+        """Take the name of the changelog topic and the id that it has now; ``progress`` is told how reading goes on."""
+        self._topic, self._id, self._partition = topic, changelog_id, partition
+        self._rows, self._progress = rows, progress
 
     def row(self) -> PartitionRow | None:
         """Return the partition row that is held."""
-        value = self._store.read(self._partition, PARTITION_KEY)
+        value = self._rows.read(self._partition, PARTITION_KEY)
         return None if value is None else PartitionRow.decode(value)
 
     def discard_foreign(self) -> None:
@@ -45,9 +45,9 @@ class ChangelogCopy:
         row = self.row()
         if row is not None and row.changelog != self._id:
             logger.warning("partition %d: the local state is of another changelog topic; discarded", self._partition)
-            self._store.discard(self._partition)
+            self._rows.discard(self._partition)
 
-    async def catch_up(self, reader: LogReader) -> int:
+    async def catch_up(self, reader: Reader) -> int:
         """Apply what was committed behind the copy, all of it where there is none; return where the changelog ends.
 
         Raises:
@@ -56,13 +56,13 @@ class ChangelogCopy:
         if not await self._apply(reader):
             what = "partition %d: the changelog was written anew from an earlier point; the local state is discarded"
             logger.warning(what, self._partition)
-            self._store.discard(self._partition)
+            self._rows.discard(self._partition)
             await self._apply(reader)
         return (await reader.bounds(self._topic, self._partition))[1]
 
-    async def _apply(self, reader: LogReader) -> bool:
+    async def _apply(self, reader: Reader) -> bool:
         """Return whether the changelog goes on where the copy ends, as far as partition rows tell."""
-        done, row = self._store.offset(self._partition), self.row()
+        done, row = self._rows.offset(self._partition), self.row()
         start = 0 if done is None else done + 1
         _, end = await reader.bounds(self._topic, self._partition)
         if start > end:
@@ -79,9 +79,17 @@ class ChangelogCopy:
                 if row is not None and lives(records) - {row.life}:
                     return False
                 last = records[-1].offset
-                self._store.write(self._partition, ((record.key, record.value) for record in records), last)
+                self._rows.write(self._partition, ((record.key, record.value) for record in records), last)
                 progress.rows += len(records)
                 progress.remaining[self._partition] = end - last - 1
         finally:
             del progress.remaining[self._partition]
         return True
+
+
+def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
+    """Warn of a copy that was discarded, and count it."""
+    if damage is not None:
+        text = "partition %d: %s; discarded, and read back from the changelog"
+        logger.warning(text, partition, damage)
+        metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)

@@ -8,7 +8,7 @@ from itertools import islice
 from stream_app.deciding import rows
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.owner.parts import WorkerParts
 from stream_app.monitoring.metrics import Counter, WorkerMetric
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
@@ -52,11 +52,11 @@ class Figures:
     Its gauges go when the partition goes to another worker; what was counted stays.
     """
 
-    def __init__(self, shell: Shell, partition: int) -> None:
-        self._metrics = shell.metrics
+    def __init__(self, parts: WorkerParts, partition: int) -> None:
+        self._metrics = parts.metrics
         self._name = str(partition)
-        self._labels = labels_of(shell.context.defaults)
-        self._losses = LossCounts(shell.settings)
+        self._labels = labels_of(parts.context.defaults)
+        self._losses = LossCounts(parts.settings)
         self._assigned: float | None = time.perf_counter()
 
     def count(self, counter: Counter, amount: int) -> None:

@@ -7,19 +7,17 @@ whoever sees a head sees those entries.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.heads.head import Foliage, Head, Leaf, decode
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.producer import Pages, PartitionProducer
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of
 from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
-from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.owner.brokers import Pages, Reader, Writer
+from stream_app.kafka.owner.parts import WorkerParts
 from stream_app.monitoring.metrics import WorkerMetric
 
 logger = logging.getLogger(__name__)
@@ -31,28 +29,28 @@ _MOST_LEAVES = 100_000
 class Heads:
     """Signs at intervals, at the end, and when many series have changed; does nothing without a key."""
 
-    def __init__(self, shell: Shell, partition: int, wake: Callable[[], None]) -> None:
+    def __init__(self, parts: WorkerParts, partition: int, wake: Callable[[], None]) -> None:
         """Know of nothing; ``wake`` is called when a head is due."""
-        self._shell, self._partition, self._wake = shell, partition, wake
+        self._parts, self._partition, self._wake = parts, partition, wake
         self._last: tuple[Head, str] | None = None  # with the hash of its record
         self._changed: dict[str, Leaf] = {}
         self._covered = 0
         self._due = False
         self._timer: asyncio.TimerHandle | None = None
 
-    async def restore(self, producer: PartitionProducer) -> None:
+    async def restore(self, producer: Writer) -> None:
         """Find the last head, and in the committed ledger what has changed since.
 
         Raises:
             PartitionStoppedError: if the last head is damaged, or the ledger shorter than it says.
         """
-        key = self._shell.signing_key
+        key = self._parts.signing_key
         if key is None:
             return
         self._settle()
         self._last = None
-        topic = self._shell.names.ledger
-        async with LogReader.opened(self._shell.settings, "read_committed") as reader:
+        topic = self._parts.names.ledger
+        async with self._parts.brokers.reader("read_committed") as reader:
             self._last = await self._find_last(reader, key)
             self._covered = self._last[0].ledger_offset if self._last else 0
             _, end = await reader.bounds(topic, self._partition)
@@ -75,7 +73,7 @@ class Heads:
 
     def note(self, changed: Mapping[str, SeriesRow], ledger_offset: int) -> None:
         """Take in what a committed batch changed; every committed entry below ``ledger_offset`` was noted by now."""
-        if self._shell.signing_key is None:
+        if self._parts.signing_key is None:
             return
         self._changed.update({series: Leaf(series, row.sequence, row.previous) for series, row in changed.items()})
         # It waits while entries of a batch that failed still bind; what was read at the start was further then.
@@ -83,17 +81,17 @@ class Heads:
         if len(self._changed) >= _MOST_LEAVES:
             self._due = True
         elif self._changed and self._timer is None:
-            seconds = self._shell.settings.head_interval_ms / 1000
+            seconds = self._parts.settings.head_interval_ms / 1000
             self._timer = asyncio.get_running_loop().call_later(seconds, self._fall_due)
 
-    async def write_due(self, producer: PartitionProducer) -> None:
+    async def write_due(self, producer: Writer) -> None:
         """Write a head if it is time."""
         if self._due:
             await self.write(producer)
 
-    async def write(self, producer: PartitionProducer) -> None:
+    async def write(self, producer: Writer) -> None:
         """Write a head if anything changed since the last one; a partition's first is written in any case."""
-        key = self._shell.signing_key
+        key = self._parts.signing_key
         if key is not None and (self._changed or self._last is None):
             await self._write(producer, key)
 
@@ -113,17 +111,17 @@ class Heads:
         self._changed = {}
         self._due = False
 
-    async def _write(self, producer: PartitionProducer, key: SigningKey) -> None:
+    async def _write(self, producer: Writer, key: SigningKey) -> None:
         last, previous = self._last or (None, encoding.NO_HASH)
         number = last.number + 1 if last else 1
         # A clock that was set back must not put a head before the one it follows.
-        now_ms = max(int(time.time() * 1000), last.time_ms if last else 0)
+        now_ms = max(self._parts.now_ms(), last.time_ms if last else 0)
         pages = producer.pages()
         foliage = await self._fill(pages, Foliage(self._partition, number), now_ms)
         head = Head(
-            topic=self._shell.names.ledger,
+            topic=self._parts.names.ledger,
             partition=self._partition,
-            partitions=self._shell.settings.partitions,
+            partitions=self._parts.settings.partitions,
             number=number,
             time_ms=now_ms,
             ledger_offset=self._covered,
@@ -136,14 +134,14 @@ class Heads:
         pages.append(None, record, now_ms, [])
         await producer.begin()
         try:
-            await producer.send(self._shell.names.heads, pages)
+            await producer.send(self._parts.names.heads, pages)
         except Exception:
             await producer.abort()
             raise
         await producer.commit()
         self._last = head, encoding.digest(record)
         self._settle()
-        self._shell.metrics.count(WorkerMetric.HEADS, 1, str(self._partition))
+        self._parts.metrics.count(WorkerMetric.HEADS, 1, str(self._partition))
 
     async def _fill(self, pages: Pages, foliage: Foliage, now_ms: int) -> Foliage:
         for series in sorted(self._changed):
@@ -156,13 +154,13 @@ class Heads:
             pages.append(None, record, now_ms, [])
         return foliage
 
-    async def _find_last(self, reader: LogReader, key: SigningKey) -> tuple[Head, str] | None:
-        topic = self._shell.names.heads
+    async def _find_last(self, reader: Reader, key: SigningKey) -> tuple[Head, str] | None:
+        topic = self._parts.names.heads
         found = await reader.last(topic, self._partition)
         if found is None:
             return None
         head = decode(found.value, key)
-        if head is None or head.partition != self._partition or head.topic != self._shell.names.ledger:
+        if head is None or head.partition != self._partition or head.topic != self._parts.names.ledger:
             raise self._stopped(
                 "head-damaged",
                 f"a head of this partition as the last record of {topic}",

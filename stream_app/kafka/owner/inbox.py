@@ -1,14 +1,38 @@
 """What was fetched of one partition and is not decided yet, in order and without holes."""
 
 from collections import deque
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.faust.consumer import Fetched
+from stream_app.kafka.owner.brokers import Message
 
 
 def _size(records: list[InputRecord]) -> int:
     return sum([len(record.value or b"") for record in records])
+
+
+class Fetched(list[InputRecord]):
+    """Records of one partition from one fetch, and the stretch of the log that they are the whole of."""
+
+    __slots__ = ("end", "start")
+
+    def __init__(self, records: Iterable[InputRecord], start: int, end: int) -> None:
+        """Hold records between the offsets ``start`` and ``end``, the latter excluded."""
+        super().__init__(records)
+        self.start = start
+        self.end = end
+
+    def taken(self) -> list[InputRecord]:
+        """Return the records, and hold none any more."""
+        # PRIVACY: Faust keeps the last message until the next one comes, which may be never.
+        records = list(self)
+        self.clear()
+        return records
+
+    def __repr__(self) -> str:
+        # PRIVACY: Faust writes messages into its logs; records hold raw values and must not show there.
+        return f"<{len(self)} records, offsets {self.start} to {self.end}>"
 
 
 class Portion(NamedTuple):
@@ -17,12 +41,12 @@ class Portion(NamedTuple):
     start: int
     end: int
     records: list[InputRecord]
-    messages: list[Any]
-    """Faust's messages that this portion completes."""
+    messages: list[Message]
+    """The messages that it completes."""
 
 
 class _Piece(NamedTuple):
-    message: Any
+    message: Message
     records: list[InputRecord]
     end: int
     size: int
@@ -62,7 +86,7 @@ class Inbox:
     def __len__(self) -> int:
         return self._records
 
-    def put(self, message: Any, fetched: Fetched) -> bool:
+    def put(self, message: Message, fetched: Fetched) -> bool:
         """Add a fetch; return False, and add nothing, when offsets between the last one and this are missing.
 
         The records are the inbox's from then on, and ``fetched`` holds none.
@@ -96,7 +120,7 @@ class Inbox:
             return returned
         start, size = self._start, 0
         records: list[InputRecord] = []
-        messages: list[Any] = []
+        messages: list[Message] = []
         while self._pieces and (not messages or len(records) < self._most_records):
             piece = self._pieces[0]
             room = self._room(piece, len(records), size)

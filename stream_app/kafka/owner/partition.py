@@ -5,25 +5,23 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from faust.types import TP
-
-from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.trouble import can_reopen, stopping
-from stream_app.kafka.faust.localcopy import tell_discarded
+from stream_app.kafka.evidence.stops import can_reopen, stopping
 from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch, Outputs
+from stream_app.kafka.owner.brokers import Message, Writer
+from stream_app.kafka.owner.changelogcopy import tell_discarded
 from stream_app.kafka.owner.figures import Figures
 from stream_app.kafka.owner.gate import Gate
 from stream_app.kafka.owner.heads import Heads
-from stream_app.kafka.owner.inbox import Inbox, Portion
-from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.owner.inbox import Fetched, Inbox, Portion
+from stream_app.kafka.owner.parts import WorkerParts
 from stream_app.kafka.owner.pendingcommit import Flight
 from stream_app.kafka.owner.phase import Phase
 from stream_app.kafka.owner.recent import Recent
-from stream_app.kafka.owner.restore import Restorer
+from stream_app.kafka.owner.restore import Restorer, input_lost
 from stream_app.kafka.owner.rowreader import RowReader
 from stream_app.kafka.owner.transaction import Transactions
 from stream_app.monitoring.logs import loggable
@@ -31,8 +29,8 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 if TYPE_CHECKING:
     from stream_app.deciding.collection import Collection
-    from stream_app.kafka.client.topicid import TopicFacts
     from stream_app.kafka.evidence.stops import PartitionStoppedError
+    from stream_app.kafka.owner.brokers import TopicFacts
     from stream_app.kafka.owner.tail import Tail
 
 logger = logging.getLogger(__name__)
@@ -45,28 +43,28 @@ _OWNER_SECONDS = 1.0
 class Partition:
     """The owner of one input partition, from its assignment until it is revoked."""
 
-    def __init__(self, number: int, shell: Shell, facts: "Callable[[], Awaitable[Mapping[str, TopicFacts]]]") -> None:
+    def __init__(
+        self, number: int, parts: WorkerParts, facts: "Callable[[], Awaitable[Mapping[str, TopicFacts]]]"
+    ) -> None:
         """Do nothing yet, but `start`; ``facts`` asks the brokers what the topics are now."""
         self.number = number
-        self.tp = TP(shell.names.events, number)
         self.stopped: PartitionStoppedError | None = None
-        self._shell = shell
+        self._parts = parts
         self._facts = facts
-        self._restorer: Restorer | None = None
-        settings = shell.settings
+        settings = parts.settings
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
-        self._rows = RowReader(shell.store, number, max(2, settings.cached_series // settings.partitions))
+        self._rows = RowReader(parts.rows, number, max(2, settings.cached_series // settings.partitions))
         self.recent = Recent(settings.cached_series // settings.partitions)
-        self._figures = Figures(shell, number)
-        self._transactions = Transactions(shell, number)
-        self._producer: PartitionProducer | None = None
+        self._figures = Figures(parts, number)
+        self._transactions = Transactions(parts, number)
+        self._producer: Writer | None = None
         self._row: PartitionRow | None = None
         self._tail: Tail | None = None
         self._collection: Collection | None = None
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._flight = Flight(self._wake.set)
-        self._heads = Heads(shell, number, self._wake.set)
+        self._heads = Heads(parts, number, self._wake.set)
         self._ending = asyncio.Event()
         self._gate = Gate()
         self._phase = Phase.AWAY
@@ -104,16 +102,16 @@ class Partition:
         """The offset to fetch next."""
         return self._inbox.next_offset
 
-    def put(self, event: Any) -> None:
-        """Take a fetch; input that is not in order is asked for again."""
+    def put(self, fetched: Fetched, message: Message) -> None:
+        """Take a fetch that came with a message; input that is not in order is asked for again."""
         if not self.runs:
             return
-        if not self._inbox.put(event, event.value):
+        if not self._inbox.put(message, fetched):
             self._refetch = asyncio.create_task(self._ask_again())
             return
         self._wake.set()
         if self._inbox.full:
-            self._shell.consumer.on_buffer_full(self.tp)
+            self._parts.feed.pause(self.number)
 
     def fail(self, error: Exception) -> None:
         """Decide what was put before, then stop for ``error``: nothing more comes."""
@@ -122,11 +120,11 @@ class Partition:
 
     async def _ask_again(self) -> None:
         """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
-        first = (await self._shell.consumer.earliest_offsets(self.tp))[self.tp]
-        if first > self.next_offset and self._restorer is not None:
-            self.fail(self._restorer.input_lost(self.next_offset, first))
+        first = await self._parts.feed.earliest(self.number)
+        if first > self.next_offset:
+            self.fail(input_lost(self.number, self.next_offset, first))
         else:
-            await self._shell.consumer.seek_partitions({self.tp: self.next_offset})
+            await self._parts.feed.seek(self.number, self.next_offset)
 
     async def close(self, seconds: float) -> None:
         """End: let the running transaction finish within ``seconds``, then let the id go."""
@@ -197,7 +195,7 @@ class Partition:
             portion = self._inbox.take()
             if portion is not None:
                 if self._inbox.hungry:
-                    self._shell.consumer.on_buffer_drop(self.tp)
+                    self._parts.feed.resume(self.number)
                 return portion
             if self._flight.empty:
                 await self._heads.write_due(self._open_producer())
@@ -205,11 +203,11 @@ class Partition:
         return None
 
     async def _decide(self, portion: Portion) -> Batch:
-        shell = self._shell
+        parts = self._parts
         started = time.perf_counter()
         assert self._collection is not None, "recall comes first"
         batch = await batches.decide(
-            portion, self._outputs(), shell.context, self._rows.find, self._tail, self._collection
+            portion, self._outputs(), parts.context, self._rows.find, self._tail, self._collection
         )
         if not batch.bound:
             self._tail = None
@@ -226,7 +224,7 @@ class Partition:
     async def _commit(self, batch: Batch) -> None:
         started = time.perf_counter()
         # Of another topic than the state is, it was decided for nothing; so far nobody has seen anything of it.
-        await self._shell.topic.confirm(self.number, self._known_row().topic)
+        await self._parts.brokers.confirm(self.number, self._known_row().topic)
         self._row = await self._transactions.commit(self._open_producer(), self._known_row(), batch)
         self._rows.land()
         if not batch.silent:  # else heads.restore took its entries from the ledger
@@ -240,26 +238,24 @@ class Partition:
     async def _take_over(self) -> None:
         """Fence every earlier owner, whatever its life, read the state back, and let input come."""
         self._phase = Phase.READS
-        consumer, settings = self._shell.consumer, self._shell.settings
-        producer = self._producer = await PartitionProducer.open(settings, self.number)
-        restorer = self._restorer = Restorer(self._shell, await self._facts(), self.number)
-        tell_discarded(self._shell.metrics, self.number, self._shell.store.reopen(self.number))
+        parts = self._parts
+        producer = self._producer = await parts.brokers.fence(self.number)
+        restorer = Restorer(parts, parts.rows, await self._facts(), self.number, parts.read_back)
+        tell_discarded(parts.metrics, self.number, parts.rows.reopen(self.number))
         await self._transactions.find_claim()
-        committed = (await consumer.committed([self.tp]))[self.tp]
+        committed = await parts.brokers.committed(self.number)
         restored = await restorer.restore(committed, lambda row: self._transactions.judge(producer, row))
         self._rows.clear()
         self._tail = restored.tail
         row = self._row = await self._transactions.begin(producer, restored.row)
         self._inbox.restart(row.next_offset)
         await self._heads.restore(producer)
-        await self._figures.survey(lambda: self._shell.store.scan(self.number, b"s"))
+        await self._figures.survey(lambda: parts.rows.scan(self.number, b"s"))
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
             await self._commit(Batch.of(Portion(row.next_offset, row.next_offset, [], []), self._outputs()))
         self._phase = Phase.RECALLS
-        await consumer.seek_partitions({self.tp: self.next_offset})
-        consumer.resume_partitions({self.tp})
-        consumer.on_buffer_drop(self.tp)
+        await parts.feed.start(self.number, self.next_offset)
         self._collection = await restorer.recall(row, self._rows.find)
         self._figures.count(WorkerMetric.RECALLED_RECORDS, row.next_offset - row.recall_offset)
         self._figures.restored()
@@ -274,7 +270,7 @@ class Partition:
         await self._pause(_BACKOFF_SECONDS * 2 ** (self._failures - 1))
         # Fenced by another owner: the group knows, and will revoke. To open again would fence the rightful one.
         row = self._row
-        while not (self._ending.is_set() or row is None or await self._shell.consumer.owns(self.tp, row.recall_offset)):
+        while not (self._ending.is_set() or row is None or await self._parts.feed.owns(self.number, row.recall_offset)):
             await self._pause(_OWNER_SECONDS)
         self._figures.count(WorkerMetric.REOPENED, 1)
 
@@ -293,7 +289,7 @@ class Partition:
         self._inbox.restart(self._inbox.next_offset)
         self._collection = None
 
-    def _open_producer(self) -> PartitionProducer:
+    def _open_producer(self) -> Writer:
         assert self._producer is not None, "start() comes first"
         return self._producer
 

@@ -3,55 +3,47 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from faust.types import TP
-
-from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
-from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.eventstopic import EventsTopic
-from stream_app.kafka.client.topicid import Facts
-from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.stops import StopReason
-from stream_app.kafka.faust.table import StateStore
+from stream_app.kafka.owner.brokers import Brokers, Message, TopicFacts
+from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.owner.partition import Partition
-from stream_app.kafka.owner.parts import ReadBack, Shell
-from stream_app.monitoring.metrics import Metrics
-from stream_app.setup.settings import Settings
+from stream_app.kafka.owner.parts import ReadBack, WorkerParts
 
 logger = logging.getLogger(__name__)
 
 _CLOSE_SHARE = 0.3  # of the session timeout: a rebalance waits for us this long
 
 
+class _Facts:
+    """What the brokers say of the topics, asked for when first needed in an assignment, and not again."""
+
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+        self._lock = asyncio.Lock()
+        self._known: Mapping[str, TopicFacts] | None = None
+
+    async def get(self) -> Mapping[str, TopicFacts]:
+        """Return the facts of each topic that exists; after a failure the next call asks again."""
+        async with self._lock:
+            if self._known is None:
+                self._known = await self._brokers.facts()
+            return self._known
+
+
 class Partitions:
     """Follows assignments; a partition's trouble is its own."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        context: Context,
-        signing_key: SigningKey | None,
-        topic: EventsTopic,
-        names: TopicNames,
-        metrics: Metrics,
-    ) -> None:
-        """Own nothing yet; ``attach`` gives the consumer and the store once they exist."""
-        self._settings, self._context, self._names, self._metrics = settings, context, names, metrics
-        self._signing_key, self._topic = signing_key, topic
+    def __init__(self, parts: WorkerParts) -> None:
+        """Own nothing yet."""
+        self._parts = parts
+        self._patience = parts.settings.session_timeout_ms / 1000 * _CLOSE_SHARE
         self._owned: dict[int, Partition] = {}
-        self._shell: Shell | None = None
         self._generation: int | None = None
         self._settled = False
         self._closed = asyncio.Event()
         self._changes = asyncio.Lock()
-
-    def attach(self, consumer: Any, store: StateStore) -> None:
-        """Take what the Faust app made."""
-        self._shell = Shell(
-            self._settings, self._context, self._signing_key, self._topic, self._names, self._metrics, store, consumer
-        )
 
     async def hold(self) -> None:
         """Let every running transaction end, and begin no other until partitions are assigned again."""
@@ -78,8 +70,8 @@ class Partitions:
         await asyncio.gather(*(partition.close(self._patience) for partition in gone))
         if self._closed.is_set():  # a signal came meanwhile; what was kept is closed next
             return
-        shell, facts = self._attached(), Facts(self._settings, (self._names.events, self._names.changelog))
-        self._owned = {number: kept.get(number) or Partition(number, shell, facts.get) for number in numbers}
+        facts = _Facts(self._parts.brokers)
+        self._owned = {number: kept.get(number) or Partition(number, self._parts, facts.get) for number in numbers}
         for number, partition in self._owned.items():
             if number in kept:
                 partition.go_on()
@@ -102,25 +94,25 @@ class Partitions:
     @property
     def read_back(self) -> ReadBack:
         """How reading states back goes on."""
-        return ReadBack() if self._shell is None else self._shell.read_back
+        return self._parts.read_back
 
     def _works(self, number: int) -> bool:
         return number in self._owned and self._owned[number].works
 
-    def runs(self, tp: TP) -> bool:
+    def runs(self, number: int) -> bool:
         """Tell whether a partition takes input."""
-        partition = self._owned.get(tp.partition)
+        partition = self._owned.get(number)
         return partition is not None and partition.runs
 
-    def positions(self) -> Mapping[TP, int]:
+    def positions(self) -> Mapping[int, int]:
         """Return where each running partition goes on."""
-        return {partition.tp: partition.next_offset for partition in self._owned.values() if partition.runs}
+        return {number: partition.next_offset for number, partition in self._owned.items() if partition.runs}
 
-    def put(self, event: Any) -> None:
-        """Give a fetch to its partition."""
-        partition = self._owned.get(event.message.partition)
+    def put(self, number: int, fetched: Fetched, message: Message) -> None:
+        """Give a partition what was fetched of it; ``message`` is acknowledged once all of it is committed."""
+        partition = self._owned.get(number)
         if partition is not None:
-            partition.put(event)
+            partition.put(fetched, message)
 
     def fail(self, number: int, error: Exception) -> None:
         """Stop a partition, for whose input there is an error, behind what came before it."""
@@ -135,14 +127,6 @@ class Partitions:
         async with self._changes:  # what an assignment closes has to end as well
             owned, self._owned, self._generation = self._owned, {}, None
             await asyncio.gather(*(partition.close(self._patience) for partition in owned.values()))
-
-    @property
-    def _patience(self) -> float:
-        return self._settings.session_timeout_ms / 1000 * _CLOSE_SHARE
-
-    def _attached(self) -> Shell:
-        assert self._shell is not None, "attach() comes first"
-        return self._shell
 
     @property
     def running(self) -> list[int]:

@@ -1,15 +1,21 @@
-"""What every partition of a worker works with."""
+"""What the partitions of a worker share: the cluster, the rows, what decides, and where it shows."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.faust.table import RowStore
+from stream_app.kafka.owner.brokers import Brokers, Feed, Rows
 from stream_app.monitoring.metrics import Metrics
+from stream_app.setup.keyfile import fresh_secret
 from stream_app.setup.settings import Settings
+
+
+def wall_ms() -> int:
+    """Return the milliseconds since 1970-01-01 UTC by this machine's clock."""
+    return int(time.time() * 1000)
 
 
 @dataclass(slots=True)
@@ -22,17 +28,32 @@ class ReadBack:
     """Changelog offsets that are left, by partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
-    """The parts of a worker that its partitions share."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The topics of one application, and what deciding and rebuilding over them needs."""
 
     settings: Settings
     context: Context
+    names: TopicNames
+    brokers: Brokers
+    now_ms: Callable[[], int] = wall_ms
+    """Stamps records whose time no reader relies on: rows, claims, heads."""
+    secret: Callable[[], bytes] = fresh_secret
+    """Returns 32 random bytes: the salt of what collected steps count, and the life of a changelog."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerParts(Site):
+    """A site with a worker's own parts."""
+
     signing_key: SigningKey | None
     """None: no heads are written."""
-    topic: EventsTopic
-    names: TopicNames
     metrics: Metrics
-    store: RowStore
-    consumer: Any  # `stream_app.kafka.faust.consumer.Consumer`, which knows the partitions in turn
+    rows: Rows
+    feed: Feed
     read_back: ReadBack = field(default_factory=ReadBack)
+
+
+def new_life(site: Site) -> str:
+    """Return the name of a life of the changelog: 32 hexadecimal digits that no other life has."""
+    return site.secret()[:16].hex()

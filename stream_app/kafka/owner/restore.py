@@ -2,15 +2,12 @@
 
 import logging
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.decision import Lookup
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.topicid import TopicFacts
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import Answered, Ends, adopted, disagreement, shortage, torn
 from stream_app.kafka.evidence.logends import answered_of, ends_of
@@ -18,12 +15,12 @@ from stream_app.kafka.evidence.placement import placed_by
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
+from stream_app.kafka.owner.brokers import Reader, Rows, TopicFacts
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
-from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.owner.parts import ReadBack, Site, new_life
 from stream_app.kafka.owner.recall import recall
 from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.policy import Policy
-from stream_app.setup.keyfile import fresh_secret
 
 logger = logging.getLogger(__name__)
 NOISE_KEY = "noise key"
@@ -50,16 +47,27 @@ def input_short(partition: int, next_offset: int, end: int) -> PartitionStoppedE
     )
 
 
+def input_lost(partition: int, next_offset: int, first: int) -> PartitionStoppedError:
+    """Return why a partition whose input begins at ``first`` cannot go on from ``next_offset``."""
+    return PartitionStoppedError(
+        partition,
+        "input-lost",
+        asked=f"input from offset {next_offset} on",
+        found=f"that the log starts at {first}: events were deleted before they were decided",
+    )
+
+
 class Restorer:
     """Reads one partition's state back; its producer must be open, so that nobody else writes any more."""
 
-    def __init__(self, shell: Shell, facts: Mapping[str, TopicFacts], partition: int) -> None:
-        """Take what the brokers say of the topics now."""
-        self._settings, self._context = shell.settings, shell.context
-        self._names, self._store = shell.names, shell.store
-        self._facts = facts
-        self._partition = partition
-        self._copy = ChangelogCopy(shell, facts[shell.names.changelog].id, partition)
+    def __init__(
+        self, site: Site, rows: Rows, facts: Mapping[str, TopicFacts], partition: int, progress: ReadBack
+    ) -> None:
+        """Take what the brokers say of the topics now; ``progress`` is told how reading goes on."""
+        self._site, self._context, self._names, self._rows = site, site.context, site.names, rows
+        self._facts, self._partition = facts, partition
+        changelog = site.names.changelog
+        self._copy = ChangelogCopy(rows, changelog, facts[changelog].id, partition, progress)
 
     async def restore(self, committed: int | None, judge: Judge | None) -> Restored:
         """Return where to go on; ``committed`` is the group's offset.
@@ -71,7 +79,7 @@ class Restorer:
             PartitionStoppedError: if going on could decide something twice or lose something.
         """
         self._copy.discard_foreign()
-        async with LogReader.opened(self._settings, "read_committed") as reader:
+        async with self._site.brokers.reader("read_committed") as reader:
             committed_end = await self._copy.catch_up(reader)
             row = self._copy.row()
             events = self._facts[self._names.events].partitions
@@ -83,7 +91,7 @@ class Restorer:
             if judge is not None and row is not None:
                 await judge(row)
             answered = None if judge is None else await answered_of(reader, self._names, self._partition)
-        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+        async with self._site.brokers.reader("read_uncommitted") as reader:
             first, end = await reader.bounds(self._names.events, self._partition)
             ends = await ends_of(reader, self._names, self._partition)
             if row is None:
@@ -110,14 +118,14 @@ class Restorer:
             PartitionStoppedError: if input of these steps is lost.
         """
         if row.recall_offset == row.next_offset:
-            return Collection(fresh_secret())
+            return Collection(self._site.secret())
         began = time.perf_counter()
-        async with LogReader.opened(self._settings, "read_committed") as reader:
-            collection = await recall(reader, self._names.events, self._partition, row, self._context, find)
+        async with self._site.brokers.reader("read_committed") as reader:
+            collection = await recall(reader, self._site, self._partition, row, find)
             # Deleted while it was read, it may have been read in part.
             first, _ = await reader.bounds(self._names.events, self._partition)
         if first > row.recall_offset:
-            raise self.counts_lost(row, first)
+            raise self._counts_lost(row, first)
         if collection.floor() != row.recall_offset:
             raise self._stopped(
                 "state-damaged",
@@ -181,11 +189,11 @@ class Restorer:
                 f"changelog {self._names.changelog} with id {row.changelog}, which the state was written to",
                 f"id {changelog.id}: it was deleted and made again",
             )
-        if row.partitions != events.partitions or row.partitions != self._settings.partitions:
+        if row.partitions != events.partitions or row.partitions != self._site.settings.partitions:
             raise self._stopped(
                 "partition-count",
                 f"{row.partitions} partitions, with which series were placed",
-                f"{events.partitions} in the cluster, {self._settings.partitions} in the settings",
+                f"{events.partitions} in the cluster, {self._site.settings.partitions} in the settings",
             )
 
     def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
@@ -198,12 +206,12 @@ class Restorer:
             raise self._stopped("row-behind", asked, f"{found}, and input that is kept from {first} on")
         what = "partition %d: the changelog lost its end; input from %d to %d has its outputs: nothing is written again"
         logger.warning(what, self._partition, row.next_offset, answered - 1)
-        return replace(row, life=uuid.uuid4().hex)
+        return replace(row, life=new_life(self._site))
 
     async def _check_group(self, row: PartitionRow, answered: int, committed: int | None) -> None:
         if committed is None or committed <= max(row.next_offset, answered):
             return
-        async with LogReader.opened(self._settings, "read_committed") as reader:
+        async with self._site.brokers.reader("read_committed") as reader:
             passed = await skipped(reader, self._names.events, self._partition, answered, committed)
         # Behind the last record that has an output, the group's offset may have passed markers alone.
         if answered <= row.next_offset or passed is not None:
@@ -215,11 +223,11 @@ class Restorer:
 
     def _check(self, row: PartitionRow, first: int) -> None:
         if first > row.next_offset:
-            raise self.input_lost(row.next_offset, first)
+            raise input_lost(self._partition, row.next_offset, first)
         if first > row.recall_offset:
-            raise self.counts_lost(row, first)
+            raise self._counts_lost(row, first)
 
-    async def _check_last(self, reader: LogReader, row: PartitionRow) -> None:
+    async def _check_last(self, reader: Reader, row: PartitionRow) -> None:
         """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""
         events, last = self._names.events, row.last_offset
         if last < 0:
@@ -237,15 +245,7 @@ class Restorer:
                 )
             return
 
-    def input_lost(self, next_offset: int, first: int) -> PartitionStoppedError:
-        """Return why a partition whose log begins at ``first`` cannot go on from ``next_offset``."""
-        return self._stopped(
-            "input-lost",
-            f"input from offset {next_offset} on",
-            f"that the log starts at {first}: events were deleted before they were decided",
-        )
-
-    def counts_lost(self, row: PartitionRow, first: int) -> PartitionStoppedError:
+    def _counts_lost(self, row: PartitionRow, first: int) -> PartitionStoppedError:
         """Return why a partition whose log begins at ``first`` cannot count its open steps again."""
         return self._stopped(
             "input-lost",
@@ -259,7 +259,7 @@ class Restorer:
 
         def sequence_of(series: str) -> int:
             if series not in known:
-                row = rows.load(lambda key: self._store.read(self._partition, key), series, defaults)
+                row = rows.load(lambda key: self._rows.read(self._partition, key), series, defaults)
                 known[series] = 0 if row is None else row.sequence
             return known[series]
 

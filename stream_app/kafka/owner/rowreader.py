@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from stream_app.deciding import rows
 from stream_app.deciding.rows import SeriesRow
-from stream_app.kafka.faust.table import RowStore
+from stream_app.kafka.owner.brokers import Rows
 from stream_app.kafka.owner.cache import RowCache
 from stream_app.privacy.policy import Policy
 
@@ -12,9 +12,9 @@ from stream_app.privacy.policy import Policy
 class RowReader:
     """The rows of one partition as its last decided batch left them."""
 
-    def __init__(self, store: RowStore, partition: int, cached_series: int) -> None:
-        """Read from ``store``; keep at most ``cached_series`` rows decoded."""
-        self._store, self._partition = store, partition
+    def __init__(self, stored: Rows, partition: int, cached_series: int) -> None:
+        """Read from ``stored``; keep at most ``cached_series`` rows decoded."""
+        self._stored, self._partition = stored, partition
         self._cache = RowCache(cached_series)
         self._flying: Mapping[str, SeriesRow] = {}
         self._defaults: dict[str, Policy] = {}
@@ -48,7 +48,7 @@ class RowReader:
         self._flying = {}
 
     def _read(self, key: bytes) -> bytes | None:
-        return self._store.read(self._partition, key)
+        return self._stored.read(self._partition, key)
 
     def __len__(self) -> int:
         return len(self._cache)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stream_app.formats.encoding import Sealed
-from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.stops import PartitionStoppedError
+from stream_app.kafka.owner.brokers import Reader
 
 _UNCHANGED = (
     "key and configuration are those that the state was made with: a version of the program that decides otherwise may "
@@ -38,7 +38,7 @@ class Tail:
         self._hashes: dict[tuple[bytes, int], str] = {}
         self._inputs: dict[tuple[bytes, int], int] = {}
 
-    async def read(self, reader: LogReader, topic: str, start: int, sequence_of: Callable[[str], int]) -> None:
+    async def read(self, reader: Reader, topic: str, start: int, sequence_of: Callable[[str], int]) -> None:
         """Read the ledger partition from ``start``, uncommitted records too.
 
         ``sequence_of`` gives a series' restored sequence.

@@ -8,72 +8,66 @@
 """
 
 import asyncio
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from faust.types import TP
-
-from stream_app.kafka.client.producer import Extent, PartitionProducer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.foreign import Ownership
-from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.faust.localcopy import LocalStateError
-from stream_app.kafka.faust.table import PARTITION_KEY
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.owner.brokers import Extent, LocalStateError, Writer
+from stream_app.kafka.owner.parts import WorkerParts
 
 
 class Transactions:
     """Commits the batches of one partition, one after the other."""
 
-    def __init__(self, shell: Shell, partition: int) -> None:
+    def __init__(self, parts: WorkerParts, partition: int) -> None:
         """Begin with no shared row known to be in the changelog."""
-        self._shell = shell
+        self._parts = parts
         self._partition = partition
         self._shared: set[bytes] = set()
         self._claim = claims.Found(claims.NO_CLAIM, 0)
-        self._ownership = Ownership(shell.settings, partition)
+        self._ownership = Ownership(parts.brokers, partition)
 
     async def find_claim(self) -> None:
         """Look whose the ledger partition is; raises `PartitionStoppedError` where it is another application's."""
-        self._claim = await claims.find(self._shell.settings, self._shell.names, self._partition)
+        self._claim = await claims.find(self._parts, self._partition)
 
-    async def begin(self, producer: PartitionProducer, row: PartitionRow) -> PartitionRow:
+    async def begin(self, producer: Writer, row: PartitionRow) -> PartitionRow:
         """Begin from a restored row, and return it with the claim, which is written if there is none.
 
         Raises:
             PartitionStoppedError: if it is another application's, or has records that this one did not write.
         """
-        shell, names = self._shell, self._shell.names
         self._shared.clear()
         offset, start = self._claim
         if offset == claims.NO_CLAIM:
-            offset = await claims.write(shell.settings, names, self._partition, producer, start)
+            offset = await claims.write(self._parts, self._partition, producer, start)
         self._claim = claims.Found(offset, start)
         await self.judge(producer, row)
         return replace(row, claim=offset)
 
-    async def judge(self, producer: PartitionProducer, row: PartitionRow) -> None:
+    async def judge(self, producer: Writer, row: PartitionRow) -> None:
         """Look at what ledger and releases hold behind a row.
 
         Raises:
             PartitionStoppedError: if they have records that this application did not write.
         """
-        names = self._shell.names
+        names = self._parts.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
         await self._ownership.begin(starts, {row.producer, producer.id})
 
-    async def commit(self, producer: PartitionProducer, row: PartitionRow, batch: Batch) -> PartitionRow:
+    async def commit(self, producer: Writer, row: PartitionRow, batch: Batch) -> PartitionRow:
         """Let a batch take effect and return the partition row after it.
 
         Raises:
             KafkaError: if it failed; whether it was committed then stands in the log alone.
             PartitionStoppedError: if a log lost records, or was made again, since the batch before.
         """
-        names = self._shell.names
+        names = self._parts.names
         outputs = batch.outputs
         await producer.begin()
         try:
@@ -106,8 +100,8 @@ class Transactions:
             raise
         await producer.commit()
         offset = None if changelog.end is None else changelog.end - 1
-        self._shell.store.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)
-        self._shell.consumer.keep(TP(names.events, self._partition), row.recall_offset)
+        self._parts.rows.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)
+        self._parts.feed.keep(self._partition, row.recall_offset)
         for message in batch.messages:
             message.ack()
         return row
@@ -133,12 +127,12 @@ class Transactions:
         return row if written.end is None else replace(row, releases_offset=written.end)
 
     def _check_changelog(self, written: Extent) -> None:
-        last = self._shell.store.offset(self._partition)
+        last = self._parts.rows.offset(self._partition)
         if written.first is not None and last is not None and written.first <= last:
             # The local copy is whole, the changelog is not: an owner elsewhere would take its rest for the whole, and
             # spend budgets again. Without the copy this worker cannot go on behind it either, once it has grown.
             with suppress(LocalStateError):
-                self._shell.store.discard(self._partition)
+                self._parts.rows.discard(self._partition)
             raise PartitionStoppedError(
                 self._partition,
                 "changelog-short",
@@ -147,7 +141,7 @@ class Transactions:
             )
 
     def _moved(self, row: PartitionRow, batch: Batch, ledger_end: int | None) -> PartitionRow:
-        context = self._shell.context
+        context = self._parts.context
         return replace(
             row,
             next_offset=batch.end,
@@ -163,7 +157,7 @@ class Transactions:
     def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
         """Put the changed rows into the changelog pages; a default policy's row, which series share, once."""
         batch.stored = [(key, value) for key, value in batch.stored if key[:1] != b"d" or not self._known(key)]
-        append, now_ms = batch.outputs.changelog.append, int(time.time() * 1000)
+        append, now_ms = batch.outputs.changelog.append, self._parts.now_ms()
         for key, value in batch.stored:
             append(key, value, now_ms, [])
         append(PARTITION_KEY, partition_row, now_ms, [])

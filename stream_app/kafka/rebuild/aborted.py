@@ -11,12 +11,11 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import restored
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.stops import PartitionStoppedError
+from stream_app.kafka.owner.brokers import Reader, Writer
 
 
 class _Entry(NamedTuple):
@@ -33,7 +32,7 @@ class Aborted(NamedTuple):
 
 
 async def aborted_entries(
-    reader: LogReader, context: Context, names: TopicNames, partition: int, before: int, rows: Mapping[str, SeriesRow]
+    reader: Reader, context: Context, names: TopicNames, partition: int, before: int, rows: Mapping[str, SeriesRow]
 ) -> Aborted:
     """Return what was aborted for input below offset ``before`` and follows from ``rows``.
 
@@ -69,20 +68,20 @@ async def aborted_entries(
     return moved
 
 
-async def adopt(producer: PartitionProducer, names: TopicNames, found: Aborted) -> None:
+async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:
     """Write the records again, committed: entries before releases, as ever."""
-    await producer.begin()
+    await writer.begin()
     for topic, records in ((names.ledger, found.entries), (names.releases, found.releases)):
-        pages = producer.pages()
+        pages = writer.pages()
         for record in records:
             pages.append(record.key, record.value, record.timestamp, list(record.headers))
         if pages.records:
-            await producer.send(topic, pages)
-    await producer.commit()
+            await writer.send(topic, pages)
+    await writer.commit()
 
 
 async def _aborted(
-    reader: LogReader, topic: str, partition: int, before: int, rows: Mapping[str, SeriesRow]
+    reader: Reader, topic: str, partition: int, before: int, rows: Mapping[str, SeriesRow]
 ) -> list[_Entry]:
     """Return the first copy of each entry beyond the rows, of input below ``before``."""
     found: dict[tuple[str, int], _Entry] = {}
@@ -97,7 +96,7 @@ async def _aborted(
     return list(found.values())
 
 
-async def _releases(reader: LogReader, topic: str, partition: int, wanted: set[str]) -> dict[str, Any]:
+async def _releases(reader: Reader, topic: str, partition: int, wanted: set[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     async for records in reader.records(topic, partition, 0):
         for record in records:

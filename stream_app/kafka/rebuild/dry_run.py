@@ -31,17 +31,16 @@ from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client import group
+from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.topicid import TopicFacts, describe
+from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.evidence.trouble import stopping
-from stream_app.kafka.owner.parts import Shell
+from stream_app.kafka.evidence.stops import PartitionStoppedError, stopping
+from stream_app.kafka.owner.brokers import TopicFacts
+from stream_app.kafka.owner.parts import ReadBack, Site
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.rebuild.rowcopy import RowCopy
-from stream_app.monitoring.metrics import Metrics
 from stream_app.privacy.policy import Policy
 from stream_app.setup.settings import Settings
 
@@ -171,13 +170,13 @@ class _PartitionRun:
         partition: int,
     ) -> None:
         """Take what the worker would know, with the whole key and after the erasure."""
-        self._settings, self._names, self._partition = settings, names, partition
+        self._names, self._partition = names, partition
         self._whole, self._later = contexts
         self._rows = RowCopy()
         self._defaults: dict[str, Policy] = {}
-        topic = EventsTopic(settings, names.events, facts[names.events].id)
-        shell = Shell(settings, self._later, None, topic, names, Metrics(), self._rows, None)
-        self._restorer = Restorer(shell, facts, partition)
+        self._brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
+        site = Site(settings=settings, context=self._later, names=names, brokers=self._brokers)
+        self._restorer = Restorer(site, self._rows, facts, partition, ReadBack())
 
     async def result(self, committed: int | None) -> DryRun:
         """Read back and decide what waits; ``committed`` is the group's offset."""
@@ -204,7 +203,7 @@ class _PartitionRun:
         return DryRun(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
 
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
-        async with LogReader.opened(self._settings, "read_committed") as reader:
+        async with self._brokers.reader("read_committed") as reader:
             async for found in reader.records(self._names.events, self._partition, start):
                 yield [
                     InputRecord(

@@ -4,17 +4,16 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NamedTuple
 
 from stream_app.deciding import rows
-from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import RebuildError, restored
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
-from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset, stray
+from stream_app.kafka.owner.brokers import Reader
+from stream_app.kafka.owner.parts import Site
 from stream_app.kafka.rebuild.rowcopy import RowCopy
 from stream_app.privacy.policy import Policy
-from stream_app.setup.settings import Settings
 
 
 class Releases:
@@ -86,14 +85,7 @@ class Folded(NamedTuple):
     """Series that the releases name."""
 
 
-async def fold(
-    settings: Settings,
-    context: Context,
-    names: TopicNames,
-    partition: int,
-    base: Mapping[str, SeriesRow] | None,
-    progress: Progress,
-) -> Folded:
+async def fold(site: Site, partition: int, base: Mapping[str, SeriesRow] | None, progress: Progress) -> Folded:
     """Fold the committed ledger; releases are read beside it, for both lie in the order of their input.
 
     ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole.
@@ -104,9 +96,10 @@ async def fold(
     """
     told = Folded(dict(base or {}), {}, {}, -1, set(), set())
     last_input = -1
+    names, context = site.names, site.context
     async with (
-        LogReader.opened(settings, "read_committed") as ledger,
-        LogReader.opened(settings, "read_committed") as reader,
+        site.brokers.reader("read_committed") as ledger,
+        site.brokers.reader("read_committed") as reader,
     ):
         _, end = await ledger.bounds(names.ledger, partition)
         releases = Releases(reader.records(names.releases, partition, 0))
@@ -136,7 +129,7 @@ async def fold(
     return told._replace(last_input=last_input)
 
 
-async def stored_rows(reader: LogReader, names: TopicNames, partition: int) -> dict[str, SeriesRow]:
+async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> dict[str, SeriesRow]:
     """Return the rows that the changelog holds whole; ``reader`` reads committed records."""
     copy = RowCopy()
     async for records in reader.records(names.changelog, partition, 0):

@@ -7,36 +7,28 @@ written under the partition's transactional id: a worker that still ran could no
 have steps open, of which the outputs tell nothing: the watermarks that opened them are read again in the input.
 """
 
-import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from stream_app.deciding import rows
-from stream_app.deciding.context import Context
 from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client import group
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.producer import Pages, PartitionProducer
-from stream_app.kafka.client.topicid import TopicFacts
-from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
-from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.faust.table import PARTITION_KEY
-from stream_app.kafka.owner.restore import input_short
+from stream_app.kafka.owner.brokers import Pages, TopicFacts, Writer
+from stream_app.kafka.owner.parts import Site, new_life
+from stream_app.kafka.owner.restore import input_lost, input_short
 from stream_app.kafka.rebuild.aborted import aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
 from stream_app.kafka.rebuild.survey import Accepted, Survey, Witness
-from stream_app.setup.settings import Settings
 
 _ROWS = 20_000
 """Rows of one transaction; far fewer than would reach its timeout."""
@@ -88,17 +80,10 @@ class _Input(NamedTuple):
 class Recovery:
     """Rebuilds partitions one after the other."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        context: Context,
-        names: TopicNames,
-        facts: Mapping[str, TopicFacts],
-        signing_key: SigningKey | None,
-    ) -> None:
-        """Hold what rebuilding needs; without ``signing_key`` the heads tell nothing."""
-        self._settings, self._context, self._names, self._facts = settings, context, names, facts
-        self._survey = Survey(settings, context, names, facts[names.changelog].id, signing_key)
+    def __init__(self, site: Site, facts: Mapping[str, TopicFacts], signing_key: SigningKey | None) -> None:
+        """Take what the brokers say of the topics; without ``signing_key`` the heads tell nothing."""
+        self._site, self._context, self._names, self._facts = site, site.context, site.names, facts
+        self._survey = Survey(site, facts[site.names.changelog].id, signing_key)
 
     async def recover(self, partition: int, accepted: Accepted, progress: Progress) -> Recovered:
         """Rebuild a partition's rows and write them to the changelog.
@@ -109,9 +94,9 @@ class Recovery:
                 releases lost an end.
             RebuildError: if the ledger does not follow from itself.
         """
-        producer = await PartitionProducer.open(self._settings, partition)
+        writer = await self._site.brokers.fence(partition)
         try:
-            claim = await claims.find(self._settings, self._names, partition)
+            claim = await claims.find(self._site, partition)
             told, ends, witness, releases_lost = await self._survey.look(partition, accepted, progress)
             found = told.rows
             place = await self._place(
@@ -122,7 +107,7 @@ class Recovery:
             )
             accept_lost_input = accepted.lost_input or place.skips
             if accept_lost_input:
-                found |= await self._adopted(producer, partition, place.next_offset, found)
+                found |= await self._adopted(writer, partition, place.next_offset, found)
             open_steps = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
             found |= open_steps.rows()
             lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
@@ -141,20 +126,20 @@ class Recovery:
                 ledger_first=ends.ledger.first,
                 releases_offset=ends.releases.end,
                 releases_lost=releases_lost,
-                life=uuid.uuid4().hex,
+                life=new_life(self._site),
                 claim=claim.offset,
             )
-            await self._write(producer, partition, found, row, lost)
+            await self._write(writer, partition, found, row, lost)
         finally:
-            await producer.stop()
+            await writer.stop()
         steps, given_up = open_steps.steps, len(open_steps.given_up())
         return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, given_up, witness)
 
     async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool, accept_skipped: bool) -> _Input:
-        committed = (await group.committed(self._settings, self._names.events)).get(partition, 0)
+        committed = await self._site.brokers.committed(partition) or 0
         rejected: set[int] = set()
         losses: list[Loss] = []
-        async with LogReader.opened(self._settings, "read_committed") as reader:
+        async with self._site.brokers.reader("read_committed") as reader:
             async for records in reader.records(self._names.rejects, partition, 0):
                 for record in records:
                     offset = input_offset(record)
@@ -172,12 +157,7 @@ class Recovery:
         if passed is not None and not accept_skipped:
             raise passed.refused(self._names, partition, last_input + 1, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
-            raise PartitionStoppedError(
-                partition,
-                "input-lost",
-                asked=f"input from offset {next_offset} on",
-                found=f"that the log starts at {first}: events were deleted before they were decided",
-            )
+            raise input_lost(partition, next_offset, first)
         return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
 
     async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> FoundSteps:
@@ -194,7 +174,7 @@ class Recovery:
             )
         start = max(place.first, open_steps.begin(place.start))
         if open_steps.collects and start < place.next_offset:
-            async with LogReader.opened(self._settings, "read_committed") as reader:
+            async with self._site.brokers.reader("read_committed") as reader:
                 async for records in reader.records(self._names.events, partition, start, place.next_offset):
                     for record in records:
                         if record.offset < place.next_offset:
@@ -202,18 +182,18 @@ class Recovery:
         return open_steps
 
     async def _adopted(
-        self, producer: PartitionProducer, partition: int, before: int, found: Mapping[str, SeriesRow]
+        self, writer: Writer, partition: int, before: int, found: Mapping[str, SeriesRow]
     ) -> dict[str, SeriesRow]:
         """Return the rows that abandoned entries move on, once those are committed."""
-        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+        async with self._site.brokers.reader("read_uncommitted") as reader:
             left = await aborted_entries(reader, self._context, self._names, partition, before, found)
         if left.entries:
-            await adopt(producer, self._names, left)
+            await adopt(writer, self._names, left)
         return left.rows
 
     async def _covered(self, partition: int, found: Mapping[str, SeriesRow]) -> int:
         """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""
-        async with LogReader.opened(self._settings, "read_uncommitted") as reader:
+        async with self._site.brokers.reader("read_uncommitted") as reader:
             async for records in reader.records(self._names.ledger, partition, 0):
                 for record in records:
                     if is_claim(record):
@@ -226,35 +206,35 @@ class Recovery:
 
     async def _write(
         self,
-        producer: PartitionProducer,
+        writer: Writer,
         partition: int,
         found: Mapping[str, SeriesRow],
         row: PartitionRow,
         lost: Loss | None,
     ) -> None:
         # The old partition row goes first and the new one comes last: half a recovery is no state.
-        pages = producer.pages()
-        now_ms = int(time.time() * 1000)
+        pages = writer.pages()
+        now_ms = self._site.now_ms()
         pages.append(PARTITION_KEY, None, now_ms, [])
         shared: set[str] = set()
         for series_row in found.values():
             for key, value in rows.dump(series_row, None, shared):
                 pages.append(key, value, now_ms, [])
             if pages.records >= _ROWS:
-                await self._commit(producer, pages)
-                pages = producer.pages()
-        await self._commit(producer, pages)
-        pages, rejects = producer.pages(), producer.pages()
+                await self._commit(writer, pages)
+                pages = writer.pages()
+        await self._commit(writer, pages)
+        pages, rejects = writer.pages(), writer.pages()
         pages.append(PARTITION_KEY, row.encode(), now_ms, [])
         if lost is not None:  # in one transaction: no worker begins on rows whose given-up steps the logs do not tell
             told = encoding.encode_reject(None, None, LOST, self._names.events, partition, lost.first - 1)
             rejects.append(None, told, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])
-        await self._commit(producer, pages, rejects)
+        await self._commit(writer, pages, rejects)
 
-    async def _commit(self, producer: PartitionProducer, pages: Pages, rejects: Pages | None = None) -> None:
+    async def _commit(self, writer: Writer, pages: Pages, rejects: Pages | None = None) -> None:
         if pages.records:
-            await producer.begin()
-            await producer.send(self._names.changelog, pages)
+            await writer.begin()
+            await writer.send(self._names.changelog, pages)
             if rejects is not None and rejects.records:
-                await producer.send(self._names.rejects, rejects)
-            await producer.commit()
+                await writer.send(self._names.rejects, rejects)
+            await writer.commit()

@@ -9,12 +9,10 @@ series with a policy that never released anything is known to heads alone.
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from stream_app.deciding.context import Context
 from stream_app.formats import wire
 from stream_app.heads.head import decode
 from stream_app.heads.merkle import Tree
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.ends import (
     NOTHING,
@@ -30,8 +28,9 @@ from stream_app.kafka.evidence.ends import (
 from stream_app.kafka.evidence.logends import answered_of, ends_of
 from stream_app.kafka.evidence.placement import last_row
 from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.owner.brokers import Reader
+from stream_app.kafka.owner.parts import Site
 from stream_app.kafka.rebuild.folding import Folded, Progress, fold, stored_rows
-from stream_app.setup.settings import Settings
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
 """Who told that no series is missing; nobody: that was accepted."""
@@ -53,7 +52,7 @@ class Covered(NamedTuple):
     """The sequence of each series' last entry."""
 
 
-async def covered(reader: LogReader, names: TopicNames, partition: int, key: SigningKey | None) -> Covered | None:
+async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Covered | None:
     """Return what the heads tell; None where there are none, or one is missing or not signed by ``key``.
 
     ``reader`` reads committed records.
@@ -146,11 +145,9 @@ class Surveyed(NamedTuple):
 class Survey:
     """Looks at one partition after the other."""
 
-    def __init__(
-        self, settings: Settings, context: Context, names: TopicNames, changelog: str, signing_key: SigningKey | None
-    ) -> None:
+    def __init__(self, site: Site, changelog: str, signing_key: SigningKey | None) -> None:
         """Take the id of the changelog; without ``signing_key`` the heads tell nothing."""
-        self._settings, self._context, self._names = settings, context, names
+        self._site, self._names = site, site.names
         self._changelog, self._signing_key = changelog, signing_key
 
     async def look(self, partition: int, accepted: Accepted, progress: Progress) -> Surveyed:
@@ -165,8 +162,8 @@ class Survey:
         """
         names = self._names
         async with (
-            LogReader.opened(self._settings, "read_uncommitted") as logs,
-            LogReader.opened(self._settings, "read_committed") as reader,
+            self._site.brokers.reader("read_uncommitted") as logs,
+            self._site.brokers.reader("read_committed") as reader,
         ):
             ends = await ends_of(logs, names, partition)
             row = await self._row(reader, partition)
@@ -178,7 +175,7 @@ class Survey:
             if ends.ledger.first > 0 or lost is not None:
                 base = {} if row is None else await stored_rows(reader, names, partition)
             heads = await covered(reader, names, partition, self._signing_key)
-        told = await fold(self._settings, self._context, names, partition, base, progress)
+        told = await fold(self._site, partition, base, progress)
         if base and row is not None:  # what the state covers was decided, whatever outputs are left of it
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
         expected = row is not None and begins_late(adopted(row, ends)[0], ends) is None
@@ -190,7 +187,7 @@ class Survey:
         accepted_before = NOTHING if row is None else row.releases_lost
         return Surveyed(told, ends, witness, answered.decided if lost else accepted_before)
 
-    async def _row(self, reader: LogReader, partition: int) -> PartitionRow | None:
+    async def _row(self, reader: Reader, partition: int) -> PartitionRow | None:
         row = await last_row(reader, self._names, partition)
         return row if row is not None and row.changelog == self._changelog else None
 

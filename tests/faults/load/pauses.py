@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Self
 
-from stream_app.kafka.faust.table import PARTITION_KEY
+from stream_app.kafka.evidence.row import PARTITION_KEY
 from tests.faults.topics import Topics
 
 Beats = dict[int, list[int]]

@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream_app.kafka.client.log import Isolation
+from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.stops import PartitionStoppedError
+from stream_app.kafka.owner.brokers import Isolation
+from stream_app.kafka.owner.parts import Site
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup.settings import Settings
 from tests.kafka.installation import Installation, readings
+from tests.run import limited
 
 
 @pytest.fixture
@@ -71,9 +75,13 @@ def test_of_two_that_begin_at_once_one_goes_on(installation: Installation) -> No
         return [await answer for answer in answers]
 
     async def _claimed(settings: Settings) -> int | str:
-        producer = await PartitionProducer.open(settings, 0)
+        names = installation.names
+        brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, "never asked for"))
+        producer = await brokers.fence(0)
         try:
-            return await claims.write(settings, installation.names, 0, producer, 0)
+            return await claims.write(
+                Site(settings=settings, context=limited(), names=names, brokers=brokers), 0, producer, 0
+            )
         except PartitionStoppedError as stopped:
             return stopped.reason
         finally:

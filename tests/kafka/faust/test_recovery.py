@@ -6,9 +6,9 @@ from pathlib import Path
 
 from faust.types import TP
 
-from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.faust.recovery import Recovery
-from stream_app.kafka.faust.table import PARTITION_KEY, StateStore
+from stream_app.kafka.faust.table import StateStore
 from tests.kafka.faust.test_localcopy import store_in
 
 CHANGELOG = TP("changelog", 0)

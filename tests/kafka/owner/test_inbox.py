@@ -5,8 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.faust.consumer import Fetched
-from stream_app.kafka.owner.inbox import Inbox, Portion
+from stream_app.kafka.owner.inbox import Fetched, Inbox, Portion
+
+
+class Sent(str):
+    """A message by a name."""
+
+    __slots__ = ()
+
+    def ack(self) -> None:
+        """Do nothing."""
 
 
 def fetched(start: int, end: int, *, size: int = 10, skip: frozenset[int] = frozenset()) -> Fetched:
@@ -19,7 +27,7 @@ def test_hole_is_refused_and_changes_nothing() -> None:
     """Offsets that are missing are asked for again."""
     inbox = Inbox(10, 1_000)
     inbox.restart(5)
-    assert not inbox.put("late", fetched(7, 9))
+    assert not inbox.put(Sent("late"), fetched(7, 9))
     assert inbox.next_offset == 5
     assert inbox.take() is None
 
@@ -28,12 +36,12 @@ def test_repeated_offsets_are_dropped() -> None:
     """What was taken once is not taken again."""
     inbox = Inbox(10, 1_000)
     inbox.restart(5)
-    assert inbox.put("a", fetched(3, 8))
-    assert inbox.put("b", fetched(6, 8))
+    assert inbox.put(Sent("a"), fetched(3, 8))
+    assert inbox.put(Sent("b"), fetched(6, 8))
     portion = inbox.take()
     assert portion is not None
     assert [record.offset for record in portion.records] == [5, 6, 7]
-    assert (portion.start, portion.end, portion.messages) == (5, 8, ["a"])
+    assert (portion.start, portion.end, portion.messages) == (5, 8, [Sent("a")])
 
 
 @pytest.mark.parametrize("start", [0, 2, 4, 6])
@@ -42,7 +50,7 @@ def test_a_message_holds_no_record_once_it_was_taken(start: int) -> None:
     inbox = Inbox(10, 1_000)
     inbox.restart(4)
     message = fetched(start, start + 4)
-    inbox.put("a", message)
+    inbox.put(Sent("a"), message)
     assert not message
 
 
@@ -58,7 +66,7 @@ def test_portions_are_the_log(lengths: list[int], sizes: list[int], most_records
     inbox.restart(0)
     end, ends = 0, []
     for number, length in enumerate(lengths):
-        assert inbox.put(number, fetched(end, end + length, size=sizes[number]))
+        assert inbox.put(Sent(str(number)), fetched(end, end + length, size=sizes[number]))
         end += length
         ends.append(end)
     seen, messages, place = [], [], 0
@@ -68,8 +76,9 @@ def test_portions_are_the_log(lengths: list[int], sizes: list[int], most_records
         assert len(portion.records) <= most_records
         assert len(portion.records) == 1 or sum(len(record.value or b"") for record in portion.records) <= most_bytes
         seen += [record.offset for record in portion.records]
-        messages += portion.messages
-        assert all(ends[message] <= portion.end for message in portion.messages)
+        numbers = [int(str(message)) for message in portion.messages]
+        messages += numbers
+        assert all(ends[number] <= portion.end for number in numbers)
     assert seen == list(range(end))
     assert messages == list(range(len(lengths)))
     assert len(inbox) == 0
@@ -80,7 +89,7 @@ def test_offsets_without_records_are_passed(skip: frozenset[int]) -> None:
     """Transaction markers leave gaps; the portion's end is behind them."""
     inbox = Inbox(100, 10_000)
     inbox.restart(5)
-    assert inbox.put("a", fetched(5, 10, skip=skip))
+    assert inbox.put(Sent("a"), fetched(5, 10, skip=skip))
     portion = inbox.take()
     assert portion is not None
     assert portion.end == 10
@@ -96,8 +105,8 @@ def test_what_was_not_decided_comes_first_again() -> None:
     """The end of a portion is given back whole, before what waits behind it."""
     inbox = Inbox(4, 1_000)
     inbox.restart(0)
-    assert inbox.put("a", fetched(0, 4))
-    assert inbox.put("b", fetched(4, 7))
+    assert inbox.put(Sent("a"), fetched(0, 4))
+    assert inbox.put(Sent("b"), fetched(4, 7))
     portion = inbox.take()
     assert portion is not None
     rest = Portion(2, portion.end, portion.records[2:], portion.messages)
@@ -106,5 +115,5 @@ def test_what_was_not_decided_comes_first_again() -> None:
     assert inbox.take() == rest
     following = inbox.take()
     assert following is not None
-    assert (following.start, following.end, following.messages) == (4, 7, ["b"])
+    assert (following.start, following.end, following.messages) == (4, 7, [Sent("b")])
     assert len(inbox) == 0

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.owner.partitions import Partitions
+from stream_app.kafka.owner.parts import WorkerParts
 from stream_app.monitoring.metrics import TABLE, Counter, Gauge, Metric, Metrics, WorkerMetric
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.setup import keyfile
@@ -35,9 +37,18 @@ class Site:
         self.metrics = Metrics()
         names = TopicNames.of("a", "a")
         topic = EventsTopic(settings, names.events, "never asked for")
-        self.partitions = Partitions(settings, limited(), None, topic, names, self.metrics)
         nothing: Any = None
-        self.partitions.attach(nothing, nothing)
+        parts = WorkerParts(
+            settings=settings,
+            context=limited(),
+            names=names,
+            brokers=KafkaBrokers(settings, names, topic),
+            signing_key=None,
+            metrics=self.metrics,
+            rows=nothing,
+            feed=nothing,
+        )
+        self.partitions = Partitions(parts)
 
     def measure(self) -> None:
         """Show something of every partition in every measure."""
