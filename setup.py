@@ -18,7 +18,7 @@ COMPILED = {
     "privacy/kinds": "__init__ axis category counts kind_form location number",
     "privacy/noise": "key mechanisms randomness streams",
     "audit": "chain finding series swift",
-    "audit/books": "exposure guarantee landmarks period share terms window",
+    "audit/books": "guarantee intrusions landmarks period share terms window",
     "audit/form": "entry exact reader",
     "deciding": "collecting collection context decider decision outcome rows",
     "formats": "encoding records wire",

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.process import usage_of
 from benchmarks.rig.workload import Sizes, events
-from stream_app.audit.files import Lines
+from stream_app.audit.files import LineReader
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
@@ -77,7 +77,7 @@ def _parse_and_hash(ledger: Path) -> float:
     """Return the processor seconds of reading each line as JSON and hashing it: less no audit in Python can do."""
     began = time.process_time()
     with ledger.open("rb") as file:
-        lines = Lines(file, ledger.stat().st_size, _each)
+        lines = LineReader(file, ledger.stat().st_size, _each)
         while not lines.ended:
             lines.turn()
     return time.process_time() - began

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, Law
 from stream_app.accounting.steps import NANO, Steps
-from stream_app.audit.report.standing import Standing
+from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss import composition
 
 
@@ -30,20 +30,20 @@ class Composed(NamedTuple):
         return {**self._asdict(), **self.law._asdict()}
 
 
-def over_series(name: str, standings: Iterable[Standing], member_of: Mapping[str, str]) -> Composed:
+def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str, str]) -> Composed:
     """Compose the losses of all series, by one of `OVER_SERIES`.
 
     Raises:
         composition.CompositionError: for a series without a member.
     """
-    losses = {standing.series: standing.total_nano / NANO for standing in standings}
+    totals = {loss.series: loss.total_nano / NANO for loss in losses}
     match name:
         case "sequential":
-            return Composed(name, None, composition.sequential(tuple(losses.values())))
+            return Composed(name, None, composition.sequential(tuple(totals.values())))
         case "parallel-series":
-            found = composition.parallel_series(losses)
+            found = composition.parallel_series(totals)
         case _:
-            found = composition.parallel_members(losses, member_of)
+            found = composition.parallel_members(totals, member_of)
     return Composed(name, None, found.loss, largest=found.name)
 
 

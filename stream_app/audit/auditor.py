@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.chain import Place, digest_of, follow, unproven
-from stream_app.audit.finding import Finding
+from stream_app.audit.finding import Finding, Kept
 from stream_app.audit.form.entry import Entry, ReleaseEntry
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
-from stream_app.audit.heads.check import Heads
+from stream_app.audit.heads.check import HeadsCheck
 from stream_app.audit.heads.publickey import PublicKeys
-from stream_app.audit.releases import Covered, Pairing
-from stream_app.audit.remark import KeyChange, KeysUsed, Remark, Remarks
+from stream_app.audit.releases import CoveredEntry, Pairing
+from stream_app.audit.remark import KeyChange, KeysUsed, Remark
 from stream_app.audit.report.report import Report, Tally
-from stream_app.audit.report.standing import Standing
 from stream_app.audit.series import Rules, Series
 from stream_app.audit.swift import advance
 
@@ -48,14 +48,15 @@ class Auditor:
     ) -> None:
         """Begin with no series; `compare` promises that the releases will be fed, too; `topic` names the ledger."""
         self._series: dict[str, Series] = {}  # by the series' spelling in JSON
-        self._tally = Tally(live)
+        self._tally = Tally(Kept(live))
         self._claimed = False
         self._pairing = Pairing() if compare else None
-        self._remarks = Remarks(aside)
+        self._remarks: Kept[Remark] = Kept(aside)
+        self._changes: Kept[KeyChange] = Kept(aside)
         self._rules = Rules(lifetime_nano, self._remarks.add)
         self._watch = watch
         self._told = compare or watch is not None
-        self.heads = None if keys is None else Heads(keys, self._tally.add, topic, late=live is not None)
+        self.heads = None if keys is None else HeadsCheck(keys, self._tally.add, topic, late=live is not None)
 
     def entries(self, lines: Sequence[bytes]) -> None:
         """Take in lines of the ledger."""
@@ -102,11 +103,11 @@ class Auditor:
         """How many series were met."""
         return len(self._series)
 
-    def standings(self) -> Iterator[Standing]:
-        """Yield where each series stands now."""
+    def losses(self) -> Iterator[SeriesLoss]:
+        """Yield what each series lost so far."""
         for series in self._series.values():
             spent = series.guarantee
-            yield Standing(series.name, spent.budget_nano, spent.landmark_nano, spent.peak_nano, spent.closed_nano)
+            yield SeriesLoss(series.name, spent.budget_nano, spent.landmark_nano, spent.peak_nano, spent.closed_nano)
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> Report:
         """Return the report; of releases and entries without partner only those in `judged`, if it is given."""
@@ -130,15 +131,15 @@ class Auditor:
         heads = None if self.heads is None else self.heads.finish()
         return Report(
             findings=tally.listed(),
-            found=tally.found,
+            found=tally.findings.count,
             series=self.series_read,
             entries=self.entries_read,
             repeated=tally.repeated + (pairing.repeated if pairing is not None else 0),
             decisions=tally.decisions,
             spent_nano=tally.spent_nano,
-            keys=KeysUsed.of(keys, self._remarks, rekeyed),
-            remarks=tuple(self._remarks.kept),
-            remarked=self._remarks.made,
+            keys=KeysUsed.of(keys, self._changes, rekeyed),
+            remarks=tuple(self._remarks.listed),
+            remarked=self._remarks.count,
             largest_nano=largest,
             largest_series=name,
             lifetime_nano=self._rules.lifetime_nano,
@@ -175,7 +176,7 @@ class Auditor:
         if place is Place.REPEAT or place is Place.STRAY:
             return
         if former not in ("", series.chain.key):
-            self._remarks.rekey(KeyChange(series.name, entry.sequence, former, series.chain.key))
+            self._changes.add(KeyChange(series.name, entry.sequence, former, series.chain.key))
         if place is Place.JUMP:
             series.doubt()
         source_ms = series.books.source_ms if series.books is not None else None
@@ -192,7 +193,7 @@ class Auditor:
     def _tell(self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None) -> None:
         """Hand a release entry on to the comparison with its release, and to whoever watches."""
         if self._pairing is not None:
-            for finding in self._pairing.entry(Covered(entry, terms, source_ms)):
+            for finding in self._pairing.entry(CoveredEntry(entry, terms, source_ms)):
                 self._tally.add(finding)
         if self._watch is not None:
             self._watch(entry)

@@ -29,7 +29,7 @@ class UncommittedError(Exception):
         super().__init__("was read with --uncommitted, for `left` alone; give what `read ledger` prints without it")
 
 
-class Lines:
+class LineReader:
     """The lines of a file, without their ends and without empty ones, block by block."""
 
     def __init__(self, file: BinaryIO, size: int, feed: Feed) -> None:
@@ -81,7 +81,7 @@ def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: 
         sides = []
         for path, feed in ((ledger, auditor.entries), (releases, auditor.releases)):
             if path is not None:
-                sides.append(Lines(stack.enter_context(path.open("rb")), path.stat().st_size, feed))
+                sides.append(LineReader(stack.enter_context(path.open("rb")), path.stat().st_size, feed))
         total = sum(path.stat().st_size for path in (ledger, releases) if path is not None)
         while not all(side.ended for side in sides):
             min(sides, key=lambda side: side.share).turn()
@@ -94,8 +94,18 @@ def read_lines(path: Path, feed: Feed, progress: Progress | None = None) -> None
     """Feed the lines of one file; raises `OSError` when it cannot be read, and `UncommittedError`."""
     with path.open("rb") as file:
         size = path.stat().st_size
-        side = Lines(file, size, feed)
+        side = LineReader(file, size, feed)
         while not side.ended:
             side.turn()
             if progress is not None:
                 progress(side.read, size)
+
+
+def read_records(path: Path, feed: Callable[[bytes], None]) -> None:
+    """Feed the lines of one file one by one; raises what `read_lines` raises."""
+
+    def feed_each(records: Sequence[bytes]) -> None:
+        for record in records:
+            feed(record)
+
+    read_lines(path, feed_each)

@@ -1,6 +1,11 @@
 """What an audit reports: one value a fault, with the code, the series and the sequence where it shows."""
 
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Final, Generic, Literal, NamedTuple, TypeVar
+
+LISTED: Final = 10_000
+"""Findings that a report lists, and as many remarks and changes of a key; further ones are counted, so that no ledger
+can exhaust the auditor's memory."""
 
 Code = Literal[
     "malformed-entry",
@@ -127,3 +132,23 @@ class Finding(NamedTuple):
     series: str
     sequence: int
     message: str
+
+
+Told = TypeVar("Told")
+
+
+class Kept(Generic[Told]):
+    """The first `LISTED` of what an audit tells; all are counted, and `tell` is given each at once."""
+
+    def __init__(self, tell: Callable[[Told], None] | None = None) -> None:
+        self._tell = tell
+        self.listed: list[Told] = []
+        self.count = 0
+
+    def add(self, told: Told) -> None:
+        """Count it, hand it on, and list it unless there are too many."""
+        self.count += 1
+        if self._tell is not None:
+            self._tell(told)
+        if len(self.listed) < LISTED:
+            self.listed.append(told)

@@ -17,6 +17,7 @@ from stream_app.audit.topic import (
     FETCH_RECORDS,
     SETTLE_SECONDS,
     WAIT_MS,
+    HeadRecords,
     Waiting,
     behind,
     read_to_end,
@@ -52,8 +53,10 @@ async def follow_topics(
         await whole(consumer, topics.ledger)
         heads = None
         if topics.heads is not None:
-            heads = _Heads(auditor, await stack.enter_async_context(reading(client, [topics.heads])))
-            await whole(heads.consumer, topics.ledger)
+            assert auditor.heads is not None, "heads are followed by an auditor that was given keys to trust"
+            signed = await stack.enter_async_context(reading(client, [topics.heads]))
+            await whole(signed, topics.ledger)
+            heads = HeadRecords(signed, auditor.heads.record)
 
         def turn(unread: list[TopicPartition]) -> list[TopicPartition]:
             """Choose what to read next."""
@@ -82,26 +85,3 @@ async def follow_topics(
             await asyncio.sleep(SETTLE_SECONDS)
             await read_to_end(consumer, feeds, seen, turn)
         return judged
-
-
-class _Heads:
-    """The heads' topic, read beside the ledger."""
-
-    def __init__(self, auditor: Auditor, consumer: Any) -> None:
-        """Take the consumer of all of it."""
-        assert auditor.heads is not None, "heads are followed by an auditor that was given keys to trust"
-        self._heads = auditor.heads
-        self.consumer = consumer
-
-    async def turn(self, wait_ms: int) -> None:
-        """Feed what has come, or what comes within the time."""
-        fetched = await self.consumer.getmany(timeout_ms=wait_ms, max_records=FETCH_RECORDS)
-        for place, records in fetched.items():
-            for record in records:
-                self._heads.record(record.value or b"", place.partition)
-
-    async def to_end(self) -> None:
-        """Feed everything up to where the topic ends now."""
-        ends = await self.consumer.end_offsets(list(self.consumer.assignment()))
-        while any([await self.consumer.position(place) < end for place, end in ends.items()]):
-            await self.turn(WAIT_MS)

@@ -4,19 +4,25 @@ Per series both come in the order of steps, so whichever has no partner at the h
 Memory is what one stream runs ahead of the other.
 """
 
+from array import array
+from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord
 from stream_app.audit.form.points import Points, points_of
-from stream_app.audit.recent import DIGEST_BYTES, Recent
+
+WINDOW: Final = 64
+"""How many releases back a repeat can still be compared; at most twice as many digests are held, 40 bytes each."""
+
+DIGEST_BYTES: Final = 32
 
 
-class Covered(NamedTuple):
+class CoveredEntry(NamedTuple):
     """A release entry with what its release has to agree with."""
 
     entry: ReleaseEntry
@@ -24,11 +30,43 @@ class Covered(NamedTuple):
     source_ms: int | None  # the step perturbed last before it
 
 
+class RecentDigests:
+    """The digests of a series' latest releases, which tell a repeated record from a conflicting one."""
+
+    __slots__ = ("_digests", "_forgotten", "_numbers")
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._forgotten = -1  # the highest number that is no longer held
+        self._numbers = array("q")
+        self._digests = bytearray()
+
+    def add(self, number: int, digest: bytes) -> None:
+        """Add a digest under a number above all earlier ones."""
+        if len(self._numbers) >= 2 * WINDOW:
+            self._forgotten = self._numbers[WINDOW - 1]
+            del self._numbers[:WINDOW]
+            del self._digests[: WINDOW * DIGEST_BYTES]
+        self._numbers.append(number)
+        self._digests += digest
+
+    def get(self, number: int) -> bytes | None:
+        """Return the digest under `number`, or None when it was never added or is forgotten."""
+        place = bisect_left(self._numbers, number)
+        if place == len(self._numbers) or self._numbers[place] != number:
+            return None
+        return bytes(self._digests[place * DIGEST_BYTES : (place + 1) * DIGEST_BYTES])
+
+    def covers(self, number: int) -> bool:
+        """Tell whether the digest of a record of this number would still be held, had it been added."""
+        return number > self._forgotten
+
+
 @dataclass(slots=True)
 class _Series:
-    entries: deque[Covered] = field(default_factory=deque)
+    entries: deque[CoveredEntry] = field(default_factory=deque)
     releases: deque[tuple[ReleaseRecord, bytes]] = field(default_factory=deque)  # with the digest of its bytes
-    recent: Recent = field(default_factory=Recent)
+    recent: RecentDigests = field(default_factory=RecentDigests)
     last: int = -1  # timestamp of the latest release, ms
     value: Any = None  # published last by a perturbed release
     terms: Terms | None = None  # of the latest perturbed release
@@ -57,7 +95,7 @@ class Pairing:
         """How many entries and how many releases wait for their partner."""
         return self._entries, self._releases
 
-    def entry(self, covered: Covered) -> list[Finding]:
+    def entry(self, covered: CoveredEntry) -> list[Finding]:
         """Take in a release entry."""
         series = self._of(covered.entry.series)
         series.entries.append(covered)
@@ -142,7 +180,7 @@ class Pairing:
         return findings
 
 
-def _faults(covered: Covered, release: ReleaseRecord, series: _Series) -> list[str]:
+def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> list[str]:
     """Return where a release contradicts its entry or the policy."""
     entry, terms, source = covered
     faults = []
@@ -173,7 +211,7 @@ def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_
     return faults + points.faults(release.value, release.measurement)
 
 
-def _without_release(covered: Covered) -> Finding:
+def _without_release(covered: CoveredEntry) -> Finding:
     message = f"the {covered.entry.decision} release of step {covered.entry.timestamp} is missing"
     return _finding("entry-without-release", covered.entry, message)
 

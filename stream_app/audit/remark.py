@@ -4,12 +4,9 @@ Neither is a finding: the ledger holds. Old ledgers have unmarked weaker version
 """
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-LISTED: Final = 10_000
-"""Remarks and changes of a key kept in a report; further ones are counted."""
+from stream_app.audit.finding import Kept
 
 RemarkCode = Literal["weaker-marked", "weaker-unmarked"]
 
@@ -40,33 +37,6 @@ class KeyChange(NamedTuple):
     key: str
 
 
-@dataclass(slots=True)
-class Remarks:
-    """Remarks and changes of keys while an audit runs; the first `LISTED` of each are kept, all are counted."""
-
-    aside: Callable[[Remark | KeyChange], None] | None = None  # told of each at once
-    kept: list[Remark] = field(default_factory=list)
-    made: int = 0
-    changes: list[KeyChange] = field(default_factory=list)
-    changed: int = 0
-
-    def add(self, remark: Remark) -> None:
-        """Take in a remark."""
-        self.made += 1
-        if self.aside is not None:
-            self.aside(remark)
-        if len(self.kept) < LISTED:
-            self.kept.append(remark)
-
-    def rekey(self, change: KeyChange) -> None:
-        """Take in a change of a series' key."""
-        self.changed += 1
-        if self.aside is not None:
-            self.aside(change)
-        if len(self.changes) < LISTED:
-            self.changes.append(change)
-
-
 class KeysUsed(NamedTuple):
     """The noise keys of a ledger, and where series went from one to another."""
 
@@ -76,9 +46,9 @@ class KeysUsed(NamedTuple):
     changed_series: int = 0
 
     @classmethod
-    def of(cls, counted: Counter[str], remarks: Remarks, changed_series: int) -> "KeysUsed":
+    def of(cls, counted: Counter[str], changes: Kept[KeyChange], changed_series: int) -> "KeysUsed":
         """Return what an audit counted."""
-        return cls(dict(sorted(counted.items())), tuple(remarks.changes), remarks.changed, changed_series)
+        return cls(dict(sorted(counted.items())), tuple(changes.listed), changes.count, changed_series)
 
     def document(self) -> dict[str, Any]:
         """Return it as `--json` has it."""

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from stream_app.audit.books.exposure import Exposure, intrusion_faults
 from stream_app.audit.books.guarantee import Guarantee
+from stream_app.audit.books.intrusions import ExposedSteps, intrusion_faults
 from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release
 from stream_app.audit.books.succession import carried_into, losses
 from stream_app.audit.books.terms import Terms, TermsError, read_terms
-from stream_app.audit.books.window import Left, Window
+from stream_app.audit.books.window import EarlierSpends, Window
 from stream_app.audit.chain import Chain
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import (
@@ -76,10 +76,10 @@ class Series:
     version: int = 0  # of the policy in force
     end_ms: int = 0  # end of the last step decided under the policies before
     closed: bool = False
-    left: Left = field(
-        default_factory=Left
+    left: EarlierSpends = field(
+        default_factory=EarlierSpends
     )  # what earlier versions leave to windows, as far as a version at level w-event asked
-    exposure: Exposure | None = None  # None: no intrusion was announced
+    exposure: ExposedSteps | None = None  # None: no intrusion was announced
     ready: Books | None = None  # the books, where the next entry may take the short way
 
     def settle(self) -> None:
@@ -223,7 +223,7 @@ class Series:
             _add(findings, "intrusion", entry, fault)
         step_ms = books.terms.step_ms
         if self.exposure is None:
-            self.exposure = Exposure()
+            self.exposure = ExposedSteps()
         seen = [(start // step_ms, -(-end // step_ms)) for start, end in entry.exposed]
         self.exposure.see(max(entry.intrusion_nano, books.terms.intrusion_nano), seen)
 
@@ -241,7 +241,7 @@ class Series:
         return None
 
 
-def _left(left: Left, before: Books, terms: Terms) -> Left:
+def _left(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
     """Return what the versions up to `before` leave to the windows of later ones, `terms` being the next one's.
 
     Where no version at level w-event came before, nobody counts: after a version that released nothing, the last step
@@ -252,8 +252,8 @@ def _left(left: Left, before: Books, terms: Terms) -> Left:
     if terms.frame is None and not left.end_ms:
         return left
     if before.source_ms is not None:
-        return Left(before.source_ms + before.terms.step_ms, left.reach_ms)
-    return left if left.end_ms else Left(before.end_ms)
+        return EarlierSpends(before.source_ms + before.terms.step_ms, left.reach_ms)
+    return left if left.end_ms else EarlierSpends(before.end_ms)
 
 
 def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:

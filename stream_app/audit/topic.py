@@ -1,7 +1,10 @@
-"""Ledger and releases from their Kafka topics, committed records only, up to where they ended when the audit began."""
+"""Ledger, releases and heads from their Kafka topics: committed records only, up to where a topic ends now.
+
+The audit has these readers of its own: it runs without the worker's code, by somebody who does not trust it.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -15,8 +18,11 @@ AHEAD: Final = 20_000
 SETTLE_SECONDS: Final = 2.0
 """How long a transaction may take to show in both topics after it showed in one."""
 FETCH_RECORDS: Final = 2_000
+"""Records of the ledger and the releases that are fetched at once."""
+FETCH_HEADS: Final = 500
+"""Records of the heads that are fetched at once: those of leaves have up to 64 KiB."""
 WAIT_MS: Final = 500
-
+"""How long a fetch waits for records."""
 
 Waiting = set[tuple[str, int]]
 """(series, timestamp in ms) of entries and releases that lack their partner."""
@@ -57,6 +63,38 @@ async def read_ledger_topic(
     """Feed the ledger's topic alone, up to where it ends now; raises what `read_topics` raises."""
     async with reading(client, [ledger]) as consumer:
         await read_to_end(consumer, {ledger: feed}, progress)
+
+
+async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[[bytes, int], None]) -> None:
+    """Feed each committed record of the heads with its partition, up to where the topic ends now.
+
+    A head is begun after all that it covers was committed, so a ledger that is read later has every entry it names.
+    Raises what `read_topics` raises.
+    """
+    async with reading(client, [topic]) as consumer:
+        await whole(consumer, topic)
+        await HeadRecords(consumer, feed).to_end()
+
+
+class HeadRecords:
+    """Reads the topic of the heads; `feed` gets each record with its partition."""
+
+    def __init__(self, consumer: Any, feed: Callable[[bytes, int], None]) -> None:
+        self._consumer = consumer
+        self._feed = feed
+
+    async def turn(self, wait_ms: int, places: Sequence[TopicPartition] = ()) -> None:
+        """Feed what has come, or what comes within the time; of all partitions, unless `places` names some."""
+        fetched = await self._consumer.getmany(*places, timeout_ms=wait_ms, max_records=FETCH_HEADS)
+        for place, records in fetched.items():
+            for record in records:
+                self._feed(record.value or b"", place.partition)
+
+    async def to_end(self) -> None:
+        """Feed everything up to where the topic ends now."""
+        ends = await self._consumer.end_offsets(list(self._consumer.assignment()))
+        while unread := [place for place, end in ends.items() if await self._consumer.position(place) < end]:
+            await self.turn(WAIT_MS, unread)
 
 
 @asynccontextmanager

@@ -8,15 +8,15 @@ from stream_app.accounting.composed import over_series, over_steps, over_window
 from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, OVER_SERIES, OVER_STEPS
 from stream_app.accounting.steps import Steps, steps_of
-from stream_app.audit.report.standing import Standing
+from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss.composition import CompositionError
 from stream_app.loss.form import correlation_of
 from tests.accounting.worked import BACKWARD, MATRIX, TENTH, TOTAL, curve_of
 
 STANDINGS = [
-    Standing("a", 100, landmark_nano=30, peak_nano=20, closed_nano=5),  # 55
-    Standing("b", 100, landmark_nano=0, peak_nano=60, closed_nano=0),  # 60
-    Standing("c", 100, landmark_nano=7, peak_nano=0, closed_nano=1),  # 8
+    SeriesLoss("a", 100, landmark_nano=30, peak_nano=20, closed_nano=5),  # 55
+    SeriesLoss("b", 100, landmark_nano=0, peak_nano=60, closed_nano=0),  # 60
+    SeriesLoss("c", 100, landmark_nano=7, peak_nano=0, closed_nano=1),  # 8
 ]
 PRINTED = 0.5e-4
 """Half a unit of the last digit that the paper prints."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stream_app.audit import Auditor
 from stream_app.audit.files import LONGEST_LINE, read_files
-from stream_app.audit.report.report import LISTED
+from stream_app.audit.finding import LISTED
 from stream_app.cli import main
 from tests.audit.ways import audit, codes
 from tests.audit.written import LEDGERS, Written, renumber, seal, write

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Left(NamedTuple):
+class EarlierSpends(NamedTuple):
     """What the versions so far leave to the windows of later ones; zeros where nothing is known of any spend."""
 
     end_ms: int = 0  # of the last step that was spent on
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
     spendable_nano: int  # P
     charge_nano: int  # e1
 
-    def opens_ms(self, left: Left) -> int:
+    def opens_ms(self, left: EarlierSpends) -> int:
         """Return when a version may begin to spend."""
         clear_ms = left.end_ms + (self.steps - 1) * self.step_ms
         return max(clear_ms, left.reach_ms) if left.end_ms else 0
@@ -93,9 +93,9 @@ class Window:
         self.doubt = None
         return True
 
-    def leave(self, left: Left) -> Left:
+    def leave(self, left: EarlierSpends) -> EarlierSpends:
         """Return what the period leaves to later ones, `left` being what those before it left."""
         if self.cost_ms is None:
             return left
         length_ms = self.frame.steps * self.frame.step_ms
-        return Left(self.cost_ms + self.frame.step_ms, max(left.reach_ms, self.cost_ms + length_ms))
+        return EarlierSpends(self.cost_ms + self.frame.step_ms, max(left.reach_ms, self.cost_ms + length_ms))

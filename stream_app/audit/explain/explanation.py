@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from stream_app.audit.books.terms import NANO, Terms
-from stream_app.audit.explain.formula import Figures, Reach, Shares
+from stream_app.audit.explain.formula import BudgetFigures, Reach, Shares
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, DummiesEntry, PolicyEntry, ReleaseEntry
 
@@ -16,11 +16,11 @@ class Explanation(NamedTuple):
     dummies: DummiesEntry | None  # how its landmarks were drawn, where they were
     terms: Terms
     landmark: bool  # by the landmark set, whatever the entry says
-    before: Figures
+    before: BudgetFigures
     reach: Reach | None  # level w-event only
     shares: Shares  # at the figures before
     tosses: bool  # whether a coin or a private dissimilarity was to decide, had there been a share
-    after: Figures
+    after: BudgetFigures
     next: Shares  # what the next landmark and the next other step would get
     source_ms: int | None  # the step perturbed last before this one, in this period
     earlier_nano: int  # lost in earlier periods

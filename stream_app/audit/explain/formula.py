@@ -17,7 +17,7 @@ from stream_app.audit.books.window import Window
 _SYMBOL: Final = re.compile(r"\b[A-Za-z]1?\b")
 
 
-class Figures(NamedTuple):
+class BudgetFigures(NamedTuple):
     """The figures of a period between two records, in nano-epsilon; R counts steps."""
 
     budget_nano: int  # E
@@ -48,7 +48,7 @@ class Shares(NamedTuple):
     formulas: tuple[Formula, ...]
 
 
-def shares_of(terms: Terms, figures: Figures, regular_nano: int) -> Shares:
+def shares_of(terms: Terms, figures: BudgetFigures, regular_nano: int) -> Shares:
     """Return what landmarks and other steps would get; `regular_nano` is G, which Balanced alone uses.
 
     The values are those of `terms.share`, by which ledgers are audited; the rules say in symbols how they come about.
@@ -93,7 +93,7 @@ def window_shares_of(terms: Terms, window: Window, first: int, step: int) -> Sha
     """Return what `step` would get at level w-event, where `first` was the first decided one."""
     steps, step_ms, spendable, charge = window.frame
     value = window.due(terms.scheme, first, step)
-    figures = Figures(terms.budget_nano, 0, 0, 0)
+    figures = BudgetFigures(terms.budget_nano, 0, 0, 0)
     symbols = {"w": steps, "e1": charge, "P": spendable, "H": window.held(step), "i": step, "f": first}
     formulas = [_formula("P", "E - w*e1", figures, symbols, spendable)]
     rule = {"bd": "(P - H) // 2", "ba": "u * min(w, i - f + 1)"}.get(terms.scheme, "P // w")
@@ -117,6 +117,6 @@ def _landmark_rule(scheme: str, left: int) -> str:
     return "min((E - S) // (R + 1), (E - S - M) // R)"
 
 
-def _formula(symbol: str, rule: str, figures: Figures, more: Mapping[str, int], value: int) -> Formula:
+def _formula(symbol: str, rule: str, figures: BudgetFigures, more: Mapping[str, int], value: int) -> Formula:
     numbers = {**dict(zip("ESMR", figures, strict=True)), **more}
     return Formula(symbol, rule, _SYMBOL.sub(lambda found: str(numbers[found[0]]), rule), value)

@@ -8,7 +8,7 @@ from stream_app.audit.books.period import Books
 from stream_app.audit.books.share import MILLION
 from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of, follow
 from stream_app.audit.explain.explanation import Explanation
-from stream_app.audit.explain.formula import Figures, Shares, reach_of, shares_of, window_shares_of
+from stream_app.audit.explain.formula import BudgetFigures, Shares, reach_of, shares_of, window_shares_of
 from stream_app.audit.explain.rate import Rate, RateError
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import PERTURBED, DummiesEntry, Entry, PolicyEntry, ReleaseEntry
@@ -145,7 +145,7 @@ class Inquiry:
         terms, tosses, source = books.terms, books.tosses, books.source_ms
         step, window = entry.timestamp // terms.step_ms, books.window
         landmark, left = books.standing(step)
-        before = Figures(terms.budget_nano, books.spent_nano, books.peak_nano, left)
+        before = BudgetFigures(terms.budget_nano, books.spent_nano, books.peak_nano, left)
         first = step if books.first_step is None else books.first_step
         reach = None if window is None else reach_of(window, step)
         shares = self._shares(books, policy, before, first, step)
@@ -173,7 +173,7 @@ class Inquiry:
         )
 
     @staticmethod
-    def _shares(books: Books, policy: PolicyEntry, figures: Figures, first: int, step: int) -> Shares:
+    def _shares(books: Books, policy: PolicyEntry, figures: BudgetFigures, first: int, step: int) -> Shares:
         terms = books.terms
         if books.window is not None:
             return window_shares_of(terms, books.window, first, step)

@@ -6,6 +6,7 @@ with what they cover, unless a witness kept them. A head without the signature o
 nothing: neither its number nor its leaves count, nor what it says of topic and partitions.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,7 +17,6 @@ from stream_app.audit.chain import DIGEST_BYTES
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import ZEROS
 from stream_app.audit.form.reader import leaf_bytes, read_head_record
-from stream_app.audit.heads.digests import Digests
 from stream_app.audit.heads.expected import Expected
 from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.audit.heads.record import SIGNATURE_MEMBER, Head, Leaf, Leaves
@@ -49,18 +49,51 @@ class HeadsRead(NamedTuple):
         }
 
 
+class HeadDigests:
+    """The digests of one partition's heads by rising number: 32 bytes each, and nothing for the numbers in a gap.
+
+    They lie in runs without a gap, so that a forged number costs one run and no memory for the numbers left out.
+    """
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []  # the first number of each run, ascending
+        self._runs: list[bytearray] = []
+        self.last = 0
+        """The highest number; 0 while there is none."""
+        self.count = 0
+        """How many digests are held."""
+
+    def add(self, number: int, digest: bytes) -> None:
+        """Append the digest of a number above the last one."""
+        assert number > self.last, "numbers rise"
+        if number != self.last + 1 or not self._runs:
+            self._starts.append(number)
+            self._runs.append(bytearray())
+        self._runs[-1] += digest
+        self.last = number
+        self.count += 1
+
+    def get(self, number: int) -> bytes:
+        """Return a number's digest; b"" where none is held."""
+        run = bisect_right(self._starts, number) - 1
+        if run < 0:
+            return b""
+        start = (number - self._starts[run]) * DIGEST_BYTES
+        return bytes(self._runs[run][start : start + DIGEST_BYTES])
+
+
 @dataclass(slots=True)
 class _Partition:
     """The end of one partition's heads so far, and the leaves of the head to come."""
 
     last: Head | None = None
-    digests: Digests = field(default_factory=Digests)  # of the heads' records
+    digests: HeadDigests = field(default_factory=HeadDigests)  # of the heads' records
     head: int = 0  # the number of the head that the leaves belong to
     leaves: list[Leaf] = field(default_factory=list)  # some 300 bytes each, until their head comes
 
 
-class Heads:
-    """Takes the records of the heads topic as they come, and before them those of a witness."""
+class HeadsCheck:
+    """Checks the records of the heads topic as they come; those of a witness come before them."""
 
     def __init__(
         self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None, *, late: bool = False

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve
 from stream_app.audit.report.flow import Flow
-from stream_app.audit.report.standing import Standing
 from stream_app.pictures import (
     DAY_MS,
     LANDMARK_COLOUR,
@@ -48,11 +48,11 @@ def flow(spends: Flow) -> Draw:
     return draw
 
 
-def shares_left(standings: Sequence[Standing]) -> Draw:
+def shares_left(losses: Sequence[SeriesLoss]) -> Draw:
     """Draw how many series have what share of their present budget left."""
 
     def draw(axes: "Axes") -> None:
-        shares = [100 * standing.share_left for standing in standings]
+        shares = [100 * loss.share_left for loss in losses]
         axes.hist(shares, bins=[5 * edge for edge in range(21)], color=REGULAR_COLOUR, edgecolor="white")
         axes.set_xlim(0, 100)
         axes.locator_params(axis="y", integer=True)
@@ -119,24 +119,24 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
     return draw
 
 
-def worst(standings: Sequence[Standing]) -> Draw:
+def worst(losses: Sequence[SeriesLoss]) -> Draw:
     """Draw what series lost, worst first: in earlier periods, on landmarks, on one other step; and what is left."""
 
     def draw(axes: "Axes") -> None:
-        rows = range(len(standings))
-        begin = [0.0] * len(standings)
+        rows = range(len(losses))
+        begin = [0.0] * len(losses)
         for label, colour, parts in (
-            ("earlier policy versions", "#6d5a8c", [standing.closed_nano for standing in standings]),
-            ("landmarks", LANDMARK_COLOUR, [standing.landmark_nano for standing in standings]),
-            ("worst other step", REGULAR_COLOUR, [standing.peak_nano for standing in standings]),
-            ("left of the budget", "#e3e7eb", [standing.left_nano for standing in standings]),
+            ("earlier policy versions", "#6d5a8c", [loss.closed_nano for loss in losses]),
+            ("landmarks", LANDMARK_COLOUR, [loss.landmark_nano for loss in losses]),
+            ("worst other step", REGULAR_COLOUR, [loss.peak_nano for loss in losses]),
+            ("left of the budget", "#e3e7eb", [loss.left_nano for loss in losses]),
         ):
             widths = [part / NANO for part in parts]
             if not any(widths):
                 continue
             axes.barh(rows, widths, left=begin, color=colour, label=label)
             begin = [before + width for before, width in zip(begin, widths, strict=True)]
-        axes.set_yticks(rows, [label_of(standing.series) for standing in standings])
+        axes.set_yticks(rows, [label_of(loss.series) for loss in losses])
         axes.margins(y=0.02)
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")

@@ -1,18 +1,15 @@
 """The result of an audit: verdict, findings, and what was read."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from stream_app.audit.books.exposure import Intruded
-from stream_app.audit.finding import CODES, Finding
+from stream_app.audit.books.intrusions import Intruded
+from stream_app.audit.finding import CODES, Finding, Kept
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
 from stream_app.audit.remark import KeysUsed, Remark
 
-LISTED: Final = 10_000
-"""Findings kept in a report; further ones are counted, so that no ledger can exhaust the auditor's memory."""
 SHOWN: Final = 20
 """Changes of a key in the text."""
 NANO: Final = 10**9
@@ -111,9 +108,7 @@ class Report(NamedTuple):
 class Tally:
     """Findings and counts while an audit runs."""
 
-    live: Callable[[Finding], None] | None = None  # told of each finding at once
-    findings: list[Finding] = field(default_factory=list)
-    found: int = 0
+    findings: Kept[Finding]
     others: int = 0  # entries besides those of releases
     repeated: int = 0
     decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
@@ -121,13 +116,9 @@ class Tally:
     intruded: Intruded | None = None
 
     def add(self, finding: Finding) -> None:
-        """Take in a finding; beyond `LISTED` it is only counted."""
+        """Take in a finding."""
         assert finding.code in CODES, finding.code
-        self.found += 1
-        if self.live is not None:
-            self.live(finding)
-        if len(self.findings) < LISTED:
-            self.findings.append(finding)
+        self.findings.add(finding)
 
     def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
         """Take in the announced intrusions of one series and its loss to who saw its memory."""
@@ -139,10 +130,11 @@ class Tally:
 
     def listed(self) -> tuple[Finding, ...]:
         """Return the findings in the order found, with a last one that says how many are not listed."""
-        unlisted = self.found - len(self.findings)
+        listed = self.findings.listed
+        unlisted = self.findings.count - len(listed)
         if not unlisted:
-            return tuple(self.findings)
-        return (*self.findings, Finding("unlisted", "", 0, f"{unlisted} further findings"))
+            return tuple(listed)
+        return (*listed, Finding("unlisted", "", 0, f"{unlisted} further findings"))
 
 
 def line_of(finding: Finding | Remark) -> str:

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     document, text = report.document(), report.text()
     if looks_closer(arguments):
         seen = look(arguments, auditor, source)
-        statement = None if question is None else question.answer(seen.standings, seen.curves)
+        statement = None if question is None else question.answer(seen.losses, seen.curves)
         draw(arguments, report, seen, source, statement)
         if statement is not None:
             document |= statement.document()

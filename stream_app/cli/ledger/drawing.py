@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from stream_app import __version__
 from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
+from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve, Curves
 from stream_app.audit.report.flow import Flow
 from stream_app.audit.report.page import Section, page
 from stream_app.audit.report.plots import flow, shares_left, shares_over_time, spends_over_time, worst
-from stream_app.audit.report.standing import Standing
 from stream_app.cli import UsageError
 from stream_app.cli.shared.picturefile import add_picture, check_ending
 from stream_app.pictures import PlotError, picture, prepare, svg
@@ -37,14 +37,14 @@ TALL = 4.0
 class Look(NamedTuple):
     """What a second look brings: where all series stand, and the curves of the chosen ones."""
 
-    standings: list[Standing]
+    losses: list[SeriesLoss]
     curves: list[Curve]
     flow: Flow
 
     @property
-    def ranked(self) -> list[Standing]:
+    def ranked(self) -> list[SeriesLoss]:
         """The series that lost most, worst first."""
-        return nlargest(RANKED, self.standings, key=lambda standing: standing.total_nano)
+        return nlargest(RANKED, self.losses, key=lambda loss: loss.total_nano)
 
 
 def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,11 +105,11 @@ def asked(arguments: argparse.Namespace) -> "Question | None":
 
 def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> Look:
     """Read the ledger once more; raises `UsageError` for series that are not in it."""
-    standings = list(auditor.standings())
+    losses = list(auditor.losses())
     chosen: Sequence[str] = arguments.series or [
-        standing.series for standing in nlargest(DRAWN, standings, key=lambda standing: standing.total_nano)
+        loss.series for loss in nlargest(DRAWN, losses, key=lambda loss: loss.total_nano)
     ]
-    unknown = sorted(set(chosen) - {standing.series for standing in standings})
+    unknown = sorted(set(chosen) - {loss.series for loss in losses})
     if unknown:
         raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; is it spelt right?")
     curves, flows = Curves(chosen), Flow()
@@ -121,7 +121,7 @@ def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | 
             flows.entries(lines)
 
     source.again(feed)
-    return Look(standings, curves.curves, flows)
+    return Look(losses, curves.curves, flows)
 
 
 def draw(
@@ -134,7 +134,7 @@ def draw(
     """Write what was asked for; raises `UsageError` when it cannot be drawn or written."""
     try:
         if arguments.picture is not None:
-            drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
+            drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
             draws = (
                 (f"Spends of {drawn} (diamonds are landmarks)", spends_over_time(seen.curves)),
                 (f"Budget left of {drawn}\n{AT_NOTHING}", shares_over_time(seen.curves)),
@@ -159,9 +159,9 @@ def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -
 
 
 def _sections(seen: Look) -> list[Section]:
-    if not seen.standings:
+    if not seen.losses:
         return []
-    drawn = f"{len(seen.curves)} of {len(seen.standings)} series"
+    drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
     omitted = sum(curve.omitted for curve in seen.curves)
     if omitted:
         drawn += f", without their last {omitted} releases"
@@ -170,7 +170,7 @@ def _sections(seen: Look) -> list[Section]:
         Section(
             "Share of the budget left, all series",
             f"When the ledger ends, under the policy then in force. {AT_NOTHING}",
-            svg(shares_left(seen.standings)),
+            svg(shares_left(seen.losses)),
         ),
     )
     return [
@@ -181,7 +181,7 @@ def _sections(seen: Look) -> list[Section]:
             "step, summed over policy versions.",
             svg(worst(ranked), height=1.6 + 0.26 * len(ranked)),
         ),
-        *(shares if len(seen.standings) >= SPREAD else ()),
+        *(shares if len(seen.losses) >= SPREAD else ()),
         Section(
             "Share of the budget left, over time",
             f"{drawn}. {AT_NOTHING}",

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from stream_app.audit import Auditor, Finding
-from stream_app.audit.finding import CODES
+from stream_app.audit.finding import CODES, LISTED
 from stream_app.audit.remark import KeyChange, Remark
-from stream_app.audit.report.report import LISTED, line_of, quoted
+from stream_app.audit.report.report import line_of, quoted
 from stream_app.cli import UsageError
 
 if TYPE_CHECKING:

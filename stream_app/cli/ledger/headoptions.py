@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from stream_app.audit import Auditor
-from stream_app.audit.heads.files import read_head_file
+from stream_app.audit.files import read_records
 from stream_app.audit.heads.publickey import PublicKeyError, PublicKeys, read_public_keys
 from stream_app.cli import UsageError
 
@@ -63,8 +63,8 @@ def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
         return
     try:
         if arguments.witness is not None:
-            read_head_file(arguments.witness, auditor.heads.witness)
+            read_records(arguments.witness, auditor.heads.witness)
         if arguments.heads is not True:
-            read_head_file(arguments.heads, auditor.heads.record)
+            read_records(arguments.heads, auditor.heads.record)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error

@@ -10,8 +10,8 @@ from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import OVER_SERIES
 from stream_app.accounting.statement import Statement
 from stream_app.accounting.steps import LeftOut, Steps, steps_of
+from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve
-from stream_app.audit.report.standing import Standing
 from stream_app.cli import UsageError
 from stream_app.formats import wire
 from stream_app.loss.composition import CompositionError
@@ -35,8 +35,8 @@ class Question(NamedTuple):
     rate: float
     window: int
 
-    def answer(self, standings: Sequence[Standing], curves: Sequence[Curve]) -> Statement:
-        """Return what was asked for, about the series of `curves` and, over series, of `standings`."""
+    def answer(self, losses: Sequence[SeriesLoss], curves: Sequence[Curve]) -> Statement:
+        """Return what was asked for, about the series of `curves` and, over series, of `losses`."""
         stepwise = self.known or not OVER_SERIES.keys() >= set(self.compositions)
         found = [steps_of(curve) for curve in curves] if stepwise else []
         left_out = [one for one in found if isinstance(one, LeftOut)]
@@ -51,7 +51,7 @@ class Question(NamedTuple):
         for name in self.compositions:
             try:
                 if name in OVER_SERIES:
-                    composed.append(over_series(name, standings, self.member_of))
+                    composed.append(over_series(name, losses, self.member_of))
                 elif name == "correlated":
                     composed += [over_window(exposure, self.window) for exposure in exposures]
                 else:

@@ -4,15 +4,13 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from stream_app.audit.files import LONGEST_LINE
+from stream_app.audit.files import LONGEST_LINE, read_records
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.reader import dump, proof_bytes, read_proof
-from stream_app.audit.heads.files import read_head_file
 from stream_app.audit.heads.proof import Prover, check_proof
 from stream_app.audit.heads.publickey import PublicKeyError, read_public_keys
-from stream_app.audit.heads.topic import read_head_topic
 from stream_app.audit.report.report import line_of, quoted
-from stream_app.audit.topic import TopicError
+from stream_app.audit.topic import TopicError, read_head_topic
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.kafka.client.security import client_arguments
@@ -80,6 +78,6 @@ def _read_topic(arguments: argparse.Namespace, prover: Prover) -> None:
 
 def _read_file(path: Path, prover: Prover) -> None:
     try:
-        read_head_file(path, prover.record)
+        read_records(path, prover.record)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}; name a file that can be read") from error

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit import Report
-from stream_app.audit.books.exposure import Intruded
+from stream_app.audit.books.intrusions import Intruded
 from tests.audit.form.test_policy import ODD, agreed, places
 from tests.audit.ways import audit, codes
 from tests.audit.written import Written, seal

@@ -5,13 +5,13 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.audit.heads.digests import Digests
+from stream_app.audit.heads.check import HeadDigests
 
 
 @given(st.sets(st.integers(1, 60) | st.integers(1, 2**53 - 1)))
 def test_it_answers_as_a_dictionary(numbers: set[int]) -> None:
     """For every number added, its neighbours, and those out of range."""
-    digests, plain = Digests(), {}
+    digests, plain = HeadDigests(), {}
     for number in sorted(numbers):
         plain[number] = number.to_bytes(32, "big")
         digests.add(number, plain[number])
@@ -23,7 +23,7 @@ def test_it_answers_as_a_dictionary(numbers: set[int]) -> None:
 def test_a_gap_costs_no_memory() -> None:
     """Numbers as far apart as a record can say them."""
     tracemalloc.start()
-    digests = Digests()
+    digests = HeadDigests()
     for part in range(1, 120):
         digests.add(part * 2**46, bytes(32))
     peak = tracemalloc.get_traced_memory()[1]

@@ -3,7 +3,7 @@
 import pytest
 
 from stream_app.audit import Auditor
-from stream_app.audit.report.standing import Standing
+from stream_app.audit.books.guarantee import SeriesLoss
 from tests.audit.written import LEDGERS, write
 
 
@@ -22,13 +22,13 @@ def test_standings_are_the_last_figures(name: str, landmark: int, peak: int, clo
     """Spent on landmarks, worst other step, earlier periods, and what is left of the present budget."""
     auditor = Auditor()
     auditor.entries(write(LEDGERS[name]).lines())
-    (standing,) = auditor.standings()
-    assert (standing.landmark_nano, standing.peak_nano, standing.closed_nano) == (landmark, peak, closed)
-    assert (standing.left_nano, standing.total_nano) == (left, landmark + peak + closed)
+    (loss,) = auditor.losses()
+    assert (loss.landmark_nano, loss.peak_nano, loss.closed_nano) == (landmark, peak, closed)
+    assert (loss.left_nano, loss.total_nano) == (left, landmark + peak + closed)
 
 
 def test_nothing_is_left_where_too_much_was_lost() -> None:
     """A share is never negative, and a budget that is none leaves none."""
-    assert Standing("home-7", 100, landmark_nano=20, peak_nano=5, closed_nano=50).share_left == 0.75
-    assert Standing("home-7", 100, landmark_nano=90, peak_nano=20, closed_nano=0).share_left == 0.0
-    assert Standing("home-7", 0, landmark_nano=0, peak_nano=0, closed_nano=0).share_left == 0.0
+    assert SeriesLoss("home-7", 100, landmark_nano=20, peak_nano=5, closed_nano=50).share_left == 0.75
+    assert SeriesLoss("home-7", 100, landmark_nano=90, peak_nano=20, closed_nano=0).share_left == 0.0
+    assert SeriesLoss("home-7", 0, landmark_nano=0, peak_nano=0, closed_nano=0).share_left == 0.0

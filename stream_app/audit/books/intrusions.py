@@ -24,7 +24,7 @@ class Intruded(NamedTuple):
 
 
 @dataclass(slots=True)
-class Exposure:
+class ExposedSteps:
     """The exposed steps of one series; replaced in place."""
 
     announced: int = 0
