@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, Law
-from stream_app.accounting.steps import NANO, Steps
+from stream_app.accounting.temporal import NANO, CorrelatedLoss, Steps
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss import composition
 
@@ -62,9 +61,9 @@ def over_steps(name: str, steps: Steps, rate: float) -> Composed:
     return Composed(name, steps.series, laws[name](steps.epsilons), asked)
 
 
-def over_window(exposure: Exposure, window: int) -> Composed:
+def over_window(correlated: CorrelatedLoss, window: int) -> Composed:
     """Compose the `window` steps in a row that lose most together; all steps, where there are fewer."""
-    epsilons, loss = exposure.steps.epsilons, exposure.loss
+    epsilons, loss = correlated.steps.epsilons, correlated.loss
     count = min(window, len(epsilons))
     before = list(accumulate(epsilons, initial=0.0))
 
@@ -76,4 +75,4 @@ def over_window(exposure: Exposure, window: int) -> Composed:
 
     worst = max(range(count - 1, len(epsilons)), key=together)
     epsilon = composition.correlated(loss, epsilons, worst, count)
-    return Composed("correlated", exposure.steps.series, epsilon, f"{count} steps in a row")
+    return Composed("correlated", correlated.steps.series, epsilon, f"{count} steps in a row")

@@ -6,23 +6,22 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from stream_app.accounting.composed import Composed
-from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS
-from stream_app.accounting.steps import LeftOut
+from stream_app.accounting.temporal import CorrelatedLoss, LeftOut
 from stream_app.audit.report.report import quoted
 
 
 class Statement(NamedTuple):
-    """Exposures and compositions, each list in the order in which they were asked for."""
+    """Losses under correlation and compositions, each list in the order in which they were asked for."""
 
-    exposures: Sequence[Exposure]
+    correlated_losses: Sequence[CorrelatedLoss]
     composed: Sequence[Composed]
     left_out: Sequence[LeftOut]
 
     def document(self) -> dict[str, Any]:
         """Return the members that it adds to the `--json` report."""
         return {
-            "temporal": [exposure.document() for exposure in self.exposures],
+            "temporal": [correlated.document() for correlated in self.correlated_losses],
             "composition": [composed.document() for composed in self.composed],
             "left_out": [one.document() for one in self.left_out],
         }
@@ -30,8 +29,8 @@ class Statement(NamedTuple):
     def lines(self) -> list[str]:
         """Return it as text, to follow the report."""
         lines = []
-        for exposure in self.exposures:
-            lines += _exposed(exposure)
+        for correlated in self.correlated_losses:
+            lines += _loss_lines(correlated)
         for name, cases in groupby(self.composed, key=lambda composed: composed.name):
             law = LAWS[name]
             kind = "a bound" if law.kind == "bound" else "an estimate, no bound,"
@@ -45,14 +44,14 @@ def moment(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _exposed(exposure: Exposure) -> list[str]:
-    steps, loss, worst = exposure.steps, exposure.loss, exposure.worst
+def _loss_lines(correlated: CorrelatedLoss) -> list[str]:
+    steps, loss, worst = correlated.steps, correlated.loss, correlated.worst
     at = moment(steps.times_ms[worst])
     parts = f"{loss.backward[worst]:.6g} backward, {loss.forward[worst]:.6g} forward, {steps.epsilons[worst]:.6g} spent"
     return [
-        f"temporal loss of {quoted(steps.series)} under {quoted(exposure.source)}, {len(steps.times_ms)} steps",
+        f"temporal loss of {quoted(steps.series)} under {quoted(correlated.source)}, {len(steps.times_ms)} steps",
         f"  worst step {at}: {loss.total[worst]:.6g} in all ({parts})",
-        f"  landmarks and one step: {max(exposure.landmark):.6g}, an estimate and no bound",
+        f"  landmarks and one step: {max(correlated.landmark):.6g}, an estimate and no bound",
         f"  all steps: {steps.sum:.6g}, whatever is correlated within the series",
     ]
 

@@ -1,15 +1,41 @@
-"""The epsilon with which a scheme keeps temporal loss under a bound."""
+"""The temporal loss of planned events, and the epsilon with which a scheme keeps it within a bound."""
 
 from collections.abc import Sequence
 from math import floor
 
-from stream_app.loss.temporal import Adversary
+from stream_app.loss.envelope import Envelope
+from stream_app.loss.fading import faded
+from stream_app.loss.temporal import Adversary, TemporalLoss
 from stream_app.outlook.course import Watch
-from stream_app.outlook.forecast import temporal_loss
-from stream_app.outlook.question import Question, courses_of, epsilons_of
-from stream_app.outlook.variant import Variant
+from stream_app.outlook.request import PlanRequest, Variant, courses_of, epsilons_of
 from stream_app.privacy.parameters import LARGEST_EPSILON
 from stream_app.privacy.values import NANO
+
+
+def temporal_loss(adversary: Adversary, epsilons: Sequence[float], gap: int) -> TemporalLoss:
+    """Return the losses of events ``gap`` steps apart; between them nothing is spent, and what is known fades.
+
+    It is `Adversary.temporal_loss` with zeros between the events, at those (Cao et al. 2017, equations 10 to 15).
+    """
+    if gap == 1:
+        return adversary.temporal_loss(epsilons)
+    backward, _ = _accumulated(adversary.backward, epsilons, gap)
+    forward, handed = _accumulated(adversary.forward, epsilons[::-1], gap)
+    total = tuple(at + after for at, after in zip(backward, handed[::-1], strict=True))
+    return TemporalLoss(tuple(backward), tuple(forward[::-1]), total)
+
+
+def _accumulated(envelope: Envelope, epsilons: Sequence[float], gap: int) -> tuple[list[float], list[float]]:
+    """Return the loss after each epsilon, and what was left of it before each."""
+    after: list[float] = []
+    before: list[float] = []
+    kept = 0.0
+    for epsilon in epsilons:
+        before.append(kept)
+        after.append(kept + epsilon)
+        kept = faded(envelope, after[-1], gap)
+    return after, before
+
 
 _ENOUGH = 2.0**-24
 """Relative width at which the search ends; six digits are given."""
@@ -17,7 +43,7 @@ _ATTEMPTS = 3
 
 
 def epsilon_within(
-    question: Question, variant: Variant, spends: Sequence[Sequence[float]], watch: Watch
+    request: PlanRequest, variant: Variant, spends: Sequence[Sequence[float]], watch: Watch
 ) -> float | None:
     """Return the largest epsilon, to about six digits, with which no step of the courses loses more than the bound.
 
@@ -25,23 +51,23 @@ def epsilon_within(
     nano-epsilon, so the factor is searched, and the epsilon that it gives is walked. None when nothing is asked, or
     none is small enough.
     """
-    adversary, bound, policy = question.adversary, question.bound, question.policy
+    adversary, bound, policy = request.adversary, request.bound, request.policy
     if adversary is None or bound is None:
         return None
     now = policy.epsilon_nano / NANO
     most = LARGEST_EPSILON / now
     low, high = 0.0, min(1.0, most)
-    while high < most and _loss(adversary, spends, high, question.gap) <= bound:
+    while high < most and _loss(adversary, spends, high, request.gap) <= bound:
         low, high = high, min(2 * high, most)
     while high - low > high * _ENOUGH and high > 1 / policy.epsilon_nano:
         middle = (low + high) / 2
-        low, high = (middle, high) if _loss(adversary, spends, middle, question.gap) <= bound else (low, middle)
+        low, high = (middle, high) if _loss(adversary, spends, middle, request.gap) <= bound else (low, middle)
     for attempt in range(_ATTEMPTS):
         found = _rounded(now * low * (1 - attempt * 1e-5))
         if not found:
             return None
-        walked = courses_of({**question.parameters, "epsilon": found}, variant, question.horizon, watch)
-        if _loss(adversary, [epsilons_of(spends) for spends in walked], 1.0, question.gap) <= bound:
+        walked = courses_of({**request.parameters, "epsilon": found}, variant, request.horizon, watch)
+        if _loss(adversary, [epsilons_of(spends) for spends in walked], 1.0, request.gap) <= bound:
             return found
     return None
 

@@ -1,24 +1,27 @@
-"""What a policy's schemes will cost: noise and error of landmarks and regular steps, and the temporal loss in all."""
+"""What a policy's schemes will cost: noise, error and temporal loss, as planned and over more and more landmarks."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from stream_app.loss.temporal import TemporalLoss
-from stream_app.outlook.bound import epsilon_within
+from stream_app.outlook.bound import epsilon_within, temporal_loss
 from stream_app.outlook.course import Watch
 from stream_app.outlook.error import expected_error
-from stream_app.outlook.forecast import temporal_loss
-from stream_app.outlook.question import Question, courses_of, draws, epsilons_of
-from stream_app.outlook.variant import Variant, variants
-from stream_app.privacy.policy import Policy
+from stream_app.outlook.horizon import Horizon
+from stream_app.outlook.request import PlanRequest, Variant, courses_of, draws, epsilons_of, variants
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.values import NANO
 
+COUNTS: Final = (1, 2, 5, 10, 20, 50, 100)
+"""Landmarks that are tried, one step after the other, with a regular step before and one after them."""
 
-class Mean(NamedTuple):
-    """The mean over the steps that are published, and the range."""
+
+class MeanRange(NamedTuple):
+    """A figure over the steps that are published: its mean, its least and its largest value."""
 
     mean: float
     least: float
@@ -27,25 +30,25 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What the landmarks, or the regular steps, come to; means over all courses."""
+    """The figures of the landmarks, or of the regular steps; means over all courses."""
 
     steps: int
     published: float
-    epsilon: Mean | None
+    epsilon: MeanRange | None
     """Of a published step; None, as scale and error, when none is."""
-    scale: Mean | None
+    scale: MeanRange | None
     """Of the noise, as releases name it."""
-    error: Mean | None
+    error: MeanRange | None
     """Expected absolute error of the measurement, in the kind's unit."""
 
-    def means(self) -> tuple[tuple[str, Mean | None], ...]:
+    def means(self) -> tuple[tuple[str, MeanRange | None], ...]:
         """Return the figures by name."""
         return ("epsilon", self.epsilon), ("scale", self.scale), ("error", self.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What one variant comes to."""
+    """The figures of one variant."""
 
     variant: Variant
     landmark: Side
@@ -62,25 +65,25 @@ class Outlook:
     """The policy's epsilon with which this loss stays within the bound asked for; None when none was, or none does."""
 
 
-def events_of(question: Question) -> int:
+def events_of(request: PlanRequest) -> int:
     """Return how many events `outlooks` decides at least, for a progress bar."""
-    events = question.horizon.events
-    return sum(draws(variant, events) * events for variant in variants(question.policy))
+    events = request.horizon.events
+    return sum(draws(variant, events) * events for variant in variants(request.policy))
 
 
-def outlooks(question: Question, watch: Watch) -> Iterator[Outlook]:
+def outlooks(request: PlanRequest, watch: Watch) -> Iterator[Outlook]:
     """Yield what each scheme of the policy's level comes to; raises `CourseError` for a horizon that it rejects."""
-    for variant in variants(question.policy):
-        yield _outlook(question, variant, watch)
+    for variant in variants(request.policy):
+        yield _outlook(request, variant, watch)
 
 
-def _outlook(question: Question, variant: Variant, watch: Watch) -> Outlook:
-    policy = question.policy
-    courses = courses_of(question.parameters, variant, question.horizon, watch)
+def _outlook(request: PlanRequest, variant: Variant, watch: Watch) -> Outlook:
+    policy = request.policy
+    courses = courses_of(request.parameters, variant, request.horizon, watch)
     spends = [epsilons_of(spends) for spends in courses]
     loss = None
-    if question.adversary is not None:
-        losses = [temporal_loss(question.adversary, epsilons, question.gap) for epsilons in spends]
+    if request.adversary is not None:
+        losses = [temporal_loss(request.adversary, epsilons, request.gap) for epsilons in spends]
         loss = max(losses, key=lambda found: max(found.total))
     return Outlook(
         variant,
@@ -94,7 +97,7 @@ def _outlook(question: Question, variant: Variant, watch: Watch) -> Outlook:
         spends[0],
         tuple(spend.landmark for spend in courses[0]),
         loss,
-        epsilon_within(question, variant, spends, watch),
+        epsilon_within(request, variant, spends, watch),
     )
 
 
@@ -105,10 +108,10 @@ def _side(spends_nano: Sequence[int], courses: int, policy: Policy) -> Side:
         return Side(len(spends_nano) // courses, 0.0, None, None, None)
     weights = Counter(published)
 
-    def over(figure: Callable[[int], float]) -> Mean:
+    def over(figure: Callable[[int], float]) -> MeanRange:
         figures = {value: figure(value) for value in values}
         mean = fsum(figures[value] * weight for value, weight in weights.items()) / len(published)
-        return Mean(mean, min(figures.values()), max(figures.values()))
+        return MeanRange(mean, min(figures.values()), max(figures.values()))
 
     return Side(
         len(spends_nano) // courses,
@@ -117,3 +120,34 @@ def _side(spends_nano: Sequence[int], courses: int, policy: Policy) -> Side:
         over(policy.kind.scale),
         over(lambda spend: expected_error(policy, spend)),
     )
+
+
+class Crowd(NamedTuple):
+    """What the policy comes to over a number of made-up landmarks: it shows how the noise grows with them."""
+
+    landmarks: int
+    outlooks: tuple[Outlook, ...]
+    """Of every scheme of the policy's level."""
+
+
+def crowds(policy: Policy, watch: Watch) -> Iterator[Crowd]:
+    """Yield an outlook for each number in `COUNTS`; nothing for a level without landmarks, or for hidden ones."""
+    for request in _requests(policy):
+        yield Crowd(request.horizon.events - 2, tuple(outlooks(request, watch)))
+
+
+def crowd_events(policy: Policy) -> int:
+    """Return how many events `crowds` decides, for a progress bar."""
+    return sum(events_of(request) for request in _requests(policy))
+
+
+def _requests(policy: Policy) -> Iterator[PlanRequest]:
+    if not isinstance(policy.protection, LandmarkLevel) or policy.dummies is not None:
+        return
+    protection: object = policy.parameters["protection"]
+    assert isinstance(protection, dict), "a policy's parameters have the form of its record"
+    step_ms = policy.step_ms
+    for count in COUNTS:
+        spread = {**protection, "landmarks": [[step_ms, (count + 1) * step_ms]]}
+        crowded = policy_of({**policy.parameters, "protection": spread}, 1)
+        yield PlanRequest(crowded, Horizon(0, step_ms, count + 2), None, None)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from stream_app.outlook.crowding import COUNTS, Crowd
-from stream_app.outlook.outlook import Outlook
+from stream_app.outlook.outlook import COUNTS, Crowd, Outlook
 from stream_app.pictures import LANDMARK_COLOUR, REGULAR_COLOUR, Draw, legend_below
 
 if TYPE_CHECKING:

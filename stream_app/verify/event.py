@@ -4,17 +4,63 @@ The first half is halved again, to learn scores and to choose among their thresh
 from, a score looks better than it is.
 """
 
-from math import log
+from math import exp, lgamma, log, log1p
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stream_app.privacy.kinds import Kind
-from stream_app.verify.binomial import at_least, at_most
 from stream_app.verify.neighbours import Pair
 from stream_app.verify.scores import Score, Scores
 from stream_app.verify.trial import Seen
+
+HALVINGS = 60
+"""Of the interval that holds the bound: what is left of it is below the rounding of doubles."""
+NEGLIGIBLE = 1e-18
+"""Share of a tail at which its further terms, which fall by the same factor or faster, change no double."""
+
+
+def at_least(successes: int, runs: int, doubt: float) -> float:
+    """Return a probability's lower bound: were it smaller, so many successes would have less than ``doubt`` chance.
+
+    Source: Clopper and Pearson, Biometrika 1934; computed in doubles.
+    """
+    if not successes:
+        return 0.0
+    low, high = 0.0, successes / runs
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _tail(successes, runs, middle) < doubt else (low, middle)
+    return low
+
+
+def at_most(successes: int, runs: int, doubt: float) -> float:
+    """Return a probability's upper bound: were it larger, so few successes would have less than ``doubt`` chance."""
+    return 1.0 - at_least(runs - successes, runs, doubt)
+
+
+def _tail(successes: int, runs: int, chance: float) -> float:
+    """Return the probability of so many successes or more; ``chance`` is at most their share, so that terms fall."""
+    if chance <= 0.0:
+        return 0.0
+    if chance >= 1.0:
+        return 1.0
+    term = exp(
+        lgamma(runs + 1)
+        - lgamma(successes + 1)
+        - lgamma(runs - successes + 1)
+        + successes * log(chance)
+        + (runs - successes) * log1p(-chance)
+    )
+    total, odds = term, chance / (1.0 - chance)
+    for count in range(successes, runs):
+        term *= (runs - count) / (count + 1) * odds
+        total += term
+        if term < NEGLIGIBLE * total:
+            break
+    return total
+
 
 THRESHOLDS = 128
 """Of a score, where an event may begin or end."""
@@ -24,7 +70,7 @@ LEAST_RUNS = 8
 """Of a history, to learn from and to count."""
 
 
-class Event(NamedTuple):
+class TellingEvent(NamedTuple):
     """Runs whose score lies on one side of a threshold, or on it."""
 
     score: int
@@ -48,10 +94,10 @@ class Event(NamedTuple):
 _WAYS = {">=": np.greater_equal, "<=": np.less_equal, "==": np.equal}
 
 
-class Counted(NamedTuple):
+class EventCount(NamedTuple):
     """How often an event happened: the counts of the history under which it is likelier come first."""
 
-    event: Event
+    event: TellingEvent
     hits: int
     runs: int
     other_hits: int
@@ -64,7 +110,7 @@ class Counted(NamedTuple):
         return max(0.0, log(least / most)) if least else 0.0
 
 
-def counted(pair: Pair, kind: Kind, first: Seen, second: Seen) -> Counted | None:
+def counted(pair: Pair, kind: Kind, first: Seen, second: Seen) -> EventCount | None:
     """Return the most telling event of a pair's runs; None: too few of them."""
     if min(len(first), len(second)) < 4 * LEAST_RUNS:
         return None
@@ -76,11 +122,11 @@ def counted(pair: Pair, kind: Kind, first: Seen, second: Seen) -> Counted | None
     hits = [int(event.holds(score).sum()) for score in tested]
     order = (1, 0) if event.swapped else (0, 1)
     (hit, runs), (other_hit, other_runs) = ((hits[nth], len(tested[nth])) for nth in order)
-    return Counted(event, hit, runs, other_hit, other_runs)
+    return EventCount(event, hit, runs, other_hit, other_runs)
 
 
-def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> Event:
-    best: tuple[float, Event] | None = None
+def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> TellingEvent:
+    best: tuple[float, TellingEvent] | None = None
     for nth, ((name, one), (_, other)) in enumerate(zip(first, second, strict=True)):
         thresholds = _thresholds(np.concatenate((one, other)))
         counts = [_counts(np.sort(side), thresholds) for side in (one, other)]
@@ -91,7 +137,7 @@ def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> 
                 worth = np.log(_wilson(likely[way], runs[0], -CARE)) - np.log(_wilson(unlikely[way], runs[1], CARE))
                 place = int(np.argmax(worth))
                 if best is None or worth[place] > best[0]:
-                    best = float(worth[place]), Event(nth, name, way, float(thresholds[place]), swapped)
+                    best = float(worth[place]), TellingEvent(nth, name, way, float(thresholds[place]), swapped)
     assert best is not None, "there are scores"
     return best[1]
 

@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import add
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, assert_never
 
 from stream_app.formats import wire
 from stream_app.privacy.collected.collect import Collect
-from stream_app.privacy.kinds import Counts
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds.kind_form import PI, cosine
+from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.values import RawCells
-from stream_app.verify.extremes import Extremes, extremes
-from stream_app.verify.steps import Course, Step, courses
+from stream_app.privacy.values import Raw, RawCells, exact
+from stream_app.verify.steps import PairSteps, Step, pair_steps
 
 SERIES = "verified"
 SEED = b"0" * 64
@@ -20,6 +21,64 @@ MEMBER = "a"
 OTHERS = "b"
 MOST_CLOSED = 16
 """Steps of collected data from a history's first to its last: each of them closes, those without items, too."""
+INWARD = 1 - 1e-9
+"""Keeps a displacement within the radius for all roundings of doubles."""
+
+
+class Extremes(NamedTuple):
+    """Two raw values, as events carry them, and the cells that they are read as."""
+
+    near: Any
+    far: Any
+    cells: tuple[RawCells, RawCells]
+
+    @property
+    def watched(self) -> tuple[int, ...]:
+        """Return the cells in which the two differ: the noise of all others tells nothing."""
+        near, far = self.cells
+        return tuple(nth for nth, (one, other) in enumerate(zip(near, far, strict=True)) if one != other)
+
+
+def extremes(kind: Kind) -> Extremes:
+    """Return two values that neighbours may have, as far apart as the promise covers.
+
+    Those of a number whose sensitivity is its range lie outside of the range, to test that it clamps.
+    """
+    near, far = _values(kind)
+    cells = kind.quantise(Raw(near)), kind.quantise(Raw(far))
+    assert cells[0] is not None, "a value of the kind"
+    assert cells[1] is not None, "a value of the kind"
+    return Extremes(near, far, (cells[0], cells[1]))
+
+
+def _values(kind: Kind) -> tuple[Any, Any]:
+    match kind:
+        case Number():
+            axis = kind.axis
+            if kind.sensitivity < axis.high - axis.low:
+                return axis.double(axis.low), axis.double(axis.low + kind.sensitivity)
+            beyond = kind.upper - kind.lower
+            return kind.lower - beyond, kind.upper + beyond
+        case Counts():
+            return {kind.keys[0]: 0}, {kind.keys[0]: kind.sensitivity}
+        case Location():
+            return _positions(kind)
+        case Category():
+            return kind.categories[0], kind.categories[1]
+        case _:
+            assert_never(kind)
+
+
+def _positions(kind: Location) -> tuple[Any, Any]:
+    """Return the south-west corner of the bounds, and a point within the radius of it, due north or east."""
+    (west, east), (south, north) = kind.east, kind.north
+    arc = float(kind.radius / EARTH_RADIUS_METRES) * DEGREES / float(PI) * INWARD  # degrees of a great circle
+    shrink = float(cosine(exact(south)))
+    up, right = min(arc, north - south), min(arc / shrink, east - west)
+    corner = {"latitude": south, "longitude": west}
+    if up >= right * shrink:
+        return corner, {"latitude": south + up, "longitude": west}
+    return corner, {"latitude": south, "longitude": west + right}
 
 
 class Sent(NamedTuple):
@@ -59,11 +118,11 @@ class Pair:
 def pairs(policy: Policy) -> tuple[Pair, ...]:
     """Return the pairs on which a policy's noise is verified; the policy is one that rules: its dummies are drawn."""
     if policy.collect is None:
-        return tuple(_plain(policy, course, extremes(policy.kind)) for course in courses(policy))
+        return tuple(_plain(policy, course, extremes(policy.kind)) for course in pair_steps(policy))
     return tuple(_collected_pairs(policy, policy.collect))
 
 
-def _plain(policy: Policy, course: Course, ends: Extremes) -> Pair:
+def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
     sides: list[tuple[Sent, ...]] = []
     for side in (0, 1):
         records: list[Sent] = []
@@ -89,7 +148,7 @@ def _which(step: Step, side: int) -> int:
 def _collected_pairs(policy: Policy, collect: Collect) -> Iterator[Pair]:
     if collect.replace and policy.kind.width == 1:
         return  # one key: every item is the same
-    near = [course for course in courses(policy) if course.steps[-1].at - course.steps[0].at < MOST_CLOSED]
+    near = [course for course in pair_steps(policy) if course.steps[-1].at - course.steps[0].at < MOST_CLOSED]
     for course in near:
         yield _collected(policy, collect, course, None)
     if near and collect.intrusion_nano is not None:
@@ -97,7 +156,7 @@ def _collected_pairs(policy: Policy, collect: Collect) -> Iterator[Pair]:
         yield _collected(policy, collect, near[0], "after")
 
 
-def _collected(policy: Policy, collect: Collect, course: Course, sent: Literal["before", "after"] | None) -> Pair:
+def _collected(policy: Policy, collect: Collect, course: PairSteps, sent: Literal["before", "after"] | None) -> Pair:
     """Return a pair in one member's items; the first that differs was ``sent`` before or after somebody looked."""
     assert isinstance(policy.kind, Counts), "collected data are counts"
     keys = policy.kind.keys
@@ -130,7 +189,7 @@ class _Seen(NamedTuple):
 
 def _happening(
     policy: Policy,
-    course: Course,
+    course: PairSteps,
     items: tuple[str | None, str | None],
     exposed: int | None,
     sent: str | None,

@@ -20,17 +20,17 @@ from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns
 Score = NDArray[np.float64]
 BINS = 32
 UNSEEN = 0.5
-"""Counted in each bin beside what was seen, so that none is impossible."""
+"""EventCount in each bin beside what was seen, so that none is impossible."""
 
 
-class Histogram(NamedTuple):
+class BinRatios(NamedTuple):
     """The logarithm of how much likelier each bin of a column is under the first history, as learnt."""
 
     edges: NDArray[np.float64]
     ratios: NDArray[np.float64]
 
     @classmethod
-    def learnt(cls, first: Score, second: Score) -> "Histogram":
+    def learnt(cls, first: Score, second: Score) -> "BinRatios":
         """Learn from a column of runs of either history."""
         quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
         edges = np.unique(quantiles)
@@ -45,13 +45,13 @@ class Histogram(NamedTuple):
         return ratios
 
 
-class Patterns(NamedTuple):
+class PatternRatios(NamedTuple):
     """The same for all decisions and spends of a run together."""
 
     ratios: dict[tuple[int, ...], float]
 
     @classmethod
-    def learnt(cls, first: Seen, second: Seen) -> "Patterns":
+    def learnt(cls, first: Seen, second: Seen) -> "PatternRatios":
         """Learn from the columns of decisions and spends of either history."""
         counts: dict[tuple[int, ...], list[float]] = {}
         for nth, side in enumerate((first, second)):
@@ -75,9 +75,9 @@ class Scores:
         """Learn from runs of either history; ``kind`` says how far cells lie apart."""
         self._pair, self._kind = pair, kind
         self._heads = head_columns(pair)
-        self._patterns = Patterns.learnt(first[:, self._heads], second[:, self._heads])
+        self._patterns = PatternRatios.learnt(first[:, self._heads], second[:, self._heads])
         columns = zip(self._columns(first), self._columns(second), strict=True)
-        self._histograms = [Histogram.learnt(one, other) for (_, one), (_, other) in columns]
+        self._histograms = [BinRatios.learnt(one, other) for (_, one), (_, other) in columns]
 
     def of(self, seen: Seen) -> Iterator[tuple[str, Score]]:
         """Yield each score of some runs, with what it is of."""

@@ -26,7 +26,7 @@ class Step(NamedTuple):
     """The index of a step that is registered as a landmark before this one is sent."""
 
 
-class Course(NamedTuple):
+class PairSteps(NamedTuple):
     """The events of two neighbours."""
 
     name: str
@@ -38,7 +38,7 @@ class Course(NamedTuple):
         return sum(step.differs for step in self.steps)
 
 
-def courses(policy: Policy) -> Iterator[Course]:
+def pair_steps(policy: Policy) -> Iterator[PairSteps]:
     """Yield what neighbours under the policy's level may differ in; each course has four events at most, or a window.
 
     Landmarks are those that the policy rules by, drawn ones included.
@@ -57,17 +57,17 @@ def courses(policy: Policy) -> Iterator[Course]:
             yield _course("a window", (), window)
             # In turns, so that a private look compares a value with one like the other history's.
             turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(window)]
-            yield Course("a window after a step, in turns", (Step(FIRST, differs=False), *turns))
+            yield PairSteps("a window after a step, in turns", (Step(FIRST, differs=False), *turns))
         case _:
             assert_never(protection)
 
 
-def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[Course]:
+def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
     if not landmarks.intervals:
         yield _course("the first step", (), (FIRST,))
         yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
         if not fixed:
-            yield Course("a landmark registered ahead", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
+            yield PairSteps("a landmark registered ahead", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
         return
     last = tuple(_from_the_end(landmarks))
     before, after = _regular(landmarks, last[0], -1), _regular(landmarks, last[-1], 1)
@@ -77,13 +77,13 @@ def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[Course]:
     earlier = None if before is None else _regular(landmarks, before, -1)
     if before is not None and earlier is not None and not fixed:
         rest = tuple(Step(index) for index in last)
-        yield Course("a landmark registered ahead", (Step(earlier), Step(before, registers=before), *rest))
-        yield Course("a landmark registered late", (Step(earlier), Step(before, registers=earlier), *rest))
+        yield PairSteps("a landmark registered ahead", (Step(earlier), Step(before, registers=before), *rest))
+        yield PairSteps("a landmark registered late", (Step(earlier), Step(before, registers=earlier), *rest))
 
 
-def _course(name: str, common: tuple[int, ...], differing: tuple[int, ...]) -> Course:
+def _course(name: str, common: tuple[int, ...], differing: tuple[int, ...]) -> PairSteps:
     both = [Step(index, differs=False) for index in common] + [Step(index) for index in differing]
-    return Course(name, tuple(sorted(both)))
+    return PairSteps(name, tuple(sorted(both)))
 
 
 def _from_the_end(landmarks: LandmarkSet) -> list[int]:

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from stream_app.privacy.values import NANO
-from stream_app.verify.event import Counted, counted
+from stream_app.verify.event import EventCount, counted
 from stream_app.verify.experiment import Experiment
 from stream_app.verify.trial import Seen
 
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
     """The most telling one; empty where there were too few runs to find one."""
 
 
-class Finding(NamedTuple):
+class PairResult(NamedTuple):
     """A pair: what is declared, what was measured, what the control shows."""
 
     pair: str
@@ -56,21 +56,21 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A policy's findings."""
+    """A policy's results."""
 
-    findings: tuple[Finding, ...]
+    results: tuple[PairResult, ...]
 
     @property
     def judgement(self) -> Judgement:
-        """Return the verdict: what would not find the control shows nothing by finding nothing."""
-        if any(finding.broken for finding in self.findings):
+        """Return the verdict: what would not find the control shows nothing by result nothing."""
+        if any(result.broken for result in self.results):
             return Judgement.BROKEN
-        return Judgement.HOLDS if any(finding.found for finding in self.findings) else Judgement.NO_POWER
+        return Judgement.HOLDS if any(result.found for result in self.results) else Judgement.NO_POWER
 
 
 def verdict(tried: Experiment, seen: Mapping[tuple[int, bool, int], Seen]) -> Verdict:
     """Return what an experiment's runs come to, by pair, control and side."""
-    findings = []
+    results = []
     for nth, pair in enumerate(tried.pairs):
         measures = []
         for control in (False, True):
@@ -81,11 +81,11 @@ def verdict(tried: Experiment, seen: Mapping[tuple[int, bool, int], Seen]) -> Ve
                 continue
             found = counted(pair, tried.policy.kind, first, second)
             measures.append(_measured(found, min(len(first), len(second)), len(tried.pairs)))
-        findings.append(Finding(pair.name, pair.declared_nano / NANO, measures[0], measures[1]))
-    return Verdict(tuple(findings))
+        results.append(PairResult(pair.name, pair.declared_nano / NANO, measures[0], measures[1]))
+    return Verdict(tuple(results))
 
 
-def _measured(found: Counted | None, runs: int, among: int) -> Measured:
+def _measured(found: EventCount | None, runs: int, among: int) -> Measured:
     if found is None:
         return Measured(0.0, 0.0, runs, "")
     return Measured(found.loss(SHOWN_DOUBT / among), found.loss(BROKEN_DOUBT / among), runs, str(found.event))

@@ -5,9 +5,8 @@ from math import exp
 import pytest
 
 from stream_app.accounting.composed import over_series, over_steps, over_window
-from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS, OVER_SERIES, OVER_STEPS
-from stream_app.accounting.steps import Steps, steps_of
+from stream_app.accounting.temporal import CorrelatedLoss, Steps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss.composition import CompositionError
 from stream_app.loss.form import correlation_of
@@ -31,19 +30,19 @@ def steps() -> Steps:
 
 
 @pytest.fixture
-def exposure(steps: Steps) -> Exposure:
+def correlated(steps: Steps) -> CorrelatedLoss:
     """Return their losses under the paper's matrix, in both directions."""
     adversary = correlation_of({"backward": MATRIX, "forward": MATRIX}).adversary()
-    return Exposure.of(steps, adversary, "worked")
+    return CorrelatedLoss.of(steps, adversary, "worked")
 
 
-def test_the_worked_example(exposure: Exposure) -> None:
+def test_the_worked_example(correlated: CorrelatedLoss) -> None:
     """Backward, forward and total loss from a ledger are those printed; without landmarks the estimate is the total."""
-    assert exposure.loss.backward == pytest.approx(BACKWARD, abs=PRINTED)
-    assert exposure.loss.forward == pytest.approx(BACKWARD[::-1], abs=PRINTED)
-    assert exposure.loss.total == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
-    assert exposure.landmark == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
-    assert exposure.worst in (4, 5)
+    assert correlated.loss.backward == pytest.approx(BACKWARD, abs=PRINTED)
+    assert correlated.loss.forward == pytest.approx(BACKWARD[::-1], abs=PRINTED)
+    assert correlated.loss.total == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
+    assert correlated.landmark == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
+    assert correlated.worst in (4, 5)
 
 
 @pytest.mark.parametrize(
@@ -55,22 +54,22 @@ def test_the_worked_example(exposure: Exposure) -> None:
         (99, 1.0),  # there are no more
     ],
 )
-def test_the_worst_window(exposure: Exposure, window: int, together: float) -> None:
+def test_the_worst_window(correlated: CorrelatedLoss, window: int, together: float) -> None:
     """One step, two, and all ten: then it is the sum of all."""
-    found = over_window(exposure, window)
+    found = over_window(correlated, window)
     assert found.epsilon == pytest.approx(together, abs=2 * PRINTED)
     assert found.asked == f"{min(window, 10)} steps in a row"
 
 
-def test_the_worst_window_is_the_largest_of_all(exposure: Exposure) -> None:
+def test_the_worst_window_is_the_largest_of_all(correlated: CorrelatedLoss) -> None:
     """No other window of the length loses more, by the sum that the theorem writes out."""
-    loss, epsilons = exposure.loss, exposure.steps.epsilons
+    loss, epsilons = correlated.loss, correlated.steps.epsilons
     for window in range(3, 11):
         sums = [
             loss.backward[first] + loss.forward[first + window - 1] + sum(epsilons[first + 1 : first + window - 1])
             for first in range(11 - window)
         ]
-        assert over_window(exposure, window).epsilon == pytest.approx(max(sums), rel=1e-12)
+        assert over_window(correlated, window).epsilon == pytest.approx(max(sums), rel=1e-12)
 
 
 def test_over_series() -> None:
@@ -98,12 +97,12 @@ def test_over_steps(steps: Steps) -> None:
     assert over_steps("discounted-hyperbolic", steps, 1.0).epsilon == pytest.approx(0.1 * 7381 / 2520, rel=1e-12)
 
 
-def test_every_law_says_what_it_is(exposure: Exposure, steps: Steps) -> None:
+def test_every_law_says_what_it_is(correlated: CorrelatedLoss, steps: Steps) -> None:
     """Each name leads to a function, a theorem with its source, and a domain; only discounts are estimates."""
     for name in OVER_SERIES:
         assert over_series(name, STANDINGS, dict.fromkeys("abc", "ann")).law is LAWS[name]
     for name in OVER_STEPS:
-        found = over_window(exposure, 2) if name == "correlated" else over_steps(name, steps, 0.5)
+        found = over_window(correlated, 2) if name == "correlated" else over_steps(name, steps, 0.5)
         assert found.law is LAWS[name]
     assert {name for name, law in LAWS.items() if law.kind == "estimate"} == {
         "discounted-exponential",

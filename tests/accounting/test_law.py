@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from stream_app.accounting.composed import over_series, over_steps, over_window
-from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import LAWS
-from stream_app.accounting.steps import Steps, steps_of
+from stream_app.accounting.temporal import CorrelatedLoss, Steps, steps_of
 from stream_app.audit import Auditor
 from stream_app.loss.form import correlation_of
 from tests.accounting.worked import curve_of
@@ -132,7 +131,7 @@ def test_a_correlation_hands_on_changes_that_an_epsilon_is_not_for() -> None:
     assert isinstance(steps, Steps)
     before = [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
     adversary = correlation_of({"backward": before, "forward": None}).adversary()
-    figure = over_window(Exposure.of(steps, adversary, "deterministic"), 1).epsilon
+    figure = over_window(CorrelatedLoss.of(steps, adversary, "deterministic"), 1).epsilon
 
     ratio = np.exp(-EPSILON)
     noughts = [ratio**value / (1 + ratio) for value in range(3)]  # that 0 comes out, the noise at most -value

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.accounting.steps import MOST_STEPS, LeftOut, Steps, steps_of
+from stream_app.accounting.temporal import MOST_STEPS, LeftOut, Steps, steps_of
 from stream_app.audit.report.curve import Curves
 from tests.accounting.worked import curve_of
 from tests.audit.written import LEDGERS, SECOND, seal, write

@@ -10,7 +10,7 @@ from stream_app.cli import main
 from stream_app.outlook.horizon import horizon_of
 from stream_app.outlook.outlook import outlooks
 from stream_app.outlook.plots import spends_of
-from stream_app.outlook.question import Question
+from stream_app.outlook.request import PlanRequest
 from stream_app.privacy.policy import policy_of
 
 HOUR_MS = 3_600_000
@@ -136,7 +136,7 @@ def test_a_picture_shades_landmarks() -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
     policy = policy_of({member: value for member, value in POLICY.items() if member != "series"}, 1)
-    found = list(outlooks(Question(policy, horizon_of(policy), None, None), lambda: None))
+    found = list(outlooks(PlanRequest(policy, horizon_of(policy), None, None), lambda: None))
     axes = Figure().subplots()
     spends_of(found)(axes)
     assert axes.get_legend_handles_labels()[1].count("landmarks") == 1

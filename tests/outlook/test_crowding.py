@@ -2,8 +2,7 @@
 
 import pytest
 
-from stream_app.outlook.crowding import COUNTS, Crowd, crowd_events, crowds
-from stream_app.outlook.outlook import outlooks
+from stream_app.outlook.outlook import COUNTS, Crowd, crowd_events, crowds, outlooks
 from stream_app.privacy.policy import Policy, policy_of
 from tests.outlook.test_outlook import HOUR_MS, LANDMARKS, asked
 from tests.run import ADAPTIVE, BALANCED, KINDS, UNIFORM

@@ -10,10 +10,10 @@ from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.matrix import TransitionMatrix
 from stream_app.loss.temporal import Adversary
-from stream_app.outlook.forecast import temporal_loss
+from stream_app.outlook.bound import temporal_loss
 from stream_app.outlook.horizon import horizon_of
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
-from stream_app.outlook.question import Question
+from stream_app.outlook.request import PlanRequest
 from stream_app.privacy.policy import policy_of
 from tests.run import ADAPTIVE, BALANCED, KINDS, SKIP, UNIFORM
 
@@ -33,16 +33,16 @@ def asked(
     adversary: Adversary | None = None,
     bound: float | None = None,
     **options: Any,
-) -> Question:
-    """Return a question about a policy."""
+) -> PlanRequest:
+    """Return a request about a policy."""
     parameters = {"epsilon": 1.0, "protection": protection, "scheme": scheme, "value": KINDS["number"]}
     policy = policy_of(parameters, 1)
-    return Question(policy, horizon_of(policy, **options), adversary, bound)
+    return PlanRequest(policy, horizon_of(policy, **options), adversary, bound)
 
 
-def answered(question: Question) -> dict[str, Outlook]:
+def answered(request: PlanRequest) -> dict[str, Outlook]:
     """Return the outlooks by label."""
-    return {outlook.variant.label: outlook for outlook in outlooks(question, lambda: None)}
+    return {outlook.variant.label: outlook for outlook in outlooks(request, lambda: None)}
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_the_schemes_that_the_level_admits(
     scheme: dict[str, object], protection: dict[str, object], labels: list[str], own: list[str]
 ) -> None:
     """Each with its ends, the policy's own marked; skip for those alone who ask for it."""
-    question = asked(scheme, protection)
-    found = answered(question)
+    request = asked(scheme, protection)
+    found = answered(request)
     assert list(found) == labels
     assert [label for label, outlook in found.items() if outlook.variant.own] == own
     watched = []
-    list(outlooks(question, lambda: watched.append(1)))
-    assert len(watched) == events_of(question)
+    list(outlooks(request, lambda: watched.append(1)))
+    assert len(watched) == events_of(request)
 
 
 def test_figures_of_uniform_and_balanced() -> None:
@@ -152,21 +152,21 @@ def test_no_policy_loses_more_than_its_steps_together() -> None:
 @pytest.mark.parametrize("bound", [0.2, 20.0])
 def test_the_epsilon_for_a_bound_keeps_it_and_no_larger_one_does(bound: float) -> None:
     """Planned anew with that epsilon the loss is within the bound, with 0.01 % more it is not."""
-    question = asked(BALANCED, adversary=KNOWING, bound=bound)
-    for label, outlook in answered(question).items():
+    request = asked(BALANCED, adversary=KNOWING, bound=bound)
+    for label, outlook in answered(request).items():
         found = outlook.epsilon_within
         assert found is not None
         for factor, holds in ((1.0, True), (1.0001, False)):
-            policy = policy_of({**question.policy.parameters, "epsilon": found * factor}, 1)
-            again = answered(question._replace(policy=policy, bound=None))[label]
+            policy = policy_of({**request.policy.parameters, "epsilon": found * factor}, 1)
+            again = answered(request._replace(policy=policy, bound=None))[label]
             assert again.loss is not None
             assert (max(again.loss.total) <= bound) == holds
 
 
 def test_a_bound_without_budget_gives_none() -> None:
     """Less than a nano-epsilon is no policy."""
-    question = asked(UNIFORM, adversary=KNOWING, bound=1e-12)
-    assert {outlook.epsilon_within for outlook in answered(question).values()} == {None}
+    request = asked(UNIFORM, adversary=KNOWING, bound=1e-12)
+    assert {outlook.epsilon_within for outlook in answered(request).values()} == {None}
 
 
 def test_the_true_landmarks_are_among_those_of_a_plan() -> None:
@@ -174,6 +174,6 @@ def test_the_true_landmarks_are_among_those_of_a_plan() -> None:
     parameters = {"epsilon": 1.0, "protection": LANDMARKS, "scheme": UNIFORM, "value": KINDS["number"]}
     dummies = {"method": "padding", "start": 8 * HOUR_MS, "end": 24 * HOUR_MS, "probability": 1e-9}
     policy = policy_of({**parameters, "dummies": dummies}, 1)
-    padded = answered(Question(policy, horizon_of(policy), None, None))["uniform"]
+    padded = answered(PlanRequest(policy, horizon_of(policy), None, None))["uniform"]
     assert padded.landmark == answered(asked(UNIFORM))["uniform"].landmark
     assert padded.landmark.steps == 5

@@ -21,7 +21,7 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import STATE_FIELDS, State
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
-from stream_app.verify.extremes import extremes
+from stream_app.verify.neighbours import extremes
 from stream_app.verify.trial import Subject
 
 LONG_NANO = 10**15

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from stream_app.verify.binomial import at_least, at_most
+from stream_app.verify.event import at_least, at_most
 
 DOUBTS = (0.5, 0.025, 5e-7, 1e-9)
 

@@ -136,11 +136,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_a_planted_fault_is_found(row: Planted) -> None:
     """More than declared is shown, at the confidence at which a policy is called broken."""
-    finding = tried(row_of(**row.parameters), row.pair, row.plant, row.runs)
-    print(
-        f"\n{row.name}: declared {finding.declared}, certain {finding.measured.certain:.3f}: {finding.measured.event}"
-    )
-    assert finding.broken
+    result = tried(row_of(**row.parameters), row.pair, row.plant, row.runs)
+    print(f"\n{row.name}: declared {result.declared}, certain {result.measured.certain:.3f}: {result.measured.event}")
+    assert result.broken
 
 
 def test_without_the_fault_the_pair_holds(row: Planted) -> None:

@@ -9,11 +9,10 @@ from stream_app.deciding.context import Context
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.values import RawCells
 from stream_app.verify.experiment import experiment, gathered, here
-from stream_app.verify.extremes import extremes
-from stream_app.verify.neighbours import SERIES, pairs
-from stream_app.verify.steps import courses
+from stream_app.verify.neighbours import SERIES, extremes, pairs
+from stream_app.verify.steps import pair_steps
 from stream_app.verify.trial import UnusableError, cell_columns, derived, ruled, seen_of
-from stream_app.verify.verdict import Finding, Judgement, Measured, Verdict, verdict
+from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, verdict
 from tests.run import ADAPTIVE, BALANCED, KINDS, NUMBER, SKIP, UNIFORM, Run
 from tests.verify.tried import SECRET, protected, row_of
 
@@ -43,10 +42,10 @@ def test_nothing_that_is_right_is_broken(kind: str, protection: Any, scheme: Any
     """With few runs the bounds are low; what counts is that they are below what is declared."""
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": scheme, "value": KINDS[kind]}
     found = judged(parameters, 200)
-    assert found.findings
+    assert found.results
     assert found.judgement is not Judgement.BROKEN
-    assert all(finding.measured.shown <= finding.declared for finding in found.findings)
-    assert all(finding.measured.runs == 200 for finding in found.findings)
+    assert all(result.measured.shown <= result.declared for result in found.results)
+    assert all(result.measured.runs == 200 for result in found.results)
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
@@ -58,7 +57,7 @@ def test_collected_data_hold(neighbours: str, level: Any) -> None:
     if neighbours == "replace":
         parameters["collect"]["intrusion_nano"] = 10**9
     found = judged(parameters, 200)
-    assert found.findings
+    assert found.results
     assert found.judgement is not Judgement.BROKEN
 
 
@@ -74,7 +73,7 @@ def test_a_loss_comes_close_to_what_is_declared() -> None:
     row = row_of(epsilon=1.5, protection=protected("event"), scheme=UNIFORM, value=NUMBER)
     tried = experiment(row.policy.parameters, SECRET)._replace(control=None, pairs=pairs(row.policy)[:1])
     found = verdict(tried, gathered(tried, 12_000, here(tried, tried.parts(12_000)), lambda _, __: True))
-    assert 1.3 < found.findings[0].measured.shown <= 1.5
+    assert 1.3 < found.results[0].measured.shown <= 1.5
 
 
 def test_a_run_is_what_the_decision_says() -> None:
@@ -129,7 +128,7 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
 def test_courses(protection: Any, names: list[str]) -> None:
     """Where there is no room before the landmarks nothing differs there; long policies have short histories."""
     policy = row_of(protection=protection, scheme=UNIFORM, value=NUMBER).policy
-    found = list(courses(policy))
+    found = list(pair_steps(policy))
     assert [course.name for course in found] == names
     assert all(len(course.steps) <= 5 for course in found)
     assert all(step.at >= 0 for course in found for step in course.steps)
@@ -156,6 +155,6 @@ def test_what_the_worker_rejects_is_unusable() -> None:
 def test_broken_outweighs_power() -> None:
     """A broken pair is broken, whether or not the control was found."""
     sure, blind = Measured(2.0, 1.9, 100, "x"), Measured(0.1, 0.0, 100, "x")
-    assert Verdict((Finding("a", 1.0, sure, blind),)).judgement is Judgement.BROKEN
-    assert Verdict((Finding("a", 1.0, blind, sure), Finding("b", 1.0, blind, blind))).judgement is Judgement.HOLDS
+    assert Verdict((PairResult("a", 1.0, sure, blind),)).judgement is Judgement.BROKEN
+    assert Verdict((PairResult("a", 1.0, blind, sure), PairResult("b", 1.0, blind, blind))).judgement is Judgement.HOLDS
     assert Verdict(()).judgement is Judgement.NO_POWER

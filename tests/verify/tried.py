@@ -7,7 +7,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.verify.experiment import Experiment, gathered, here
 from stream_app.verify.neighbours import Pair, pairs
 from stream_app.verify.trial import Subject, ruled
-from stream_app.verify.verdict import Finding, verdict
+from stream_app.verify.verdict import PairResult, verdict
 
 SECRET = b"tests of verify, known to all..."
 STEP = 10
@@ -26,12 +26,12 @@ def pair_of(row: SeriesRow, name: str) -> Pair:
     return pair
 
 
-def tried(row: SeriesRow, name: str, plant: Plant, runs: int) -> Finding:
+def tried(row: SeriesRow, name: str, plant: Plant, runs: int) -> PairResult:
     """Return what so many runs on one pair show of a subject."""
     experiment = Experiment(plant(row), None, (pair_of(row, name),), SECRET)
     seen = gathered(experiment, runs, here(experiment, experiment.parts(runs)), lambda _, __: True)
-    (finding,) = verdict(experiment, seen).findings
-    return finding
+    (result,) = verdict(experiment, seen).results
+    return result
 
 
 def protected(level: str, *, landmarks: list[int] | None = None, **members: Any) -> Mapping[str, Any]:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stream_app.accounting.composed import Composed, over_series, over_steps, over_window
-from stream_app.accounting.exposure import Exposure
 from stream_app.accounting.law import OVER_SERIES
 from stream_app.accounting.statement import Statement
-from stream_app.accounting.steps import LeftOut, Steps, steps_of
+from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, Steps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve
 from stream_app.cli import UsageError
@@ -40,11 +39,11 @@ class Question(NamedTuple):
         stepwise = self.known or not OVER_SERIES.keys() >= set(self.compositions)
         found = [steps_of(curve) for curve in curves] if stepwise else []
         left_out = [one for one in found if isinstance(one, LeftOut)]
-        exposures = []
+        correlated_losses = []
         for steps in (one for one in found if isinstance(one, Steps)):
             known = self.known.get(steps.correlation or "", self.known.get(""))
             if known is not None:
-                exposures.append(Exposure.of(steps, known.adversary, known.source))
+                correlated_losses.append(CorrelatedLoss.of(steps, known.adversary, known.source))
             elif self.known:
                 left_out.append(LeftOut(steps.series, "no --correlation is named for it"))
         composed: list[Composed] = []
@@ -53,12 +52,12 @@ class Question(NamedTuple):
                 if name in OVER_SERIES:
                     composed.append(over_series(name, losses, self.member_of))
                 elif name == "correlated":
-                    composed += [over_window(exposure, self.window) for exposure in exposures]
+                    composed += [over_window(correlated, self.window) for correlated in correlated_losses]
                 else:
                     composed += [over_steps(name, steps, self.rate) for steps in found if isinstance(steps, Steps)]
             except CompositionError as error:
                 raise UsageError(f"--compose {name}: {error}") from error
-        return Statement(exposures, composed, left_out)
+        return Statement(correlated_losses, composed, left_out)
 
 
 def question_of(arguments: argparse.Namespace) -> Question:

@@ -20,12 +20,11 @@ from stream_app.formats import wire
 from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.course import CourseError
-from stream_app.outlook.crowding import Crowd, crowd_events, crowds
 from stream_app.outlook.error import unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
-from stream_app.outlook.outlook import Outlook, events_of, outlooks
+from stream_app.outlook.outlook import Crowd, Outlook, crowd_events, crowds, events_of, outlooks
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
-from stream_app.outlook.question import Question
+from stream_app.outlook.request import PlanRequest
 from stream_app.pictures import label_of
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO
@@ -37,7 +36,7 @@ class Plan(NamedTuple):
     """A policy's, and what is said beside it."""
 
     series: str
-    question: Question
+    request: PlanRequest
     outlooks: list[Outlook]
     crowds: list[Crowd]
     """Landmarks against noise; empty for a level without landmarks."""
@@ -109,15 +108,15 @@ def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:
         raise UsageError(f"--start: {arguments.start!r} is no moment; write integer ms, or ISO 8601 with offset")
     try:
         horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
-        question = Question(policy, horizon, adversary, arguments.bound)
-        within = None if arguments.bound is None or adversary is None else _within(question, adversary)
+        request = PlanRequest(policy, horizon, adversary, arguments.bound)
+        within = None if arguments.bound is None or adversary is None else _within(request, adversary)
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
-            bar = bars.add_task("plan", total=events_of(question) + crowd_events(policy))
-            found = list(outlooks(question, lambda: bars.advance(bar)))
+            bar = bars.add_task("plan", total=events_of(request) + crowd_events(policy))
+            found = list(outlooks(request, lambda: bars.advance(bar)))
             crowded = list(crowds(policy, lambda: bars.advance(bar)))
     except (HorizonError, CourseError, PlanError) as error:
         raise UsageError(str(error)) from None
-    return Plan(series, question, found, crowded, within, note)
+    return Plan(series, request, found, crowded, within, note)
 
 
 def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
@@ -136,8 +135,8 @@ def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary
         raise UsageError(str(error)) from None
 
 
-def _within(question: Question, adversary: Adversary) -> dict[str, Any]:
-    bound, events = question.bound or 0.0, question.horizon.events
+def _within(request: PlanRequest, adversary: Adversary) -> dict[str, Any]:
+    bound, events = request.bound or 0.0, request.horizon.events
     planned = schedule(adversary, bound, events)
     return {
         "bound": bound,
@@ -150,7 +149,7 @@ def _within(question: Question, adversary: Adversary) -> dict[str, Any]:
 
 
 def _document(plan: Plan) -> dict[str, Any]:
-    policy, horizon = plan.question.policy, plan.question.horizon
+    policy, horizon = plan.request.policy, plan.request.horizon
     return {
         "series": plan.series,
         "epsilon": policy.epsilon_nano / NANO,
@@ -196,10 +195,10 @@ def _prepare(path: Path, policies: int) -> None:
 
 
 def _draw(path: Path, plan: Plan) -> None:
-    kind, found = plan.question.policy.kind, plan.outlooks
-    whose = f"{label_of(plan.series)}, epsilon {plan.question.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
+    kind, found = plan.request.policy.kind, plan.outlooks
+    whose = f"{label_of(plan.series)}, epsilon {plan.request.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
     draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", errors_of(found))]
-    if plan.question.adversary is not None:
+    if plan.request.adversary is not None:
         draws.append(("Temporal loss of each event", losses_of(found)))
     draws.append(("Spent at each event", spends_of(found)))
     if plan.crowds:

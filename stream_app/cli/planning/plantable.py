@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from stream_app.outlook.crowding import Crowd
 from stream_app.outlook.error import unit
-from stream_app.outlook.outlook import Mean, Outlook, Side
+from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
 from stream_app.privacy.values import NANO
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ NARROWEST = 100
 
 def print_plan(plan: "Plan") -> None:
     """Print a plan as a table."""
-    policy, horizon = plan.question.policy, plan.question.horizon
+    policy, horizon = plan.request.policy, plan.request.horizon
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, NARROWEST)
@@ -37,7 +36,7 @@ def print_plan(plan: "Plan") -> None:
         table.add_column(name, no_wrap=True)
     for name in ("published", "epsilon", "scale", "error"):
         table.add_column(name, justify="right")
-    adversary, bound = plan.question.adversary, plan.question.bound
+    adversary, bound = plan.request.adversary, plan.request.bound
     if adversary is not None:
         table.add_column("temporal\nloss", justify="right")
     if bound is not None:
@@ -87,7 +86,7 @@ def _cells(side: Side) -> list[str]:
     return [f"{side.published / side.steps:.0%}", *(_figure(mean) for _, mean in side.means())]
 
 
-def _figure(mean: Mean | None) -> str:
+def _figure(mean: MeanRange | None) -> str:
     """Return a figure with four digits; large ones are written out, with commas."""
     if mean is None:
         return "-"
@@ -102,7 +101,7 @@ def _lines(plan: "Plan") -> list[str]:
     if within is not None:
         lines.append(
             f"Temporal loss stays within {within['bound']:g}, whatever the scheme, if every event spends at most "
-            f"{within['constant']:.4g} for ever, or {within['even']:.4g} over these {plan.question.horizon.events}; "
+            f"{within['constant']:.4g} for ever, or {within['even']:.4g} over these {plan.request.horizon.events}; "
             f"most of all: {within['first']:.4g} at the first, {within['last']:.4g} at the last"
             + ("." if within["between"] is None else f", {within['between']:.4g} between.")
         )

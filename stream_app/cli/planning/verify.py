@@ -21,7 +21,7 @@ from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.plots import plots_of
 from stream_app.verify.trial import UnusableError
-from stream_app.verify.verdict import Finding, Judgement, Measured, Verdict, verdict
+from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, verdict
 
 RUNS = 20_000
 JOBS = 2
@@ -121,18 +121,18 @@ def _print(found: Verified) -> None:
     print(SAID[found.verdict.judgement])
     print(f"{_title(found)}; {found.seconds:.0f} s")
     rows = [["", "declared", "at least", "control", "runs"]]
-    for finding in found.verdict.findings:
-        figures = (finding.declared, finding.measured.shown, finding.control.shown)
-        rows.append([finding.pair, *(f"{figure:.3f}" for figure in figures), f"{finding.measured.runs:,}"])
+    for result in found.verdict.results:
+        figures = (result.declared, result.measured.shown, result.control.shown)
+        rows.append([result.pair, *(f"{figure:.3f}" for figure in figures), f"{result.measured.runs:,}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *cells in rows:
         shown = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
         print(f"  {name.ljust(widths[0])}  {'  '.join(shown)}")
-    for finding in found.verdict.findings:
-        if finding.broken:
-            least = f"at least {finding.measured.certain:.3f} at confidence 1 - 10^-6, declared {finding.declared:.3f}"
-            print(f"  {finding.pair}: {least}; by {finding.measured.event}")
-    if not found.verdict.findings:
+    for result in found.verdict.results:
+        if result.broken:
+            least = f"at least {result.measured.certain:.3f} at confidence 1 - 10^-6, declared {result.declared:.3f}"
+            print(f"  {result.pair}: {least}; by {result.measured.event}")
+    if not found.verdict.results:
         print(
             "  no pair of short histories that are neighbours: its landmarks lie too far apart, or it has one key alone"
         )
@@ -150,17 +150,17 @@ def _document(found: Verified, seed: int | None) -> dict[str, Any]:
         "verdict": found.verdict.judgement.name.lower().replace("_", "-"),
         "seed": seed,
         "seconds": round(found.seconds, 3),
-        "pairs": [_pair(finding) for finding in found.verdict.findings],
+        "pairs": [_pair(result) for result in found.verdict.results],
     }
 
 
-def _pair(finding: Finding) -> dict[str, Any]:
+def _pair(result: PairResult) -> dict[str, Any]:
     return {
-        "pair": finding.pair,
-        "declared": finding.declared,
-        **_measured(finding.measured),
-        "broken": finding.broken,
-        "control": {**_measured(finding.control), "found": finding.found},
+        "pair": result.pair,
+        "declared": result.declared,
+        **_measured(result.measured),
+        "broken": result.broken,
+        "control": {**_measured(result.control), "found": result.found},
     }
 
 

@@ -1,10 +1,12 @@
-"""The steps of one series in a row, those without event too: what every loss over time starts from."""
+"""The steps of one series in a row, those without event too, and what correlation in time adds to their loss."""
 
 from collections.abc import Sequence
 from math import fsum
 from typing import Final, NamedTuple
 
 from stream_app.audit.report.curve import Curve
+from stream_app.loss.landmark import landmark_losses
+from stream_app.loss.temporal import Adversary, TemporalLoss
 
 NANO: Final = 10**9
 MOST_STEPS: Final = 200_000
@@ -67,3 +69,40 @@ def steps_of(curve: Curve) -> Steps | LeftOut:
             marked[begin:end] = [True] * (end - begin)
     times_ms = range(first, first + count * step_ms, step_ms)
     return Steps(curve.series, times_ms, epsilons, marked, curve.correlation)
+
+
+class CorrelatedLoss(NamedTuple):
+    """The losses of one series under one adversary, a step an item."""
+
+    steps: Steps
+    source: str  # the file of the correlation
+    loss: TemporalLoss
+    landmark: Sequence[float]  # of the landmarks and each step together: an estimate, no bound
+
+    @classmethod
+    def of(cls, steps: Steps, adversary: Adversary, source: str) -> "CorrelatedLoss":
+        """Return the losses against who knows a correlation."""
+        landmark = landmark_losses(adversary, steps.epsilons, steps.landmarks)
+        return cls(steps, source, adversary.temporal_loss(steps.epsilons), landmark)
+
+    @property
+    def worst(self) -> int:
+        """The place of the largest total loss."""
+        return max(range(len(self.loss.total)), key=self.loss.total.__getitem__)
+
+    def document(self) -> dict[str, object]:
+        """Return it as the `--json` report has it: the losses in full, and what they stand beside."""
+        times_ms = self.steps.times_ms
+        return {
+            "series": self.steps.series,
+            "correlation": self.source,
+            "start": times_ms.start,
+            "step": times_ms.step,
+            "sum": self.steps.sum,
+            "epsilons": self.steps.epsilons,
+            "landmarks": self.steps.landmarks,
+            "backward": self.loss.backward,
+            "forward": self.loss.forward,
+            "total": self.loss.total,
+            "landmark": self.landmark,
+        }

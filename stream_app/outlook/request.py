@@ -1,14 +1,23 @@
-"""The schemes to compare for a policy: those that its level admits, each at both ends where it follows the data."""
+"""What is planned for: the policy over its horizon, the schemes to compare, and the courses that each of them takes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from stream_app.loss.temporal import Adversary
+from stream_app.outlook.course import Course, Spend, Watch
+from stream_app.outlook.horizon import Horizon
+from stream_app.privacy.dummies.request import drawn
 from stream_app.privacy.policy import SCHEMES, Policy, PolicyError, policy_of
+from stream_app.privacy.values import NANO
 
 REGULAR_SHARES = (0.25, 0.5, 0.75)
 """Of Balanced, beside the policy's own: a larger one lowers the error of regular steps and raises temporal loss."""
 FIXED = {"increase": 0.0, "decrease": 0.0}
 """A sampling rate that stays what it is."""
+DRAWS = 20
+"""Courses over which coins are averaged, for as long as they are short."""
+MOST_DRAWN = 100_000
+"""Events over all courses of one variant, but for one whole course."""
 
 
 class Variant(NamedTuple):
@@ -77,3 +86,47 @@ def _admitted(parameters: Mapping[str, object], variant: Variant) -> bool:
     except PolicyError:
         return False
     return True
+
+
+class PlanRequest(NamedTuple):
+    """A policy to plan for, and for whom."""
+
+    policy: Policy
+    horizon: Horizon
+    adversary: Adversary | None
+    bound: float | None
+    """Of temporal loss; nothing comes of it without an adversary."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Return the policy's parameters; who plans knows the true landmarks, which a policy with dummies hides."""
+        policy = self.policy
+        if policy.dummies is None:
+            return policy.parameters
+        asked = drawn(policy.parameters, policy.dummies.landmarks, policy.step_ms)
+        return {**asked, "dummies": policy.parameters["dummies"]}
+
+    @property
+    def gap(self) -> int:
+        """Return the steps from one event to the next, rounded down: over more of them more would fade."""
+        return self.horizon.every_ms // self.policy.step_ms
+
+
+def courses_of(
+    parameters: Mapping[str, object], variant: Variant, horizon: Horizon, watch: Watch
+) -> list[tuple[Spend, ...]]:
+    """Return the courses of a variant: several where coins decide, one where nothing is left to chance."""
+    ran = {**parameters, "scheme": variant.ran}
+    numbers = range(draws(variant, horizon.events))
+    course = Course(ran, horizon, variant.rate, moving=variant.moving)
+    return [course.run(f"outlook-{number}", watch) for number in numbers]
+
+
+def draws(variant: Variant, events: int) -> int:
+    """Return how many courses a variant has."""
+    return max(1, min(DRAWS, MOST_DRAWN // events)) if variant.tosses else 1
+
+
+def epsilons_of(spends: Sequence[Spend]) -> tuple[float, ...]:
+    """Return what each step costs, 0 where nothing is published and no decision paid for."""
+    return tuple(spend.cost_nano / NANO for spend in spends)
