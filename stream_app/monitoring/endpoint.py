@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 from stream_app.monitoring.scrape import Scrape, ScrapeError, scrape_of
-from stream_app.monitoring.snapshot import NoSight, Sight, sight_of
+from stream_app.monitoring.snapshot import Snapshot, Unreachable, snapshot_of
 
 TIMEOUT_SECONDS: Final = 3.0
 MOST_BYTES: Final = 8 * 1024 * 1024
@@ -42,15 +42,15 @@ class Endpoint:
         self._opener = build_opener(ProxyHandler({}))
         self._before: Scrape | None = None
 
-    def look(self) -> Sight:
+    def look(self) -> Snapshot:
         """Return what is to be seen now; rates are those since the last look."""
         try:
             with self._opener.open(self._asked, timeout=TIMEOUT_SECONDS) as answer:
                 scrape = scrape_of(answer.read(MOST_BYTES).decode(), time.monotonic())
         except (OSError, HTTPException, UnicodeDecodeError) as error:
             reason = error.reason if isinstance(error, URLError) else error
-            return NoSight(self.url, f"does not answer: {getattr(reason, 'strerror', None) or reason}")
+            return Unreachable(self.url, f"does not answer: {getattr(reason, 'strerror', None) or reason}")
         except ScrapeError as error:
-            return NoSight(self.url, str(error))
+            return Unreachable(self.url, str(error))
         before, self._before = self._before, scrape
-        return sight_of(self.url, before, scrape)
+        return snapshot_of(self.url, before, scrape)

@@ -118,7 +118,7 @@ class Server:
         self._refresh()
         scrape = gathered(self._metrics.registry.collect(), time.monotonic())
         refreshes = request.query.get("refresh") != "off"
-        look = Look(scrape, self._history.sight(scrape), self._history, refreshes)
+        look = Look(self._history.snapshot(scrape), self._history, refreshes)
         return web.Response(text=self._page(look), content_type="text/html", charset="utf-8")
 
     async def _show_metrics(self, _: web.Request) -> web.Response:

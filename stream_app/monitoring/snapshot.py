@@ -1,19 +1,54 @@
-"""What `top` shows of one endpoint: a worker, an audit that follows, or the reason why there is nothing to see.
+"""What a worker or an audit shows of itself at one moment: `top`, its JSON and the page are made of it.
 
-Every figure comes of metrics, which hold no series and no value (metrics.py).
+Every figure comes of metrics, which hold no series and no value (metrics.py). Dashboards and alerts ask Prometheus for
+some of the same figures: tests/deploy/test_same_figures.py shows that both come out alike.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, NamedTuple
 
-from stream_app.monitoring.distribution import Distribution, distribution_of
-from stream_app.monitoring.scrape import Scrape, per_second
+from stream_app.monitoring import metrics
+from stream_app.monitoring.metrics import AuditMetric, Metric, WorkerMetric
+from stream_app.monitoring.scrape import Distribution, Scrape, distribution_of, per_second
+
+DISTRIBUTIONS: Final = (WorkerMetric.BUDGET_LEFT_SHARE, WorkerMetric.SAMPLING_RATE, WorkerMetric.BACKWARD_LOSS)
+"""The histograms that the page draws."""
+
+
+class PartitionFigures(NamedTuple):
+    """One partition of a worker."""
+
+    events: int = 0
+    lag_records: int = 0
+    lag_seconds: float | None = None
+    """From the append of its last batch's last event until its commit; None before the first."""
+    open_steps: int = 0
+    cached_series: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerSight:
+class WorkerDetail:
+    """What only the worker's page shows."""
+
+    partitions: Mapping[str, PartitionFigures]
+    spent: Mapping[tuple[str, ...], int]
+    """Nano-epsilon by policy and scheme, largest first."""
+    decided: Mapping[tuple[str, ...], int]
+    """Records by decision and scheme, largest first."""
+    distributions: Mapping[str, Distribution]
+    """The histograms since the worker's start, by their names."""
+    state_bytes: float
+    recovered_rows: int
+    heads: int
+    reopened: int
+    first_key_epoch: int
+    kept_records: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSnapshot:
     """A worker at one moment; rates are those since the scrape before, None at the first."""
 
     url: str
@@ -38,10 +73,12 @@ class WorkerSight:
     partitions_stopped: Mapping[str, int]  # by reason
     recovery_remaining: int
     kind: str = "worker"
+    detail: WorkerDetail | None = None
+    """None in sums over workers and in samples of the past."""
 
 
 @dataclass(frozen=True, slots=True)
-class AuditSight:
+class AuditSnapshot:
     """An audit that follows the ledger, at one moment."""
 
     url: str
@@ -54,58 +91,127 @@ class AuditSight:
 
 
 @dataclass(frozen=True, slots=True)
-class NoSight:
-    """An endpoint without figures."""
+class Unreachable:
+    """An endpoint without figures, and why."""
 
     url: str
     reason: str
     kind: str = "unreachable"
 
 
-Sight = WorkerSight | AuditSight | NoSight
+Snapshot = WorkerSnapshot | AuditSnapshot | Unreachable
 
 
-def sight_of(url: str, before: Scrape | None, scrape: Scrape) -> Sight:
+class _Reading(NamedTuple):
+    """Two scrapes of one endpoint, read by metric."""
+
+    before: Scrape | None
+    scrape: Scrape
+
+    def total(self, metric: Metric) -> int:
+        return int(self.scrape.total(metric.sample))
+
+    def by(self, metric: Metric, label: str) -> dict[str, int]:
+        return self.scrape.by(metric.sample, label)
+
+    def per_second(self, counter: metrics.Counter) -> float | None:
+        return per_second(self.before, self.scrape, counter.sample)
+
+    def mean(self, histogram: metrics.Histogram) -> float | None:
+        """Return the mean of what was observed since the scrape before; None where that is nothing."""
+        count = per_second(self.before, self.scrape, f"{histogram.name}_count")
+        total = per_second(self.before, self.scrape, f"{histogram.name}_sum")
+        return total / count if count and total is not None else None
+
+    def observed(self, histogram: metrics.Histogram) -> Distribution:
+        """Return what was observed since the scrape before."""
+        return distribution_of(self.scrape, histogram.name).since(distribution_of(self.before, histogram.name))
+
+
+def snapshot_of(url: str, before: Scrape | None, scrape: Scrape) -> Snapshot:
     """Return what an endpoint shows; `before` is its scrape before this one."""
-    if scrape.holds("landmark_audit_entries"):
-        return AuditSight(
-            url=url,
-            findings=scrape.by("landmark_audit_findings_total", "code"),
-            entries=int(scrape.total("landmark_audit_entries")),
-            series=int(scrape.total("landmark_audit_series")),
-            unsigned_entries=int(scrape.total("landmark_audit_unsigned_entries")),
-            lag_records=int(scrape.total("landmark_audit_lag_records")),
-        )
-    if not scrape.holds("landmark_partitions_running"):
-        return NoSight(url, "no metrics of a worker or an audit there; is it another program?")
-    return WorkerSight(
+    if scrape.holds(AuditMetric.ENTRIES.sample):
+        return _audit(url, _Reading(before, scrape))
+    if not scrape.holds(WorkerMetric.PARTITIONS_RUNNING.sample):
+        return Unreachable(url, "no metrics of a worker or an audit there; is it another program?")
+    return _worker(url, _Reading(before, scrape))
+
+
+def _audit(url: str, read: _Reading) -> AuditSnapshot:
+    return AuditSnapshot(
         url=url,
-        events=int(scrape.total("landmark_events_total")),
-        events_per_second=per_second(before, scrape, "landmark_events_total"),
-        lag_records=int(scrape.total("landmark_event_lag_records")),
-        lag_seconds=scrape.largest("landmark_event_lag_seconds"),
-        commit_seconds=_mean(before, scrape, "landmark_barrier_seconds"),
-        decisions=scrape.by("landmark_decisions_total", "decision"),
-        rejects=scrape.by("landmark_rejects_total", "reason"),
-        rejects_per_second=per_second(before, scrape, "landmark_rejects_total"),
-        spent_nano=int(scrape.total("landmark_spend_nano_epsilon_total")),
-        spend_nano_per_second=per_second(before, scrape, "landmark_spend_nano_epsilon_total"),
-        budget_left=_since(before, scrape, "landmark_budget_left_share"),
-        sampling_rate=_since(before, scrape, "landmark_sampling_rate"),
-        backward_loss=_since(before, scrape, "landmark_backward_loss"),
-        open_steps=int(scrape.total("landmark_open_steps")),
-        cached_series=int(scrape.total("landmark_cached_series")),
-        correlated_series=int(scrape.total("landmark_correlated_series")),
-        alarmed_series=int(scrape.total("landmark_alarmed_series")),
-        partitions_running=int(scrape.total("landmark_partitions_running")),
-        partitions_stopped=scrape.by("landmark_partitions_stopped", "reason"),
-        recovery_remaining=int(scrape.total("landmark_recovery_remaining")),
+        findings=read.by(AuditMetric.FINDINGS, "code"),
+        entries=read.total(AuditMetric.ENTRIES),
+        series=read.total(AuditMetric.SERIES),
+        unsigned_entries=read.total(AuditMetric.UNSIGNED_ENTRIES),
+        lag_records=read.total(AuditMetric.LAG_RECORDS),
     )
 
 
-def together(workers: Sequence[WorkerSight]) -> WorkerSight:
+def _worker(url: str, read: _Reading) -> WorkerSnapshot:
+    return WorkerSnapshot(
+        url=url,
+        events=read.total(WorkerMetric.EVENTS),
+        events_per_second=read.per_second(WorkerMetric.EVENTS),
+        lag_records=read.total(WorkerMetric.EVENT_LAG_RECORDS),
+        lag_seconds=read.scrape.largest(WorkerMetric.EVENT_LAG_SECONDS.sample),
+        commit_seconds=read.mean(WorkerMetric.BARRIER_SECONDS),
+        decisions=read.by(WorkerMetric.DECISIONS, "decision"),
+        rejects=read.by(WorkerMetric.REJECTS, "reason"),
+        rejects_per_second=read.per_second(WorkerMetric.REJECTS),
+        spent_nano=read.total(WorkerMetric.SPEND_NANO_EPSILON),
+        spend_nano_per_second=read.per_second(WorkerMetric.SPEND_NANO_EPSILON),
+        budget_left=read.observed(WorkerMetric.BUDGET_LEFT_SHARE),
+        sampling_rate=read.observed(WorkerMetric.SAMPLING_RATE),
+        backward_loss=read.observed(WorkerMetric.BACKWARD_LOSS),
+        open_steps=read.total(WorkerMetric.OPEN_STEPS),
+        cached_series=read.total(WorkerMetric.CACHED_SERIES),
+        correlated_series=read.total(WorkerMetric.CORRELATED_SERIES),
+        alarmed_series=read.total(WorkerMetric.ALARMED_SERIES),
+        partitions_running=read.total(WorkerMetric.PARTITIONS_RUNNING),
+        partitions_stopped=read.by(WorkerMetric.PARTITIONS_STOPPED, "reason"),
+        recovery_remaining=read.total(WorkerMetric.RECOVERY_REMAINING),
+        detail=_detail(read),
+    )
+
+
+def _detail(read: _Reading) -> WorkerDetail:
+    return WorkerDetail(
+        partitions=_partitions(read.scrape),
+        spent=read.scrape.sums(WorkerMetric.SPEND_NANO_EPSILON.sample, "policy", "scheme"),
+        decided=read.scrape.sums(WorkerMetric.DECISIONS.sample, "decision", "scheme"),
+        distributions={histogram.name: distribution_of(read.scrape, histogram.name) for histogram in DISTRIBUTIONS},
+        state_bytes=read.scrape.total(WorkerMetric.STATE_BYTES.sample),
+        recovered_rows=read.total(WorkerMetric.RECOVERED_ROWS),
+        heads=read.total(WorkerMetric.HEADS),
+        reopened=read.total(WorkerMetric.REOPENED),
+        first_key_epoch=read.total(WorkerMetric.FIRST_KEY_EPOCH),
+        kept_records=read.total(WorkerMetric.KEPT_RECORDS),
+    )
+
+
+def _partitions(scrape: Scrape) -> dict[str, PartitionFigures]:
+    def of(metric: Metric) -> dict[str, float]:
+        return {sample.labels.get("partition", ""): sample.value for sample in scrape.samples.get(metric.sample, ())}
+
+    events, seconds = of(WorkerMetric.EVENTS), of(WorkerMetric.EVENT_LAG_SECONDS)
+    waiting, steps = of(WorkerMetric.EVENT_LAG_RECORDS), of(WorkerMetric.OPEN_STEPS)
+    cached = of(WorkerMetric.CACHED_SERIES)
+    return {
+        number: PartitionFigures(
+            int(events.get(number, 0)),
+            int(waiting.get(number, 0)),
+            seconds.get(number) if events.get(number) else None,
+            int(steps.get(number, 0)),
+            int(cached.get(number, 0)),
+        )
+        for number in {*events, *waiting, *steps, *cached}
+    }
+
+
+def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
     """Return the sums over workers; a lag is that of the one furthest behind, and commits have no sum."""
-    return WorkerSight(
+    return WorkerSnapshot(
         url="",
         events=sum(seen.events for seen in workers),
         events_per_second=_sum(seen.events_per_second for seen in workers),
@@ -130,13 +236,20 @@ def together(workers: Sequence[WorkerSight]) -> WorkerSight:
     )
 
 
-def document(sights: list[Sight]) -> dict[str, Any]:
+def brief(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot without its details."""
+    return replace(snapshot, detail=None) if isinstance(snapshot, WorkerSnapshot) else snapshot
+
+
+def document(snapshots: list[Snapshot]) -> dict[str, Any]:
     """Return the figures of all endpoints for programs."""
-    return {"instances": [asdict(sight) for sight in sights]}
+    return {"instances": [_figures(snapshot) for snapshot in snapshots]}
 
 
-def _since(before: Scrape | None, scrape: Scrape, name: str) -> Distribution:
-    return distribution_of(scrape, name).since(distribution_of(before, name))
+def _figures(snapshot: Snapshot) -> dict[str, Any]:
+    figures = asdict(brief(snapshot))
+    figures.pop("detail", None)
+    return figures
 
 
 def _sum(rates: Iterable[float | None]) -> float | None:
@@ -150,10 +263,3 @@ def _merged(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     for each in counts:
         merged.update(each)
     return dict(merged.most_common())
-
-
-def _mean(before: Scrape | None, scrape: Scrape, name: str) -> float | None:
-    """Return the mean of what a histogram took in since `before`; None where that is nothing."""
-    count = per_second(before, scrape, f"{name}_count")
-    total = per_second(before, scrape, f"{name}_sum")
-    return total / count if count and total is not None else None

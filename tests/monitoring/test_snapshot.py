@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics, WorkerMetric
 from stream_app.monitoring.scrape import Scrape, ScrapeError, per_second, scrape_of
-from stream_app.monitoring.snapshot import AuditSight, NoSight, WorkerSight, sight_of, together
+from stream_app.monitoring.snapshot import AuditSnapshot, Unreachable, WorkerSnapshot, snapshot_of, together
 
 
 def busy() -> Metrics:
@@ -40,8 +40,8 @@ def test_a_worker_at_work() -> None:
     """Sums over partitions and schemes; rates over the ten seconds in between; the furthest partition's lag."""
     metrics = busy()
     first = scraped(metrics, 100.0)
-    alone = sight_of("http://a:1", None, first)
-    assert isinstance(alone, WorkerSight)
+    alone = snapshot_of("http://a:1", None, first)
+    assert isinstance(alone, WorkerSnapshot)
     assert (alone.events, alone.events_per_second, alone.spend_nano_per_second) == (100, None, None)
     assert (alone.lag_records, alone.lag_seconds, alone.commit_seconds) == (7, 2.5, None)
     assert list(alone.decisions.items()) == [("perturbed", 80), ("approximated", 15)]
@@ -53,8 +53,8 @@ def test_a_worker_at_work() -> None:
     metrics.set(WorkerMetric.OPEN_STEPS, 6, "1")
     metrics.observe(WorkerMetric.BARRIER_SECONDS, 0.2)
     metrics.observe(WorkerMetric.BARRIER_SECONDS, 0.4)
-    seen = sight_of("http://a:1", first, scraped(metrics, 110.0))
-    assert isinstance(seen, WorkerSight)
+    seen = snapshot_of("http://a:1", first, scraped(metrics, 110.0))
+    assert isinstance(seen, WorkerSnapshot)
     assert (seen.events, seen.events_per_second) == (150, 5.0)
     assert (seen.spent_nano, seen.spend_nano_per_second) == (2_000_000_040, 4.0)
     assert (list(seen.rejects.items()), seen.rejects_per_second) == ([("early", 20), ("late", 5)], 2.0)
@@ -79,8 +79,8 @@ def test_workers_together() -> None:
     first = scraped(metrics, 0.0)
     metrics.count(WorkerMetric.REJECTS, 9, "late")
     metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 9.5, "0")
-    pair = [sight_of("http://a:1", first, scraped(metrics, 3.0)), sight_of("http://b:1", None, first)]
-    seen = together([sight for sight in pair if isinstance(sight, WorkerSight)])
+    pair = [snapshot_of("http://a:1", first, scraped(metrics, 3.0)), snapshot_of("http://b:1", None, first)]
+    seen = together([snapshot for snapshot in pair if isinstance(snapshot, WorkerSnapshot)])
     assert (seen.events, seen.lag_records, seen.lag_seconds, seen.partitions_running) == (200, 14, 9.5, 4)
     assert (seen.rejects, seen.rejects_per_second, seen.partitions_stopped) == ({"late": 19}, 3.0, {"fenced": 2})
     assert list(seen.decisions.items()) == [("perturbed", 160), ("approximated", 30)]
@@ -93,14 +93,14 @@ def test_an_audit_that_follows() -> None:
     metrics.count(AuditMetric.FINDINGS, 2, "share")
     metrics.set(AuditMetric.ENTRIES, 9)
     metrics.set(AuditMetric.LAG_RECORDS, 1)
-    seen = sight_of("http://a:1", None, scraped(metrics, 0.0))
-    assert seen == AuditSight("http://a:1", {"share": 2}, entries=9, series=0, unsigned_entries=0, lag_records=1)
+    seen = snapshot_of("http://a:1", None, scraped(metrics, 0.0))
+    assert seen == AuditSnapshot("http://a:1", {"share": 2}, entries=9, series=0, unsigned_entries=0, lag_records=1)
 
 
 def test_another_program() -> None:
     """Metrics of another program, and text that is none."""
-    other = sight_of("http://a:1", None, scrape_of(generate_latest(CollectorRegistry()).decode(), 0.0))
-    assert isinstance(other, NoSight)
+    other = snapshot_of("http://a:1", None, scrape_of(generate_latest(CollectorRegistry()).decode(), 0.0))
+    assert isinstance(other, Unreachable)
     assert "another program" in other.reason
     with pytest.raises(ScrapeError):
         scrape_of("<html>{", 0.0)

@@ -9,13 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from stream_app.cli import printable
-from stream_app.monitoring.distribution import Distribution
-from stream_app.monitoring.snapshot import AuditSight, NoSight, Sight, WorkerSight, together
+from stream_app.monitoring.scrape import Distribution
+from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, Unreachable, WorkerSnapshot, together
 
 NANO = 10**9
 BAD = "bold red"
 
-WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSight], str]], ...] = (
+WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("events", lambda seen: f"{seen.events:,}"),
     ("events a second", lambda seen: _rate(seen.events_per_second)),
     ("not decided yet", lambda seen: f"{seen.lag_records:,}"),
@@ -29,7 +29,7 @@ WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSight], str]], ...] = (
     ("series in memory", lambda seen: f"{seen.cached_series:,}"),
     ("partitions served", lambda seen: f"{seen.partitions_running}"),
 )
-AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSight], str]], ...] = (
+AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSnapshot], str]], ...] = (
     ("entries audited", lambda seen: f"{seen.entries:,}"),
     ("series audited", lambda seen: f"{seen.series:,}"),
     ("not audited yet", lambda seen: f"{seen.lag_records:,}"),
@@ -37,21 +37,21 @@ AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSight], str]], ...] = (
 )
 
 
-def frame(sights: Sequence[Sight]) -> RenderableType:
+def frame(snapshots: Sequence[Snapshot]) -> RenderableType:
     """Return what is shown of all endpoints: workers, audits, and those that cannot be seen."""
     parts: list[RenderableType] = []
-    workers = [sight for sight in sights if isinstance(sight, WorkerSight)]
-    audits = [sight for sight in sights if isinstance(sight, AuditSight)]
+    workers = [snapshot for snapshot in snapshots if isinstance(snapshot, WorkerSnapshot)]
+    audits = [snapshot for snapshot in snapshots if isinstance(snapshot, AuditSnapshot)]
     if workers:
         parts.append(_workers(workers))
     if audits:
         parts.append(_audits(audits))
-    missing = [sight for sight in sights if isinstance(sight, NoSight)]
-    parts += [Text(printable(f"{sight.url}: {sight.reason}"), style=BAD) for sight in missing]
+    missing = [snapshot for snapshot in snapshots if isinstance(snapshot, Unreachable)]
+    parts += [Text(printable(f"{snapshot.url}: {snapshot.reason}"), style=BAD) for snapshot in missing]
     return Group(*parts)
 
 
-def _workers(workers: Sequence[WorkerSight]) -> Table:
+def _workers(workers: Sequence[WorkerSnapshot]) -> Table:
     table = _table("worker", workers)
     if len(workers) > 1:
         table.add_column("all", justify="right")
@@ -72,7 +72,7 @@ def _workers(workers: Sequence[WorkerSight]) -> Table:
     return table
 
 
-def _audits(audits: Sequence[AuditSight]) -> Table:
+def _audits(audits: Sequence[AuditSnapshot]) -> Table:
     table = _table("audit", audits)
     for name, cell in AUDIT_ROWS:
         table.add_row(name, *(cell(seen) for seen in audits))
@@ -82,11 +82,11 @@ def _audits(audits: Sequence[AuditSight]) -> Table:
     return table
 
 
-def _table(what: str, sights: Sequence[WorkerSight | AuditSight]) -> Table:
+def _table(what: str, snapshots: Sequence[WorkerSnapshot | AuditSnapshot]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(what)
-    for sight in sights:
-        table.add_column(Text(urlsplit(sight.url).netloc), justify="right")
+    for snapshot in snapshots:
+        table.add_column(Text(urlsplit(snapshot.url).netloc), justify="right")
     return table
 
 

@@ -15,7 +15,7 @@ from stream_app.cli.operating.frame import frame
 from stream_app.cli.shared.configured import settings_of
 from stream_app.formats import wire
 from stream_app.monitoring.endpoint import Endpoint, EndpointError
-from stream_app.monitoring.snapshot import NoSight, Sight, document
+from stream_app.monitoring.snapshot import Snapshot, Unreachable, document
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, not bound to
 """Hosts that are listened on, by what one asks instead."""
@@ -56,16 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         _look(endpoints, pool)
         time.sleep(arguments.interval)
-        sights = _look(endpoints, pool)
-    if all(isinstance(sight, NoSight) for sight in sights):
-        reasons = "\n".join(f"{sight.url}: {sight.reason}" for sight in sights if isinstance(sight, NoSight))
+        snapshots = _look(endpoints, pool)
+    if all(isinstance(snapshot, Unreachable) for snapshot in snapshots):
+        reasons = "\n".join(
+            f"{snapshot.url}: {snapshot.reason}" for snapshot in snapshots if isinstance(snapshot, Unreachable)
+        )
         raise UsageError(f"nothing to see\n{reasons}\nstart a worker, or name what runs with --url http://HOST:PORT")
     if arguments.json:
-        print(wire.dump(document(sights)).decode())
+        print(wire.dump(document(snapshots)).decode())
     else:
         if not console.is_terminal:
             console.width = PIPED_WIDTH
-        console.print(frame(sights))
+        console.print(frame(snapshots))
     return 0
 
 
@@ -80,7 +82,7 @@ def _watch(console: Console, endpoints: Sequence[Endpoint], pool: ThreadPoolExec
         return
 
 
-def _look(endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor) -> list[Sight]:
+def _look(endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor) -> list[Snapshot]:
     """Look at all endpoints at once: one that is slow to fail delays none."""
     return list(pool.map(Endpoint.look, endpoints))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from stream_app.monitoring.snapshot import AuditSight
+from stream_app.monitoring.snapshot import AuditSnapshot
 from stream_app.monitoring.statuspage import figure
 from stream_app.monitoring.statuspage.document import Look, Row, State, facts, page, section, table
 from stream_app.monitoring.statuspage.figure import datum
@@ -41,18 +41,18 @@ class AboutAudit(NamedTuple):
 
 def audit_page(about: AboutAudit, look: Look) -> str:
     """Return the page."""
-    assert isinstance(look.sight, AuditSight), "an audit's registry has an audit's metrics"
-    return page("audit", about.topic, _state(about, look.sight), look, _sections(about, look, look.sight))
+    assert isinstance(look.snapshot, AuditSnapshot), "an audit's registry has an audit's metrics"
+    return page("audit", about.topic, _state(about, look.snapshot), look, _sections(about, look, look.snapshot))
 
 
-def _state(about: AboutAudit, seen: AuditSight) -> State:
+def _state(about: AboutAudit, seen: AuditSnapshot) -> State:
     found = sum(seen.findings.values())
     if found:
         return State("bad", f"{found:,} finding" + ("s" if found > 1 else ""))
     return State("good", "Holds: no findings") if about.reached else State("wait", "Reading what there is")
 
 
-def _sections(about: AboutAudit, look: Look, seen: AuditSight) -> Iterator[Markup]:
+def _sections(about: AboutAudit, look: Look, seen: AuditSnapshot) -> Iterator[Markup]:
     if seen.findings:
         yield _findings(about, seen)
     for name, datum_name, number, beside, drawn in (
@@ -83,7 +83,7 @@ def _sections(about: AboutAudit, look: Look, seen: AuditSight) -> Iterator[Marku
     )
 
 
-def _findings(about: AboutAudit, seen: AuditSight) -> Markup:
+def _findings(about: AboutAudit, seen: AuditSnapshot) -> Markup:
     rows = [
         Row(code, (datum(f"found-{code}", number, figure.count(number)), f"{about.meanings.get(code, '')}."))
         for code, number in seen.findings.items()

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from stream_app import __version__
-from stream_app.monitoring.scrape import Scrape
-from stream_app.monitoring.snapshot import Sight
+from stream_app.monitoring.snapshot import Snapshot
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, History
 from stream_app.monitoring.statuspage.markup import Markup, element, void
 from stream_app.monitoring.statuspage.style import STYLE
@@ -26,8 +25,7 @@ class State(NamedTuple):
 class Look(NamedTuple):
     """What a page is made of."""
 
-    scrape: Scrape
-    sight: Sight
+    snapshot: Snapshot
     history: History
     refreshes: bool
     """Whether the page asks for itself again."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Final
 
-from stream_app.monitoring.distribution import Distribution
+from stream_app.monitoring.scrape import Distribution
 from stream_app.monitoring.statuspage.figure import count
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES
 from stream_app.monitoring.statuspage.markup import Markup, element, joined

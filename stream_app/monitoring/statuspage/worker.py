@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from stream_app import __version__
-from stream_app.monitoring.distribution import Distribution
-from stream_app.monitoring.snapshot import WorkerSight
+from stream_app.monitoring.metrics import WorkerMetric
+from stream_app.monitoring.scrape import Distribution
+from stream_app.monitoring.snapshot import PartitionFigures, WorkerDetail, WorkerSnapshot
 from stream_app.monitoring.statuspage import figure
 from stream_app.monitoring.statuspage.document import Level, Look, Row, State, facts, page, pill, section, table
 from stream_app.monitoring.statuspage.figure import datum
@@ -67,21 +68,23 @@ class AboutWorker(NamedTuple):
 
 def worker_page(about: AboutWorker, look: Look) -> str:
     """Return the page."""
-    assert isinstance(look.sight, WorkerSight), "a worker's registry has a worker's metrics"
-    return page("worker", about.application, about.state, look, _sections(about, look, look.sight))
+    seen = look.snapshot
+    assert isinstance(seen, WorkerSnapshot), "a worker's registry has a worker's metrics"
+    assert seen.detail is not None, "it was made of a scrape"
+    return page("worker", about.application, about.state, look, _sections(about, look, seen, seen.detail))
 
 
-def _sections(about: AboutWorker, look: Look, seen: WorkerSight) -> Iterator[Markup]:
+def _sections(about: AboutWorker, look: Look, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     if about.stopped:
         yield _troubles(about)
     yield from _figures(look, seen)
-    yield section("Partitions", _partitions(about, look), kind="half")
-    yield section("Budget", *_budget(look), kind="half")
-    yield section("Decisions", _decisions(look), kind="half")
+    yield section("Partitions", _partitions(about, detail), kind="half")
+    yield section("Budget", *_budget(look, detail), kind="half")
+    yield section("Decisions", _decisions(detail.decided), kind="half")
     yield section("Rejects", _rejects(seen), kind="half")
     if seen.correlated_series or seen.backward_loss.observations:
-        yield section("Temporal loss", *_losses(look, seen), kind="half")
-    yield section("This worker", _about(about, look), kind="half")
+        yield section("Temporal loss", *_losses(look, seen, detail), kind="half")
+    yield section("This worker", _about(about, seen.recovery_remaining, detail), kind="half")
 
 
 def _troubles(about: AboutWorker) -> Markup:
@@ -98,9 +101,9 @@ def _troubles(about: AboutWorker) -> Markup:
     return section("Stopped", table("Stopped partitions", heads, rows), note, kind="trouble")
 
 
-def _figures(look: Look, seen: WorkerSight) -> Iterator[Markup]:
+def _figures(look: Look, seen: WorkerSnapshot) -> Iterator[Markup]:
     def card(
-        name: str, now: Sequence[str], beside: str, drawn: Callable[[WorkerSight], float | None], text: _Text
+        name: str, now: Sequence[str], beside: str, drawn: Callable[[WorkerSnapshot], float | None], text: _Text
     ) -> Markup:
         course = lately(name, look.history.of_worker(drawn), text)
         return section(name, element("p", *now, class_="now"), element("p", beside), *course, kind="figure")
@@ -150,23 +153,19 @@ def _figures(look: Look, seen: WorkerSight) -> Iterator[Markup]:
     )
 
 
-def _partitions(about: AboutWorker, look: Look) -> Markup:
-    def of(metric: str) -> dict[str, float]:
-        return {sample.labels["partition"]: sample.value for sample in look.scrape.samples.get(metric, ())}
-
-    events, seconds = of("landmark_events_total"), of("landmark_event_lag_seconds")
-    waiting, open_steps, held = map(of, ("landmark_event_lag_records", "landmark_open_steps", "landmark_cached_series"))
-    columns: list[tuple[str, Callable[[str], str]]] = [
-        ("events", lambda number: figure.count(events.get(number, 0))),
-        ("not decided", lambda number: figure.count(waiting.get(number, 0))),
-        ("append to commit", lambda number: figure.duration(seconds.get(number) if events.get(number) else None)),
-        ("series held", lambda number: figure.count(held.get(number, 0))),
+def _partitions(about: AboutWorker, detail: WorkerDetail) -> Markup:
+    columns: list[tuple[str, Callable[[PartitionFigures], str]]] = [
+        ("events", lambda shown: figure.count(shown.events)),
+        ("not decided", lambda shown: figure.count(shown.lag_records)),
+        ("append to commit", lambda shown: figure.duration(shown.lag_seconds)),
+        ("series held", lambda shown: figure.count(shown.cached_series)),
     ]
-    if any(open_steps.values()):
-        columns.insert(3, ("open steps", lambda number: figure.count(open_steps.get(number, 0))))
+    if any(shown.open_steps for shown in detail.partitions.values()):
+        columns.insert(3, ("open steps", lambda shown: figure.count(shown.open_steps)))
     rows = [
-        Row(str(number), (pill(_state(about, number)), *(text(str(number)) for _, text in columns)))
+        Row(str(number), (pill(_state(about, number)), *(text(shown) for _, text in columns)))
         for number in sorted(about.partitions)
+        for shown in (detail.partitions.get(str(number), PartitionFigures()),)
     ]
     if not rows:
         return element("p", "None is assigned to this worker.")
@@ -181,15 +180,14 @@ def _state(about: AboutWorker, number: int) -> State:
     return State("good", "runs") if number in about.running else State("wait", "reads back")
 
 
-def _budget(look: Look) -> Iterator[Markup]:
-    left = look.history.lately("landmark_budget_left_share", look.scrape)
+def _budget(look: Look, detail: WorkerDetail) -> Iterator[Markup]:
+    left = look.history.lately(WorkerMetric.BUDGET_LEFT_SHARE, detail)
     yield from _distribution("Share left when a batch ended", left, figure.share, ("nothing", "all of it"))
-    rate = look.history.lately("landmark_sampling_rate", look.scrape)
+    rate = look.history.lately(WorkerMetric.SAMPLING_RATE, detail)
     if rate.observations:
         yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always"))
     yield element("p", _SAMPLES, class_="note")
-    spent = look.scrape.sums("landmark_spend_nano_epsilon_total", "policy", "scheme")
-    total = sum(spent.values())
+    total = sum(detail.spent.values())
     rows = [
         Row(
             policy or figure.NONE,
@@ -199,7 +197,7 @@ def _budget(look: Look) -> Iterator[Markup]:
                 joined(figure.share(nano / total), part(nano / total)),
             ),
         )
-        for (policy, scheme), nano in spent.items()
+        for (policy, scheme), nano in detail.spent.items()
     ]
     if rows:
         yield table("Epsilon spent", ("policy", "scheme", "epsilon spent", "share"), rows, (1, 2))
@@ -214,9 +212,8 @@ def _distribution(
     yield ends(*sides)
 
 
-def _decisions(look: Look) -> Markup:
-    counts = look.scrape.sums("landmark_decisions_total", "decision", "scheme")
-    total = sum(counts.values())
+def _decisions(decided: Mapping[tuple[str, ...], int]) -> Markup:
+    total = sum(decided.values())
     rows = [
         Row(
             _CONTROL if decision == "control" else decision,
@@ -226,14 +223,14 @@ def _decisions(look: Look) -> Markup:
                 joined(figure.share(number / total), part(number / total)),
             ),
         )
-        for (decision, scheme), number in counts.items()
+        for (decision, scheme), number in decided.items()
     ]
     if not rows:
         return element("p", "None yet.")
     return table("Decisions", ("decision", "scheme", "records", "share"), rows, (1, 2))
 
 
-def _rejects(seen: WorkerSight) -> Markup:
+def _rejects(seen: WorkerSnapshot) -> Markup:
     known: Mapping[str, Advice] = dict(REJECTS.items())
     rows = [
         Row(reason, (datum(f"rejected-{reason}", number, figure.count(number)), _advice(known.get(reason))))
@@ -250,7 +247,7 @@ def _advice(advice: Advice | None) -> Markup:
     return joined(prose(_sentence(advice.meaning)), " ", element("em", prose(_sentence(advice.remedy))))
 
 
-def _losses(look: Look, seen: WorkerSight) -> Iterator[Markup]:
+def _losses(look: Look, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     level: Level = "bad" if seen.alarmed_series else "good"
     alarmed = figure.count(seen.alarmed_series)
     yield element("p", pill(State(level, _counted(seen.alarmed_series, "series", "series") + " over the alarm")))
@@ -263,7 +260,7 @@ def _losses(look: Look, seen: WorkerSight) -> Iterator[Markup]:
             ("of them over the alarm", datum("alarmed", seen.alarmed_series, alarmed)),
         )
     )
-    found = look.history.lately("landmark_backward_loss", look.scrape)
+    found = look.history.lately(WorkerMetric.BACKWARD_LOSS, detail)
     yield from _distribution(
         "Backward loss", found, lambda loss: figure.NONE if loss is None else f"{loss:.3g}", ("0", "more")
     )
@@ -272,8 +269,7 @@ def _losses(look: Look, seen: WorkerSight) -> Iterator[Markup]:
     )
 
 
-def _about(about: AboutWorker, look: Look) -> Markup:
-    total = look.scrape.total
+def _about(about: AboutWorker, remaining: int, detail: WorkerDetail) -> Markup:
     return facts(
         (
             ("version", __version__),
@@ -281,14 +277,14 @@ def _about(about: AboutWorker, look: Look) -> Markup:
             ("up for", figure.duration(about.up_seconds)),
             (
                 "local state",
-                datum("state-bytes", total("landmark_state_bytes"), figure.size(total("landmark_state_bytes"))),
+                datum("state-bytes", detail.state_bytes, figure.size(detail.state_bytes)),
             ),
-            ("rows read back", figure.count(total("landmark_recovered_rows"))),
-            ("still to read back", figure.count(total("landmark_recovery_remaining"))),
-            ("signed heads written", figure.count(total("landmark_heads_total"))),
-            ("producers opened again", figure.count(total("landmark_reopened_total"))),
-            ("first key epoch", figure.count(total("landmark_first_key_epoch"))),
-            ("input kept for open steps", figure.count(total("landmark_kept_records"))),
+            ("rows read back", figure.count(detail.recovered_rows)),
+            ("still to read back", figure.count(remaining)),
+            ("signed heads written", figure.count(detail.heads)),
+            ("producers opened again", figure.count(detail.reopened)),
+            ("first key epoch", figure.count(detail.first_key_epoch)),
+            ("input kept for open steps", figure.count(detail.kept_records)),
         )
     )
 

@@ -21,7 +21,7 @@ def shown(metrics: Metrics, *latest: Found, reached: bool = True) -> Page:
         latest=latest,
         up_seconds=5.0,
     )
-    return Page(audit_page(about, Look(scrape, history.sight(scrape), history, refreshes=True)))
+    return Page(audit_page(about, Look(history.snapshot(scrape), history, refreshes=True)))
 
 
 def measured(**gauges: int) -> Metrics:
