@@ -10,6 +10,7 @@ import pytest
 from stream_app.localbroker.broker import LocalBroker
 from tests.stacks import pending_tasks
 from tests.suite import sharedbroker
+from tests.suite.markers import needs_broker
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
 
@@ -27,6 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Tell a test process of pytest-xdist, before it starts, where the broker lives."""
     node.workerinput["broker_folder"] = str(node.config.stash[_BROKER_FOLDER])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that has a real broker, so that nobody has to."""
+    for item in items:
+        if isinstance(item, pytest.Function) and needs_broker(item):
+            item.add_marker("broker")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
