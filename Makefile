@@ -9,7 +9,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format reference bench install compiled constraints clean
+.PHONY: help demo quick test long lint format reference bench install compiled constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -18,8 +18,16 @@ help:  ## Show the targets
 demo: $(DEMO)  ## Run the whole system on a local Kafka with real data
 	$(BIN)/python -m stream_app demo
 
-test: lint  ## Check and test everything, with a real Kafka broker
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
+# Most tests with a broker wait for most of their time: more processes than cores. A file stays in one process.
+PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
+quick: $(TEST)  ## Test what needs no Kafka: pure code, and the twin in memory with few seeds
+	$(PYTEST) --speed quick $(ARGS)
+
+test: $(TEST)  ## Check and test everything, with a real Kafka broker
+	$(PYTEST) --speed test --durations 25 --durations-min 5 $(ARGS)
+
+long: $(TEST)  ## Test what takes hours: every row, page and kill, and 1,000,000 draws
+	$(PYTEST) --speed long --durations 25 $(ARGS)
 
 lint: $(TEST)  ## Check style, types, layers and docstrings
 	$(BIN)/ruff check

@@ -9,8 +9,7 @@ import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.stacks import pending_tasks
-from tests.suite import sharedbroker
-from tests.suite.markers import needs_broker
+from tests.suite import sharedbroker, speeds
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
 
@@ -19,7 +18,8 @@ _BROKER_FOLDER = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose where the run's broker lives: the process that the run began with chooses, the others are told."""
+    """Select by speed, and choose where the run's broker lives: whoever began the run chooses, the others are told."""
+    speeds.choose(config)
     told = getattr(config, "workerinput", None)
     config.stash[_BROKER_FOLDER] = sharedbroker.make_folder() if told is None else Path(told["broker_folder"])
 
@@ -31,10 +31,8 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that has a real broker, so that nobody has to."""
-    for item in items:
-        if isinstance(item, pytest.Function) and needs_broker(item):
-            item.add_marker("broker")
+    """Add the markers that nobody has to write."""
+    speeds.mark(items)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -64,31 +62,26 @@ def pytest_runtest_makereport(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare how much is drawn: ``pytest tests/privacy --draws 1000000``, ``pytest tests/audit --ledgers 1000``."""
-    parser.addoption("--draws", type=int, default=20_000, help="draws decided by both paths (1000000 takes minutes)")
-    parser.addoption(
-        "--ledgers", type=int, default=250, help="true ledgers that an audit must find true (1000: minutes)"
-    )
-    parser.addoption(
-        "--matrices", type=int, default=500, help="correlations solved by enumeration and programs (5000: minutes)"
-    )
-    parser.addoption("--long", action="store_true", help="plant every fault in every scheme and kind (an hour)")
+    """Declare speed and amounts: ``pytest tests/privacy --draws 1000000``, ``pytest tests/audit --speed long``."""
+    speeds.add_options(parser)
     parser.addoption("--queries", metavar="FILE", help="write what Prometheus was asked by tests/deploy, and answered")
+    parser.addoption("--seed", type=int, default=1, help="seed of workloads, moments and records in tests/faults")
+    parser.addoption("--older", type=Path, help="a checkout of the version that test_upgrade begins with")
 
 
 @pytest.fixture
 def draws(request: pytest.FixtureRequest) -> int:
     """Return how many draws to compare."""
-    return int(request.config.getoption("--draws"))
+    return speeds.amount(request, "draws")
 
 
 @pytest.fixture
-def many_matrices(request: pytest.FixtureRequest) -> int:
+def matrices(request: pytest.FixtureRequest) -> int:
     """Return how many transition matrices to compare."""
-    return int(request.config.getoption("--matrices"))
+    return speeds.amount(request, "matrices")
 
 
 @pytest.fixture(scope="session")
 def ledgers(request: pytest.FixtureRequest) -> int:
     """Return how many true ledgers to draw."""
-    return int(request.config.getoption("--ledgers"))
+    return speeds.amount(request, "ledgers")

@@ -30,10 +30,10 @@ def envelope_of(rows: Sequence[object]) -> Envelope:
     return Envelope.of(TransitionMatrix.dense(rows))
 
 
-def test_agrees_with_full_enumeration(many_matrices: int) -> None:
+def test_agrees_with_full_enumeration(matrices: int) -> None:
     """Over matrices of all sorts and sizes, for alphas from 1e-12 to 700: every column set of every pair."""
     seen = set()
-    for sort, rows in every_matrix(many_matrices, MOST_STATES, seed=5):
+    for sort, rows in every_matrix(matrices, MOST_STATES, seed=5):
         matrix = TransitionMatrix.dense(rows.tolist())
         envelope = Envelope.of(matrix)
         base, gain = sums(matrix.rows)
@@ -45,7 +45,7 @@ def test_agrees_with_full_enumeration(many_matrices: int) -> None:
 
 
 @pytest.mark.timeout(3600)
-def test_agrees_with_linear_programs(many_matrices: int) -> None:
+def test_agrees_with_linear_programs(matrices: int) -> None:
     """Over as many others: the solver's own optimum within its tolerance, the column sets it chose within 1e-9.
 
     The matrices are in whole millionths: HiGHS drops coefficients below 1e-9, enumeration covers them.
@@ -53,7 +53,7 @@ def test_agrees_with_linear_programs(many_matrices: int) -> None:
     whose loss can be summed as exactly as ours.
     """
     seen, ways = set(), set()
-    for number, (sort, rows) in enumerate(every_matrix(many_matrices, MOST_STATES, seed=6)):
+    for number, (sort, rows) in enumerate(every_matrix(matrices, MOST_STATES, seed=6)):
         matrix = TransitionMatrix.dense(rounded(rows, MILLION).tolist())
         alpha = LINEAR_ALPHAS[number % len(LINEAR_ALPHAS)]
         seen.add((sort, matrix.states))

@@ -1,51 +1,60 @@
-"""Markers that nobody has to write: a test that has a real broker is found by what it and its fixtures name."""
+"""Markers that nobody has to write: what a test uses is found by what its code and its fixtures name."""
 
 import functools
+import subprocess
 from collections.abc import Iterator
 from inspect import unwrap
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
+from tests.programs import program
 
 _OURS = ("tests", "benchmarks")
+_MEANING: Final = {LocalBroker: "broker", program: "program", subprocess: "process"}
+"""The marker of whoever names one of these."""
 _SHARED = "broker"
-"""The fixture that is the run's broker, and the marker."""
+"""The fixture that is the run's broker."""
 
 
-def needs_broker(item: pytest.Function) -> bool:
-    """Tell whether a test uses the shared broker, or names `LocalBroker` in its code or in what that calls.
+def uses(item: pytest.Function) -> frozenset[str]:
+    """Return the markers of what a test uses: a broker, a program that may be missing, a process.
 
-    Annotations do not count. What only a program that it starts would do is not seen: such a test is marked by hand.
+    What counts is the code of the test, of its fixtures, and of all functions of tests and benchmarks that these name;
+    annotations do not count. What only a program would do that it starts is not seen: such a test is marked by hand.
     """
     definitions = item._fixtureinfo.name2fixturedefs  # noqa: SLF001 - pytest tells the fixtures' names alone
-    used = [found[-1].func for name, found in definitions.items() if name in item.fixturenames]
-    return _SHARED in item.fixturenames or any(_reaches_broker(unwrap(each)) for each in [item.function, *used])
+    functions = [item.function, *(found[-1].func for found in definitions.values())]
+    shared = {"broker"} if _SHARED in item.fixturenames else set[str]()
+    return frozenset(shared).union(*(reached(unwrap(each)) for each in functions))
 
 
 @functools.cache
-def _reaches_broker(function: FunctionType) -> bool:
-    todo, seen = [function], {function}
+def reached(function: FunctionType) -> frozenset[str]:
+    """Return the markers of what a function names, or a function of ours that it names, and so on."""
+    todo, seen, reached = [function], {function}, set[str]()
     while todo:
         for found in _named(todo.pop()):
-            if found is LocalBroker:
-                return True
+            if found in _MEANING:
+                reached.add(_MEANING[found])
             new = {each for each in _functions(found) if each not in seen}
             seen |= new
             todo += new
-    return False
+    return frozenset(reached)
 
 
 def _named(function: FunctionType) -> Iterator[Any]:
-    """Yield what the global names of a function's code mean, and names within our modules that it names."""
+    """Yield the functions, classes and modules that a function's code names, and those within our modules."""
     names = _names(function.__code__)
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
-        yield value
+        if isinstance(value, FunctionType | type | ModuleType):
+            yield value
         if isinstance(value, ModuleType) and _is_ours(value.__name__):
-            yield from (getattr(value, each) for each in names if hasattr(value, each))
+            inner = (getattr(value, each, None) for each in names)
+            yield from (each for each in inner if isinstance(each, FunctionType | type))
 
 
 def _names(code: CodeType) -> set[str]:
@@ -53,18 +62,17 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _functions(value: Any) -> Iterator[FunctionType]:
+def _functions(value: FunctionType | type | ModuleType) -> Iterator[FunctionType]:
     """Yield a function of the tests or benchmarks, or those of a class there."""
-    value = unwrap(value) if callable(value) else value
-    if not _is_ours(getattr(value, "__module__", None) or ""):
+    if isinstance(value, ModuleType) or not _is_ours(value.__module__):
         return
     if isinstance(value, FunctionType):
-        yield value
-    elif isinstance(value, type):
-        for part in vars(value).values():
-            inner = unwrap(getattr(part, "fget", None) or getattr(part, "__func__", part))
-            if isinstance(inner, FunctionType):
-                yield inner
+        yield unwrap(value)
+        return
+    for part in vars(value).values():
+        inner = unwrap(getattr(part, "fget", None) or getattr(part, "__func__", part))
+        if isinstance(inner, FunctionType):
+            yield inner
 
 
 def _is_ours(module: str) -> bool:

@@ -124,16 +124,16 @@ LONG = [
         for value in DISTINCT
     ),
 ]
-"""With ``--long``: whatever schemes and kinds a fault concerns."""
+"""For `make long`: whatever schemes and kinds a fault concerns."""
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give each test its rows: short ones, or with ``--long`` all."""
-    rows = PLANTED + (LONG if metafunc.config.getoption("--long") else [])
-    if "row" in metafunc.fixturenames:
-        metafunc.parametrize("row", rows, ids=[row.name for row in rows])
+ROWS = [
+    *(pytest.param(row, id=row.name) for row in PLANTED),
+    *(pytest.param(row, id=row.name, marks=pytest.mark.long) for row in LONG),
+]
 
 
+@pytest.mark.parametrize("row", ROWS)
 def test_a_planted_fault_is_found(row: Planted) -> None:
     """More than declared is shown, at the confidence at which a policy is called broken."""
     result = tried(row_of(**row.parameters), row.pair, row.plant, row.runs)
@@ -141,6 +141,7 @@ def test_a_planted_fault_is_found(row: Planted) -> None:
     assert result.broken
 
 
+@pytest.mark.parametrize("row", ROWS)
 def test_without_the_fault_the_pair_holds(row: Planted) -> None:
     """The same pair without the fault, at a quarter of the runs, is not called broken."""
     assert not tried(row_of(**row.parameters), row.pair, Subject, row.runs // 4).broken

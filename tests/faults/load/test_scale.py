@@ -1,9 +1,8 @@
 """Workers come and go under a steady load; nothing is lost, doubled, or decided differently.
 
-The short form belongs to every run of the suite. The long ones are asked for, and print how long partitions stood
-still:
+The short form belongs to `make test`. The long ones belong to `make long`, and print how long partitions stood still:
 
-    python -m pytest tests/faults/load/test_scale.py --scale 4 -s
+    python -m pytest tests/faults/load/test_scale.py --speed long --scale 4 -s
 """
 
 import asyncio
@@ -77,23 +76,21 @@ async def _kill(run: Run, count: int) -> None:
 LONG = {"grow": _grow, "roll": _roll, "kill": _kill}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("standby", [0, 1])
 @pytest.mark.parametrize("change", LONG)
 async def test_scale(broker: LocalBroker, tmp_path: Path, scale: int, change: str, standby: int) -> None:
     """Up to ``--scale`` workers, with and without standby replicas."""
-    if not scale:
-        pytest.skip("a long run: --scale 4")
     async with under_load(broker.bootstrap_servers, tmp_path / f"{change}-{standby}", 300, standby) as run:
         await LONG[change](run, scale)
     await run.report()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(3600)
-async def test_brokers_restart_and_die(tmp_path: Path, scale: int) -> None:
+async def test_brokers_restart_and_die(tmp_path: Path) -> None:
     """Three brokers are restarted one by one, then killed one by one, under two workers."""
-    if not scale:
-        pytest.skip("a long run: --scale 4")
     async with Brokers(tmp_path / "cluster") as brokers:
         async with under_load(brokers.bootstrap_servers, tmp_path / "brokers", 150, standby=1) as run:
             await run.start("a", "b")

@@ -1,0 +1,73 @@
+"""Three speeds: what each one runs, and how much is drawn in it."""
+
+from typing import Final, NamedTuple
+
+import pytest
+
+from tests.suite.markers import uses
+
+EXPRESSIONS: Final = {
+    "quick": "not broker and not slow and not long",
+    "test": "not long",
+    "long": "long or amount",
+}
+"""What ``--speed`` selects where no ``-m`` is given; `make quick`, `make test` and `make long` give it."""
+
+
+class Amount(NamedTuple):
+    """How much there is of something at each speed; an option of its name overrides it."""
+
+    quick: int
+    test: int
+    long: int
+    meaning: str
+
+
+AMOUNTS: Final = {
+    "draws": Amount(2_000, 20_000, 1_000_000, "draws that are decided by both paths"),
+    "ledgers": Amount(60, 250, 1_000, "true ledgers that an audit must find true"),
+    "matrices": Amount(100, 500, 5_000, "transition matrices solved by enumeration and programs"),
+    "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
+    "events": Amount(20_000, 20_000, 100_000, "how many events test_kills sends"),
+    "fuzz": Amount(8_000, 8_000, 100_000, "how many records test_fuzz sends"),
+    "scale": Amount(4, 4, 4, "up to how many workers the long runs of test_scale start"),
+}
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare ``--speed`` and one option an amount."""
+    parser.addoption("--speed", choices=[*EXPRESSIONS], default="test", help="which tests run, with how many draws")
+    for name, amount in AMOUNTS.items():
+        by_speed = ", ".join(f"{getattr(amount, speed)} at {speed}" for speed in EXPRESSIONS)
+        parser.addoption(f"--{name}", type=int, help=f"{amount.meaning} ({by_speed})")
+
+
+def choose(config: pytest.Config) -> None:
+    """Select by the speed, unless the command names markers."""
+    config.option.markexpr = config.option.markexpr or EXPRESSIONS[config.getoption("speed")]
+
+
+def amount(request: pytest.FixtureRequest, name: str) -> int:
+    """Return an amount: the option's, else the speed's."""
+    config = request.config
+    given: int | None = config.getoption(name)
+    return int(getattr(AMOUNTS[name], config.getoption("speed"))) if given is None else given
+
+
+def mark(items: list[pytest.Item]) -> None:
+    """Mark tests by what they use, and those that have an amount; begin with the files that take longest.
+
+    Those have a broker, or start `make lint`. A file stays together: what it makes once is made once.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function):
+            for used in sorted(uses(item)):
+                item.add_marker(used)
+            if AMOUNTS.keys() & set(item.fixturenames):
+                item.add_marker("amount")
+    first = {_file(item) for item in items if item.get_closest_marker("broker") or "lint" in item.name}
+    items.sort(key=lambda item: _file(item) not in first)
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]

@@ -1,0 +1,59 @@
+"""What a test uses is found however far away it is named, and nothing is found that is not named."""
+
+import subprocess
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+from stream_app.localbroker.broker import LocalBroker
+from tests import programs
+from tests.suite import markers
+from tests.suite.speeds import AMOUNTS, EXPRESSIONS
+
+
+class Site:
+    """A helper, as tests have them."""
+
+    def begin(self, folder: Path) -> LocalBroker:
+        """Start a broker."""
+        return LocalBroker.start(folder)
+
+
+def starts(folder: Path) -> None:
+    """Start a broker in an inner function."""
+
+    def inner() -> None:
+        """Start it."""
+        Site().begin(folder)
+
+    inner()
+
+
+def runs() -> None:
+    """Run a program by a module's name."""
+    subprocess.run([programs.program("jq")], check=True)
+
+
+def names(broker: LocalBroker) -> str:
+    """Name a broker as a type alone."""
+    return str(broker)
+
+
+@pytest.mark.parametrize(("function", "found"), [(starts, {"broker"}), (runs, {"program", "process"}), (names, set())])
+def test_what_is_named_is_found(function: FunctionType, found: set[str]) -> None:
+    """Through methods, inner functions and modules of ours; an annotation starts nothing."""
+    assert markers.reached(function) == found
+
+
+def test_this_test_has_no_broker(request: pytest.FixtureRequest) -> None:
+    """Its file names a broker, the test does not."""
+    assert {mark.name for mark in request.node.iter_markers()} == set()
+
+
+def test_what_test_leaves_out_long_has() -> None:
+    """Every test belongs to `make test` or to `make long`, and quick is a part of test."""
+    assert EXPRESSIONS["test"] == "not long"
+    assert EXPRESSIONS["quick"].endswith(EXPRESSIONS["test"])
+    assert EXPRESSIONS["long"].split(" or ")[0] == "long"
+    assert all(quick <= test <= long for quick, test, long, _ in AMOUNTS.values())
