@@ -131,5 +131,5 @@ def _finding(row: SeriesRow) -> Callable[[str], SeriesRow]:
 def _sealed(context: Context, case: Case, release_hash: str) -> encoding.Sealed:
     row, keys, sequence = case.row, context.keys, case.row.sequence + 1
     text = encoding.release_entry(row.series, sequence, row.policy.version, case.stepped, release_hash)
-    step_ms = case.stepped.state.decided_ms
+    step_ms = case.stepped.state.clock.decided_ms
     return encoding.sealed(text, sequence, step_ms, keys.fingerprint, keys.epoch_of(step_ms), row.previous)

@@ -52,11 +52,11 @@ def decide(context: Context, lookup: Lookup, collection: Collection, record: Inp
     found = wire.decode(record.value)
     if isinstance(found, Malformed):
         return _reject(found.series, found.timestamp_ms, found.reason, record)
-    timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
     row = lookup(found.series)
     refused = _misplaced(context, row, found.series, record) or _early(context, found, record)
     outcome = Refused(refused) if refused else _apply(context, row, collection, found, record)
     if isinstance(outcome, Refused):
+        timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
         return _reject(found.series, timestamp_ms, outcome.reason, record)
     return outcome
 

@@ -87,7 +87,7 @@ def seal(
     ``appended_ms`` is when the broker appended the record, which entries without a step have as their timestamp.
     """
     series, policy, keys, state, sequence = row.series, row.policy, context.keys, moved.state, row.sequence + 1
-    decided_ms = state.decided_ms
+    decided_ms = state.clock.decided_ms
     # Without event time the epoch is that of the last decided step.
     epoch = keys.epoch_of(decided_ms) if decided_ms != NEVER else 0
     release: bytes | None = None
@@ -97,14 +97,16 @@ def seal(
     if isinstance(moved, Stepped):
         release, decision = encoding.encode_release(series, policy.kind, policy.version, moved.release), moved.decision
         text = encoding.release_entry(series, sequence, policy.version, moved, encoding.digest(release))
-        spent_nano = moved.spend_nano + charge_nano(policy, row.state, decided_ms)
-        loss = None if policy.correlation is None else context.backward_loss(row, decided_ms, moved.spend_nano)
+        spend_nano = spent_nano = moved.spend_nano
+        if policy.windows is not None:
+            spent_nano += charge_nano(policy, row.state, decided_ms)
+        loss = None if policy.correlation is None else context.backward_loss(row, decided_ms, spend_nano)
         appended_ms = decided_ms
     else:
         text = encoding.control_entry(series, sequence, moved.entry)
         if isinstance(moved.entry, DummiesEntry):
             spent_nano = moved.entry.charged_nano
-        if state.landmarks is not policy.landmarks:
+        if state.promise.landmarks is not policy.landmarks:
             default = ""  # a landmark registered under a default policy makes the policy the series' own
         if state.closed:
             opened = None  # what is still open when a series ends is never released

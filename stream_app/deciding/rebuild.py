@@ -99,7 +99,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
             raise RebuildError(series, sequence, f"is of kind {other!r}, which this version does not know")
     if isinstance(outcome, Refused):
         raise RebuildError(series, sequence, f"was refused ({outcome.reason})")
-    default = row.default if outcome.state.landmarks is policy.landmarks else ""
+    default = row.default if outcome.state.promise.landmarks is policy.landmarks else ""
     return row.replaced(state=outcome.state, default=default)
 
 

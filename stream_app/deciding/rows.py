@@ -15,7 +15,7 @@ from stream_app.privacy.collected.steps import OpenSteps
 from stream_app.privacy.guard import Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy, stored_policy_of
-from stream_app.privacy.state import NO_WINDOW, State
+from stream_app.privacy.state import NO_WINDOW, Clock, Latest, Promise, State
 from stream_app.privacy.values import ReleasedCells
 
 DIGEST_BYTES = 16
@@ -91,7 +91,11 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
     ``shared`` holds the digests of default policies that were returned already, and takes up new ones.
     """
     pairs = [(b"s" + row.key, _dump_state(row))]
-    if before is None or before.policy is not row.policy or before.state.landmarks is not row.state.landmarks:
+    if (
+        before is None
+        or before.policy is not row.policy
+        or before.state.promise.landmarks is not row.state.promise.landmarks
+    ):
         if row.default:
             if row.default not in shared:
                 shared.add(row.default)
@@ -99,7 +103,7 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
         else:
             own: dict[str, object] = {
                 "policy": _policy_document(row.policy),
-                "landmarks": row.state.landmarks.intervals,
+                "landmarks": row.state.promise.landmarks.intervals,
             }
             if row.policy.fixed:
                 own["fixed"] = True
@@ -181,7 +185,7 @@ def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
 
 def _dump_state(row: SeriesRow) -> bytes:
     state = row.state
-    guard = state.guard
+    guard, promise, clock, latest = state.guard, state.promise, state.clock, state.latest
     more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
     opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
     if opened is not None:
@@ -196,19 +200,19 @@ def _dump_state(row: SeriesRow) -> bytes:
             guard.budget_nano,
             guard.landmark_spent_nano,
             guard.regular_peak_nano,
-            state.spare_left,
-            state.prior_nano,
-            state.first_budget_nano,
-            state.period_start_ms,
-            state.decided_ms,
-            state.decided_end_ms,
-            state.first_step,
-            state.last_step,
-            state.rate_nano,
-            state.source_ms,
-            state.measurement,
-            state.estimate,
-            state.level,
+            promise.spare_left,
+            promise.prior_nano,
+            promise.first_budget_nano,
+            clock.period_start_ms,
+            clock.decided_ms,
+            clock.decided_end_ms,
+            clock.first_step,
+            clock.last_step,
+            latest.rate_nano,
+            latest.source_ms,
+            latest.measurement,
+            latest.estimate,
+            latest.level,
             state.closed,
             *more,
         )
@@ -220,22 +224,23 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
     first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
     return State(
         Guard(budget, spent, peak),
-        landmarks,
-        spare_left,
-        prior,
-        first_budget,
-        period_start,
-        decided,
-        decided_end,
-        first_step,
-        last_step,
-        rate,
-        source,
-        ReleasedCells(tuple(measurement)),
-        ReleasedCells(tuple(estimate)),
-        tuple(level),
-        closed,
+        Promise(landmarks=landmarks, spare_left=spare_left, prior_nano=prior, first_budget_nano=first_budget),
+        Clock(
+            period_start_ms=period_start,
+            decided_ms=decided,
+            decided_end_ms=decided_end,
+            first_step=first_step,
+            last_step=last_step,
+        ),
+        Latest(
+            source_ms=source,
+            measurement=ReleasedCells(tuple(measurement)),
+            estimate=ReleasedCells(tuple(estimate)),
+            rate_nano=rate,
+            level=tuple(level),
+        ),
         _window(fields[_STATE_FIELDS + 2 :]),
+        closed=closed,
     )
 
 

@@ -92,14 +92,15 @@ def release_entry(series: str, sequence: int, version: int, step: Stepped, relea
     """Return the text of a decided step's entry, as far as `sealed` takes it; ``version`` is the policy's."""
     # Put together by hand: one is made for every event, and all but the series are numbers and words of our own.
     name = orjson.dumps(series).decode()
-    release, guard = step.release, step.state.guard
+    release = step.release
+    budget, spent, peak = step.state.guard
     landmark = "true" if step.landmark else "false"
     epsilon = f'"epsilon_nano":{release.spend_nano},' if isinstance(release, Perturbed) else ""
     return (
         f'{{"series":{name},"sequence":{sequence},"entry":"release","timestamp":{release.timestamp_ms},'
         f'"decision":"{step.decision}","landmark":{landmark},"policy":{version},'
-        f'"budget_nano":{guard.budget_nano},{epsilon}"landmark_spent_nano":{guard.landmark_spent_nano},'
-        f'"landmarks_left":{step.landmarks_left},"regular_peak_nano":{guard.regular_peak_nano},'
+        f'"budget_nano":{budget},{epsilon}"landmark_spent_nano":{spent},'
+        f'"landmarks_left":{step.landmarks_left},"regular_peak_nano":{peak},'
         f'"release":"{release_hash}"'
     )
 

@@ -36,7 +36,7 @@ def counted_budgets(rows: Iterable[SeriesRow]) -> BudgetCounts:
         if state.closed:
             continue
         if policy.sampling is not None:
-            rated = (row.default, _class_of(state.rate_nano / NANO))
+            rated = (row.default, _class_of(state.latest.rate_nano / NANO))
             counts.rates[rated] = counts.rates.get(rated, 0) + 1
         guard = state.guard
         if not policy.exhaustible or guard.budget_nano == 0:

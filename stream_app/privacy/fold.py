@@ -32,7 +32,7 @@ from stream_app.privacy.published import (
     Withheld,
 )
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.state import NEVER, NO_WINDOW, State, new_period
+from stream_app.privacy.state import NEVER, NO_WINDOW, Clock, Latest, State, new_period
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 from stream_app.privacy.weaker import less_protected
 
@@ -84,7 +84,7 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     start_ms = index * policy.step_ms
     epoch = keys.epoch_of(start_ms)
     secret = keys.secret_of(epoch)
-    if state.closed or start_ms < state.decided_end_ms or secret is None:
+    if state.closed or start_ms < state.clock.decided_end_ms or secret is None:
         return Refused(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
     cells = policy.kind.quantise(value)
@@ -112,14 +112,14 @@ def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)
     spend_nano = proposal(policy, state, index, at)
     # PRIVACY: budget, landmarks and rate come from releases and public facts, the coin from key, series and step:
     # whether this event is published depends on no raw value, but through a private dissimilarity that is paid for.
-    if spend_nano and state.rate_nano < NANO:
+    if spend_nano and state.latest.rate_nano < NANO:
         coin = coin_stream(secret, epoch, policy, series, start_ms)
-        if not happens_rational(coin, state.rate_nano, NANO):
+        if not happens_rational(coin, state.latest.rate_nano, NANO):
             spend_nano = 0
     level = policy.windows
     if level is not None and level.charge_nano and spend_nano and state.released:
-        draw = dissimilarity_stream(secret, epoch, policy, series, start_ms, level, cells, state.estimate)
-        if not differs(draw, level, cells, state.estimate, spend_nano):
+        draw = dissimilarity_stream(secret, epoch, policy, series, start_ms, level, cells, state.latest.estimate)
+        if not differs(draw, level, cells, state.latest.estimate, spend_nano):
             spend_nano = 0
     guard = spent(policy, state, index, at, spend_nano) if spend_nano else None
     if guard is None:
@@ -136,9 +136,9 @@ def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
     """Return why a step may not be decided now: the series ended, the step was passed, or its key is gone."""
     if state.closed:
         return "closed"
-    if start_ms >= state.decided_end_ms:
+    if start_ms >= state.clock.decided_end_ms:
         return "key-erased"
-    return "duplicate" if start_ms + policy.step_ms > state.decided_ms else "late"
+    return "duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late"
 
 
 def advance(
@@ -150,46 +150,44 @@ def advance(
     """
     start_ms = index * policy.step_ms
     kind, filtered = policy.kind, policy.filter == "level"
-    level, window = state.level, state.window
+    clock, latest, window = state.clock, state.latest, state.window
     release: Release
     decision: Decision = "perturbed"
     if fresh is None:
-        rate_nano, source_ms = state.rate_nano, state.source_ms
-        measurement, estimate = state.measurement, state.estimate
-        if filtered:
-            level = drifted(kind, level, state.elapsed_steps(index))
-        if source_ms != NEVER:
-            release, decision = Approximated(start_ms, estimate, source_ms), "approximated"
+        if latest.source_ms != NEVER:
+            release, decision = Approximated(start_ms, latest.estimate, latest.source_ms), "approximated"
         else:
             release, decision = Withheld(start_ms), "withheld"
+        if filtered and latest.level:
+            latest = Latest(
+                source_ms=latest.source_ms,
+                measurement=latest.measurement,
+                estimate=latest.estimate,
+                rate_nano=latest.rate_nano,
+                level=drifted(kind, latest.level, state.elapsed_steps(index)),
+            )
     else:
-        rate_nano, source_ms, measurement = next_rate(policy, state, fresh, spend_nano), start_ms, fresh
-        estimate = fresh
+        level, estimate = latest.level, fresh
         if filtered:
             level, estimate = measured(kind, level, fresh, spend_nano, state.elapsed_steps(index))
-        estimate = kind.clamp(estimate)
+        latest = Latest(
+            source_ms=start_ms,
+            measurement=fresh,
+            estimate=kind.clamp(estimate),
+            rate_nano=next_rate(policy, state, fresh, spend_nano),
+            level=level,
+        )
         if policy.windows is not None:
             window = window.after(policy.windows, index, spend_nano)
-        release = Perturbed(start_ms, estimate, fresh, spend_nano)
-    moved = State(
-        guard,
-        state.landmarks,
-        state.spare_left,
-        state.prior_nano,
-        state.first_budget_nano,
-        state.period_start_ms,
-        start_ms,
-        start_ms + policy.step_ms,
-        state.first_step if state.first_step != NEVER else index,
-        index,
-        rate_nano,
-        source_ms,
-        measurement,
-        estimate,
-        level,
-        state.closed,
-        window,
+        release = Perturbed(start_ms, latest.estimate, fresh, spend_nano)
+    now = Clock(
+        period_start_ms=clock.period_start_ms,
+        decided_ms=start_ms,
+        decided_end_ms=start_ms + policy.step_ms,
+        first_step=clock.first_step if clock.first_step != NEVER else index,
+        last_step=index,
     )
+    moved = State(guard, state.promise, now, latest, window, closed=state.closed)
     landmark, left = at
     if landmark and left:
         left -= 1
@@ -199,9 +197,11 @@ def advance(
 def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
     """Return the sampling rate after a publication, from this measurement and the one before it."""
     sampling = policy.sampling
-    if state.source_ms == NEVER or sampling is None:
-        return state.rate_nano
-    return sampling.next_rate(state.rate_nano, still=policy.kind.still(state.measurement, fresh, spend_nano))
+    if state.latest.source_ms == NEVER or sampling is None:
+        return state.latest.rate_nano
+    return sampling.next_rate(
+        state.latest.rate_nano, still=policy.kind.still(state.latest.measurement, fresh, spend_nano)
+    )
 
 
 def adopt(
@@ -216,17 +216,17 @@ def adopt(
         return Refused("closed")
     if before is not None and policy.version <= before.version:
         return Refused("invalid-policy")
-    if state is not None and policy.reaches_before(state.decided_end_ms):
+    if state is not None and policy.reaches_before(state.clock.decided_end_ms):
         return Refused("invalid-policy")
     weaker = before is not None and state is not None and bool(less_protected(policy, before, state))
     if weaker and not may_weaken:
         return Refused("weaker-policy")
-    first_nano = state.first_budget_nano if state else policy.epsilon_nano
+    first_nano = state.promise.first_budget_nano if state else policy.epsilon_nano
     window = window_after(policy, before, state) if before and state else NO_WINDOW
     fresh = new_period(
         state, policy.epsilon_nano, policy.landmarks, policy.spare, first_budget_nano=first_nano, window=window
     )
-    if fresh.prior_nano + policy.epsilon_nano > (first_nano if lifetime_nano is None else lifetime_nano):
+    if fresh.promise.prior_nano + policy.epsilon_nano > (first_nano if lifetime_nano is None else lifetime_nano):
         return Refused("budget-cap")
     return Moved(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker))
 
@@ -256,18 +256,18 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
     add = aligned(spans_ms, policy.step_ms)
     if not isinstance(policy.protection, LandmarkLevel) or policy.protection.fixed:
         return Refused("refused-landmark")
-    if add.count_before(-(-state.period_start_ms // policy.step_ms)):
+    if add.count_before(-(-state.clock.period_start_ms // policy.step_ms)):
         return Refused("refused-landmark")
-    union = state.landmarks.union(add)
+    union = state.promise.landmarks.union(add)
     if len(union.intervals) > MOST_INTERVALS:
         return Refused("refused-landmark")
-    next_step = state.last_step + 1
-    passed = union.count_before(next_step) - state.landmarks.count_before(next_step)
+    next_step = state.clock.last_step + 1
+    passed = union.count_before(next_step) - state.promise.landmarks.count_before(next_step)
     guard = state.guard.charge_passed(passed)
     if guard is None:
         return Refused("refused-landmark")
-    future = len(union) - len(state.landmarks) - passed
-    spare_left = max(0, state.spare_left - future)
+    future = len(union) - len(state.promise.landmarks) - passed
+    spare_left = max(0, state.promise.spare_left - future)
     left = union.count_from(next_step) + spare_left
     add_ms = tuple((first * policy.step_ms, end * policy.step_ms) for first, end in add.intervals)
     charged = guard.landmark_spent_nano - state.guard.landmark_spent_nano

@@ -16,11 +16,13 @@ def place(policy: Policy, state: State, index: int) -> Place:
     """Return what step ``index`` is under the policy."""
     match policy.protection:
         case LandmarkLevel():
-            return index in state.landmarks, state.landmarks.count_from(index) + state.spare_left
+            return index in state.promise.landmarks, state.promise.landmarks.count_from(
+                index
+            ) + state.promise.spare_left
         case EventLevel() | WindowLevel():
             return False, 0
         case UserLevel(length):
-            decided = index - state.first_step if state.first_step != NEVER else 0
+            decided = index - state.clock.first_step if state.clock.first_step != NEVER else 0
             return True, max(0, length - decided)
         case _:
             assert_never(policy.protection)
@@ -33,7 +35,7 @@ def proposal(policy: Policy, state: State, index: int, at: Place) -> int:
     if level is not None:
         if index * policy.step_ms < state.window.opens_ms:
             return 0
-        first_step = state.first_step if state.first_step != NEVER else index
+        first_step = state.clock.first_step if state.clock.first_step != NEVER else index
         return propose_window(policy.scheme, level, state.window, first_step, index)
     if isinstance(policy.protection, UserLevel):
         return propose_user(state.guard, left)
@@ -66,14 +68,14 @@ def window_after(policy: Policy, before: Policy, state: State) -> Window:
     """Return the window that a version begins with, after the state in which the version before it ends."""
     level, window = before.windows, state.window
     if level is not None:
-        spent_ms = state.source_ms
+        spent_ms = state.latest.source_ms
         if level.charge_nano and state.guard.used_nano:
-            spent_ms = state.decided_ms  # since the first charge every event was charged
+            spent_ms = state.clock.decided_ms  # since the first charge every event was charged
         if spent_ms != NEVER:
             window = window.closed(spent_ms + before.step_ms, spent_ms + level.steps * before.step_ms)
     elif policy.windows is not None or window != NO_WINDOW:
         if state.released:
-            window = window.closed(state.source_ms + before.step_ms, 0)
+            window = window.closed(state.latest.source_ms + before.step_ms, 0)
         elif window == NO_WINDOW:  # the versions before it kept no count of their spends: the careful side
-            window = window.closed(state.decided_end_ms, 0)
+            window = window.closed(state.clock.decided_end_ms, 0)
     return window if policy.windows is None else window.opened(policy.windows, policy.step_ms)

@@ -13,73 +13,96 @@ NO_WINDOW = Window()
 """Of a series that no version at level w-event has ruled yet."""
 
 
-STATE_FIELDS = (
-    "guard",
-    "landmarks",
-    "spare_left",
-    "prior_nano",
-    "first_budget_nano",
-    "period_start_ms",
-    "decided_ms",
-    "decided_end_ms",
-    "first_step",
-    "last_step",
-    "rate_nano",
-    "source_ms",
-    "measurement",
-    "estimate",
-    "level",
-    "closed",
-    "window",
-)
+_PROMISE = ("first_budget_nano", "landmarks", "prior_nano", "spare_left")
+_CLOCK = ("decided_end_ms", "decided_ms", "first_step", "last_step", "period_start_ms")
+_LATEST = ("estimate", "level", "measurement", "rate_nano", "source_ms")
+_STATE = ("clock", "closed", "guard", "latest", "promise", "window")
+
+
+@final
+class Promise:
+    """What the period protects together, and what the periods before it have used."""
+
+    __slots__ = _PROMISE
+
+    def __init__(self, *, landmarks: LandmarkSet, spare_left: int, prior_nano: int, first_budget_nano: int) -> None:
+        self.landmarks: Final = landmarks  # steps of the present period's length
+        self.spare_left: Final = spare_left
+        self.prior_nano: Final = prior_nano  # S + M of the closed periods
+        self.first_budget_nano: Final = first_budget_nano  # of the first policy: the lifetime where none is configured
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Promise) and _parts(self, _PROMISE) == _parts(other, _PROMISE)
+
+    def __hash__(self) -> int:
+        return hash(_parts(self, _PROMISE))
+
+
+@final
+class Clock:
+    """Where the series is in time; what has not come yet is `NEVER`."""
+
+    __slots__ = _CLOCK
+
+    def __init__(
+        self, *, period_start_ms: int, decided_ms: int, decided_end_ms: int, first_step: int, last_step: int
+    ) -> None:
+        self.period_start_ms: Final = period_start_ms  # steps before it belong to earlier periods
+        self.decided_ms: Final = decided_ms  # start of the last decided step, over all periods
+        self.decided_end_ms: Final = decided_end_ms  # its end
+        self.first_step: Final = first_step  # first decided step of the period (user level)
+        self.last_step: Final = last_step  # last decided step of the period
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Clock) and _parts(self, _CLOCK) == _parts(other, _CLOCK)
+
+    def __hash__(self) -> int:
+        return hash(_parts(self, _CLOCK))
+
+
+@final
+class Latest:
+    """The period's last perturbed release, and what was made of it and those before it."""
+
+    __slots__ = _LATEST
+
+    def __init__(
+        self,
+        *,
+        source_ms: int,
+        measurement: ReleasedCells,
+        estimate: ReleasedCells,
+        rate_nano: int,
+        level: LevelState,
+    ) -> None:
+        self.source_ms: Final = source_ms  # start of its step; `NEVER` before it
+        self.measurement: Final = measurement  # empty before it
+        self.estimate: Final = estimate  # published with it
+        self.rate_nano: Final = rate_nano  # sampling rate of Adaptive, in 1e-9
+        self.level: Final = level  # of the filter
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Latest) and _parts(self, _LATEST) == _parts(other, _LATEST)
+
+    def __hash__(self) -> int:
+        return hash(_parts(self, _LATEST))
 
 
 @final
 class State:
     """A series between two records; O(1) besides its landmark intervals. A value: replaced, never edited."""
 
-    __slots__ = STATE_FIELDS
+    __slots__ = _STATE
 
-    def __init__(  # noqa: PLR0913, PLR0917 (a stored row's fields, in their order)
-        self,
-        guard: Guard,
-        landmarks: LandmarkSet,
-        spare_left: int,
-        prior_nano: int,
-        first_budget_nano: int,
-        period_start_ms: int,
-        decided_ms: int,
-        decided_end_ms: int,
-        first_step: int,
-        last_step: int,
-        rate_nano: int,
-        source_ms: int,
-        measurement: ReleasedCells,
-        estimate: ReleasedCells,
-        level: LevelState,
-        closed: bool,  # noqa: FBT001
-        window: Window,
+    def __init__(
+        self, guard: Guard, promise: Promise, clock: Clock, latest: Latest, window: Window, *, closed: bool
     ) -> None:
-        """Hold a state; times and steps that have not come are `NEVER`."""
         self.guard: Final = guard
-        self.landmarks: Final = landmarks  # steps of the present period's length
-        self.spare_left: Final = spare_left
-        self.prior_nano: Final = prior_nano  # S + M of the closed periods
-        self.first_budget_nano: Final = (
-            first_budget_nano  # of the series' first policy: the lifetime when none is configured
-        )
-        self.period_start_ms: Final = period_start_ms  # steps before it belong to earlier periods
-        self.decided_ms: Final = decided_ms  # start of the last decided step, over all periods
-        self.decided_end_ms: Final = decided_end_ms  # its end
-        self.first_step: Final = first_step  # first decided step of the period (user level)
-        self.last_step: Final = last_step  # last decided step of the period
-        self.rate_nano: Final = rate_nano  # sampling rate of Adaptive, in 1e-9
-        self.source_ms: Final = source_ms  # step of the last perturbed release of the period
-        self.measurement: Final = measurement  # of that release; empty before it
-        self.estimate: Final = estimate  # published with it
-        self.level: Final = level
-        self.closed: Final = closed
+        self.promise: Final = promise
+        self.clock: Final = clock
+        self.latest: Final = latest
         self.window: Final = window  # `NO_WINDOW` until a version at level w-event rules
+        self.closed: Final = closed
 
     def replaced(
         self,
@@ -89,43 +112,49 @@ class State:
         spare_left: int | None = None,
         rate_nano: int | None = None,
         estimate: ReleasedCells | None = None,
+        window: Window | None = None,
         closed: bool | None = None,
     ) -> "State":
         """Return the state with other values for some of the fields that may change between two steps."""
+        promise, latest = self.promise, self.latest
+        if landmarks is not None or spare_left is not None:
+            promise = Promise(
+                landmarks=promise.landmarks if landmarks is None else landmarks,
+                spare_left=promise.spare_left if spare_left is None else spare_left,
+                prior_nano=promise.prior_nano,
+                first_budget_nano=promise.first_budget_nano,
+            )
+        if rate_nano is not None or estimate is not None:
+            latest = Latest(
+                source_ms=latest.source_ms,
+                measurement=latest.measurement,
+                estimate=latest.estimate if estimate is None else estimate,
+                rate_nano=latest.rate_nano if rate_nano is None else rate_nano,
+                level=latest.level,
+            )
         return State(
-            guard=self.guard if guard is None else guard,
-            landmarks=self.landmarks if landmarks is None else landmarks,
-            spare_left=self.spare_left if spare_left is None else spare_left,
-            prior_nano=self.prior_nano,
-            first_budget_nano=self.first_budget_nano,
-            period_start_ms=self.period_start_ms,
-            decided_ms=self.decided_ms,
-            decided_end_ms=self.decided_end_ms,
-            first_step=self.first_step,
-            last_step=self.last_step,
-            rate_nano=self.rate_nano if rate_nano is None else rate_nano,
-            source_ms=self.source_ms,
-            measurement=self.measurement,
-            estimate=self.estimate if estimate is None else estimate,
-            level=self.level,
+            self.guard if guard is None else guard,
+            promise,
+            self.clock,
+            latest,
+            self.window if window is None else window,
             closed=self.closed if closed is None else closed,
-            window=self.window,
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and all(getattr(self, name) == getattr(other, name) for name in STATE_FIELDS)
+        return isinstance(other, State) and _parts(self, _STATE) == _parts(other, _STATE)
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, name) for name in STATE_FIELDS))
+        return hash(_parts(self, _STATE))
 
     def elapsed_steps(self, index: int) -> int:
         """Return the steps from the last decided one of the period to ``index``; 0 for its first."""
-        return index - self.last_step if self.last_step != NEVER else 0
+        return index - self.clock.last_step if self.clock.last_step != NEVER else 0
 
     @property
     def released(self) -> bool:
         """Return whether the period has a perturbed release."""
-        return self.source_ms != NEVER
+        return self.latest.source_ms != NEVER
 
 
 def new_period(
@@ -139,21 +168,31 @@ def new_period(
 ) -> State:
     """Return the state at the start of a period: rate 1, nothing released, nothing spent."""
     return State(
-        guard=Guard(budget_nano),
-        landmarks=landmarks,
-        spare_left=spare,
-        prior_nano=before.prior_nano + before.guard.used_nano if before else 0,
-        first_budget_nano=first_budget_nano,
-        period_start_ms=before.decided_end_ms if before else 0,
-        decided_ms=before.decided_ms if before else NEVER,
-        decided_end_ms=before.decided_end_ms if before else 0,
-        first_step=NEVER,
-        last_step=NEVER,
-        rate_nano=NANO,
-        source_ms=NEVER,
-        measurement=ReleasedCells(()),
-        estimate=ReleasedCells(()),
-        level=(),
+        Guard(budget_nano),
+        Promise(
+            landmarks=landmarks,
+            spare_left=spare,
+            prior_nano=before.promise.prior_nano + before.guard.used_nano if before else 0,
+            first_budget_nano=first_budget_nano,
+        ),
+        Clock(
+            period_start_ms=before.clock.decided_end_ms if before else 0,
+            decided_ms=before.clock.decided_ms if before else NEVER,
+            decided_end_ms=before.clock.decided_end_ms if before else 0,
+            first_step=NEVER,
+            last_step=NEVER,
+        ),
+        Latest(
+            source_ms=NEVER,
+            measurement=ReleasedCells(()),
+            estimate=ReleasedCells(()),
+            rate_nano=NANO,
+            level=(),
+        ),
+        window,
         closed=False,
-        window=window,
     )
+
+
+def _parts(part: object, names: tuple[str, ...]) -> tuple[object, ...]:
+    return tuple([getattr(part, name) for name in names])

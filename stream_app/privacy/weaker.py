@@ -47,7 +47,7 @@ def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, 
     rest = _rest_of_user_level(before, state, begin_ms)
     step_ms, former_ms = policy.step_ms, before.step_ms
     found: list[Less] = []
-    if not _covered(_to_come(state.landmarks, former_ms, begin_ms), cover):
+    if not _covered(_to_come(state.promise.landmarks, former_ms, begin_ms), cover):
         found.append("landmarks")
     if _window(policy) * step_ms < _window(before) * former_ms + step_ms - gcd(former_ms, step_ms):
         found.append("window")
@@ -64,12 +64,12 @@ def carried(policy: Policy, before: Policy, state: State) -> LandmarkSet:
     A version whose landmarks are drawn could not name the ones before it: its own are a secret, and these are known.
     """
     step_ms = policy.step_ms
-    spans = _to_come(state.landmarks, before.step_ms, _begin_ms(policy, state))
+    spans = _to_come(state.promise.landmarks, before.step_ms, _begin_ms(policy, state))
     return LandmarkSet.of((start // step_ms, -(-end // step_ms)) for start, end in spans)
 
 
 def _begin_ms(policy: Policy, state: State) -> int:
-    return -(-state.decided_end_ms // policy.step_ms) * policy.step_ms
+    return -(-state.clock.decided_end_ms // policy.step_ms) * policy.step_ms
 
 
 def _window(policy: Policy) -> int:
@@ -89,7 +89,7 @@ def _cover(policy: Policy, before: Policy, state: State) -> Sequence[Interval]:
 def _rest_of_user_level(before: Policy, state: State, begin_ms: int) -> Iterable[Interval]:
     if not isinstance(before.protection, UserLevel):
         return
-    first_ms = begin_ms if state.first_step == NEVER else state.first_step * before.step_ms
+    first_ms = begin_ms if state.clock.first_step == NEVER else state.clock.first_step * before.step_ms
     end_ms = first_ms + before.protection.length * before.step_ms
     if end_ms > begin_ms:
         yield begin_ms, end_ms

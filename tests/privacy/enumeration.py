@@ -136,8 +136,15 @@ class Search:
     def _key(self, node: Node) -> Key:
         """Return what tells this node's future from another's: what was released plays no part in it."""
         state = node.state
-        first = state.first_step if isinstance(self.policy.protection, UserLevel) else NEVER
-        return state.guard, state.landmarks.intervals, state.spare_left, first, state.last_step, node.books
+        first = state.clock.first_step if isinstance(self.policy.protection, UserLevel) else NEVER
+        return (
+            state.guard,
+            state.promise.landmarks.intervals,
+            state.promise.spare_left,
+            first,
+            state.clock.last_step,
+            node.books,
+        )
 
     def _closure(self, layer: Layer) -> Iterator[tuple[Node, int]]:
         """Yield the nodes of a moment after any number of registrations of any sets of steps."""
@@ -160,8 +167,8 @@ class Search:
                 self.not_registered += 1
                 continue
             self.registered += 1
-            after = books.registered(added, state.last_step)
-            left = sum(step > state.last_step for step in after.landmarks) + after.spare
+            after = books.registered(added, state.clock.last_step)
+            left = sum(step > state.clock.last_step for step in after.landmarks) + after.spare
             self.miscounts += moved.entry.figures.landmarks_left != left
             yield Node(moved.state, after)
 
@@ -169,7 +176,7 @@ class Search:
         self, state: State, books: Books
     ) -> list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Refused]]:
         """Return what every registration does; it is a pure function of these parts of the state."""
-        key = (state.guard, state.landmarks.intervals, state.spare_left, state.last_step)
+        key = (state.guard, state.promise.landmarks.intervals, state.promise.spare_left, state.clock.last_step)
         known = self._known.get(key)
         if known is None:
             others = [step for step in range(self.steps) if step not in books.landmarks]

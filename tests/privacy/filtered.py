@@ -96,11 +96,11 @@ def run(subject: Subject, number: int, seed: int) -> Iterator[Event]:
     step = 5
     for gap, spend_nano, approximated, level, noise in zip(gaps, spends, silent, levels, noises, strict=True):
         step += gap
-        elapsed = step - state.last_step if state.last_step >= 0 else 0
+        elapsed = step - state.clock.last_step if state.clock.last_step >= 0 else 0
         if approximated:
             state = fold.advance(policy, state, step, (False, 0), state.guard, None, 0).state
             subject.literal.approximated(elapsed)
-            yield Event([], [], list(state.level), subject.literal.numbers)
+            yield Event([], [], list(state.latest.level), subject.literal.numbers)
             continue
         cells = [int(at + part * cells_at_one / spend_nano) for at, part in zip(level, noise, strict=True)]
         if isinstance(subject.literal, LiteralCategory):
@@ -109,7 +109,7 @@ def run(subject: Subject, number: int, seed: int) -> Iterator[Event]:
         state = stepped.state
         assert isinstance(stepped.release, Perturbed)
         expected = _literal(subject, unit, cells, spend_nano, elapsed)
-        yield Event(list(stepped.release.estimate), expected, list(state.level), subject.literal.numbers)
+        yield Event(list(stepped.release.estimate), expected, list(state.latest.level), subject.literal.numbers)
 
 
 def _literal(subject: Subject, unit: Fraction, cells: list[int], spend_nano: int, elapsed: int) -> list[int]:

@@ -43,7 +43,7 @@ def test_adaptive_follows_its_rate() -> None:
                     rate += (NANO - rate) * 400_000_000 // NANO
                 rate = max(rate, 50_000_000)
             last = release["measurement"]
-        assert run.rows["a"].state.rate_nano == rate
+        assert run.rows["a"].state.latest.rate_nano == rate
     assert releases(run)[0]["decision"] == releases(run)[1]["decision"] == "perturbed", "rate 1 at the start"
     assert 20 < published < 280
 
@@ -132,10 +132,15 @@ def test_a_new_period_begins_afresh() -> None:
     """Rate 1, nothing released, nothing spent; what was decided before cannot be decided again."""
     run = Run(limited(lifetime_nano=3 * NANO))
     run.feed_all([policy("a", scheme=ADAPTIVE), *(observation("a", n, 5) for n in range(9))])
-    assert run.rows["a"].state.rate_nano < NANO
+    assert run.rows["a"].state.latest.rate_nano < NANO
     run.feed(policy("a", 7, scheme=ADAPTIVE, protection={"level": "landmark", "step": 5}))
     state = run.rows["a"].state
-    assert (state.rate_nano, state.released, state.guard.used_nano, state.prior_nano) == (NANO, False, 0, NANO)
+    assert (state.latest.rate_nano, state.released, state.guard.used_nano, state.promise.prior_nano) == (
+        NANO,
+        False,
+        0,
+        NANO,
+    )
     for late in (8, 9):
         assert isinstance(run.feed(observation("a", late, 5)), Rejected), "9 shares its step of 5 ms with 5 .. 8"
     assert isinstance(run.feed(observation("a", 10, 5)), Decided)

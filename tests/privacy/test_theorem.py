@@ -53,7 +53,7 @@ def test_event_and_user_level(level: dict[str, object], epsilon_nano: int, schem
 def _any(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
     """Propose every spend, so that the guard stands alone."""
     assert policy.epsilon_nano == state.guard.budget_nano
-    assert step > state.last_step
+    assert step > state.clock.last_step
     assert at[1] >= 0
     return range(1, policy.epsilon_nano + 1)
 
@@ -80,7 +80,7 @@ def test_schemes_alone_keep_the_theorem() -> None:
 
 def _without_min(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
     """Propose Uniform's shares without the `min`: R landmarks need not fit beside M."""
-    assert step > state.last_step
+    assert step > state.clock.last_step
     landmark, left = at
     budget = policy.epsilon_nano - state.guard.landmark_spent_nano
     share = budget // (left + 1) if left else 0

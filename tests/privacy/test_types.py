@@ -14,7 +14,7 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import Raw, RawCells, ReleasedCells
 from stream_app.privacy.published import Perturbed
-from stream_app.privacy.state import State
+from stream_app.privacy.state import Latest, State
 """
 MIX_UPS = {
     "a raw value is published": "def f(kind: Kind, raw: Raw) -> object: return kind.publish(raw)",
@@ -23,8 +23,11 @@ MIX_UPS = {
     "raw cells are filtered": "def f(k: Kind, cells: RawCells) -> object: return measured(k, (), cells, 1, 0)",
     "raw cells are compared": "def f(k: Kind, cells: RawCells, r: ReleasedCells) -> bool: return k.still(r, cells, 1)",
     "raw cells are kept": (
-        "def f(s: State, cells: RawCells) -> State:"
-        " return State(s.guard, s.landmarks, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, cells, s.estimate, s.level, False, s.window)"
+        "def f(cells: RawCells, r: ReleasedCells) -> Latest:"
+        " return Latest(source_ms=0, measurement=cells, estimate=r, rate_nano=0, level=())"
+    ),
+    "parts of a state are swapped": (
+        "def f(s: State) -> State: return State(s.guard, s.promise, s.latest, s.clock, s.window, closed=False)"
     ),
     "raw cells are a release": "def f(c: RawCells, r: ReleasedCells) -> object: return Perturbed(0, r, c, 1)",
     "raw cells are a measurement": (

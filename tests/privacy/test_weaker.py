@@ -103,7 +103,7 @@ def test_by_enumeration(events_ms: tuple[int, ...]) -> None:
         state = state_of(before, events_ms)
         first_ms = events_ms[0] // ruling.step * ruling.step if events_ms else None
         for new in versions(3):
-            begin_ms = -(-state.decided_end_ms // new.step) * new.step
+            begin_ms = -(-state.clock.decided_end_ms // new.step) * new.step
             found = less_protected(new.policy(2), before, state)
             expected = differs_more(new, ruling, first_ms, begin_ms)
             assert bool(found) == expected, (ruling, new, events_ms, found)
@@ -129,7 +129,7 @@ def test_each_condition_is_needed(less: Less, ruling: Version, new: Version, eve
     before = ruling.policy(1)
     state = state_of(before, events_ms)
     assert less_protected(new.policy(2), before, state) == (less,)
-    begin_ms = -(-state.decided_end_ms // new.step) * new.step
+    begin_ms = -(-state.clock.decided_end_ms // new.step) * new.step
     assert differs_more(new, ruling, events_ms[0] if events_ms else None, begin_ms)
 
 

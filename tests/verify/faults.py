@@ -19,7 +19,6 @@ from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.level import measured
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.state import STATE_FIELDS, State
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 from stream_app.verify.neighbours import extremes
 from stream_app.verify.trial import Subject
@@ -108,8 +107,11 @@ def uncharged(row: SeriesRow) -> Subject:
     policy, state = row.policy, row.state
     assert isinstance(policy.protection, WindowLevel)
     protection = policy.protection._replace(spendable_nano=policy.epsilon_nano)
-    fields = {name: getattr(state, name) for name in STATE_FIELDS} | {"window": Uncharged(*state.window)}
-    return Subject(row.replaced(policy=replace(policy, protection=protection), state=State(**fields)))
+    return Subject(
+        row.replaced(
+            policy=replace(policy, protection=protection), state=state.replaced(window=Uncharged(*state.window))
+        )
+    )
 
 
 def bare(policy: Policy) -> Policy:
@@ -162,7 +164,7 @@ def coin_that_sees(row: SeriesRow) -> Subject:
 
         def seeing(series: str) -> SeriesRow | None:
             row = lookup(series)
-            if row is None or row.state.rate_nano == NANO:
+            if row is None or row.state.latest.rate_nano == NANO:
                 return row
             return row.replaced(state=row.state.replaced(rate_nano=rate_nano))
 
@@ -209,7 +211,7 @@ def _cheating(
 def _filtered(before: SeriesRow, raw: RawCells, index: int, entry: dict[str, Any]) -> ReleasedCells:
     elapsed = before.state.elapsed_steps(index)
     _, estimate = measured(
-        before.policy.kind, before.state.level, ReleasedCells(tuple(raw)), entry["epsilon_nano"], elapsed
+        before.policy.kind, before.state.latest.level, ReleasedCells(tuple(raw)), entry["epsilon_nano"], elapsed
     )
     return estimate
 

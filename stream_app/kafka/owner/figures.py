@@ -123,7 +123,7 @@ class Figures:
             if row.policy.exhaustible and guard.budget_nano:
                 metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 1 - guard.used_nano / guard.budget_nano)
             if row.policy.sampling is not None:
-                metrics.observe(WorkerMetric.SAMPLING_RATE, row.state.rate_nano / NANO)
+                metrics.observe(WorkerMetric.SAMPLING_RATE, row.state.latest.rate_nano / NANO)
             if row.backward_loss is not None:
                 metrics.observe(WorkerMetric.BACKWARD_LOSS, row.backward_loss)
 

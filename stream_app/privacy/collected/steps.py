@@ -88,8 +88,8 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
         return Refused("closed")
     if before is None or before == ALL_GIVEN_UP:
         start_ms = now * policy.step_ms
-        if start_ms < state.decided_end_ms:
-            return Refused("duplicate" if start_ms + policy.step_ms > state.decided_ms else "late")
+        if start_ms < state.clock.decided_end_ms:
+            return Refused("duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late")
         closing = range(now, now)
     elif now <= before.first:
         return Refused("duplicate" if now == before.first else "late")

@@ -163,7 +163,7 @@ def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
     draws = np.random.default_rng(7)
     for hour in range(40):
         row = run.rows["home-7"]
-        before[hour * HOUR_MS] = (*row.state.guard, row.state.rate_nano)
+        before[hour * HOUR_MS] = (*row.state.guard, row.state.latest.rate_nano)
         run.feed(observation("home-7", hour * HOUR_MS, _value(kind, draws)))
         if hour == 20:
             run.feed({"type": "landmarks", "series": "home-7", "add": [30 * HOUR_MS]})
@@ -230,7 +230,7 @@ def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
         for release in map(json.loads, run.releases):
             if release["series"] == series and release["policy"] == terms.version and "measurement" in release:
                 rate.publish(release["measurement"], release["epsilon_nano"])
-        assert not terms.tosses or terms.compares or rate.nano == row.state.rate_nano
+        assert not terms.tosses or terms.compares or rate.nano == row.state.latest.rate_nano
 
 
 def follow_from(entry: dict[str, Any], found: Explanation) -> None:

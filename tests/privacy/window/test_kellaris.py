@@ -73,7 +73,7 @@ def test_private_dissimilarity(name: str) -> None:
         def dissimilar(i: int, offered: int) -> bool:
             """Compare as lines 1 to 4 and 7 of algorithm 2: dis + Lap(lambda_1) > lambda_{i,2}, both times d."""
             state, value = before[i]  # noqa: B023 (called within the turn)
-            c, o = kind.quantise(Raw(value)), state.estimate  # noqa: B023
+            c, o = kind.quantise(Raw(value)), state.latest.estimate  # noqa: B023
             assert c is not None
             stream = dissimilarity_stream(KEYS.secret, 0, policy, SERIES, i, level, c, o)  # noqa: B023
             noise = discrete_laplace(stream, level.charge_nano, kind.sensitivity * NANO)  # noqa: B023
@@ -102,7 +102,7 @@ def test_released_dissimilarity(name: str) -> None:
         def tossed(i: int, offered: int) -> bool:
             """Toss the coin of timestamp i at the rate that the releases before it gave."""
             assert offered > 0
-            rate = before[i].rate_nano  # noqa: B023 (called within the turn)
+            rate = before[i].latest.rate_nano  # noqa: B023 (called within the turn)
             rates.add(rate)
             return happens_rational(coin_stream(KEYS.secret, 0, policy, SERIES, i), rate, NANO)  # noqa: B023
 

@@ -92,7 +92,7 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
 
 def _any(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
     """Propose every spend, so that the guard stands alone."""
-    assert step > state.last_step
+    assert step > state.clock.last_step
     assert at == (False, 0)
     return range(1, policy.epsilon_nano + 1)
 
@@ -126,7 +126,7 @@ def _guarded(policy: Policy, state: State, step: int, spend_nano: int, *, window
 def _trusting(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
     """Book every spend, refuse none."""
     assert at == (False, 0)
-    assert step > state.last_step
+    assert step > state.clock.last_step
     return Guard(policy.epsilon_nano, 0, spend_nano)
 
 
@@ -145,7 +145,7 @@ def _charges_so_far(policy: Policy, state: State, step: int, at: Place, spend_na
     level = policy.protection
     assert isinstance(level, WindowLevel)
     assert at == (False, 0)
-    decided = step - (state.first_step if state.first_step >= 0 else step) + 1
+    decided = step - (state.clock.first_step if state.clock.first_step >= 0 else step) + 1
     charges = min(decided, level.steps) * level.charge_nano
     return _guarded(policy, state, step, spend_nano, window=state.window, charges=charges)
 

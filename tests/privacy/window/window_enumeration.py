@@ -13,7 +13,7 @@ from stream_app.privacy.guard import Guard, Window, WindowLevel
 from stream_app.privacy.place import Place, place, proposal, spent, unspent
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.reason import Refused
-from stream_app.privacy.state import STATE_FIELDS, State
+from stream_app.privacy.state import State
 from stream_app.privacy.values import Raw, ReleasedCells
 from tests.run import KEYS
 
@@ -92,7 +92,7 @@ class Search:
             before, policy = self.versions[node.nth], self.versions[node.nth + 1]
             adopted = fold.adopt(policy, before, node.state, LIFETIME_NANO, may_weaken=True)
             assert not isinstance(adopted, Refused)
-            state = windowed(adopted.state, self.rules.begun(policy, adopted.state.window))
+            state = adopted.state.replaced(window=self.rules.begun(policy, adopted.state.window))
             node = Node(state, node.nth + 1, node.costs)
             yield node
 
@@ -102,7 +102,7 @@ class Search:
         policy = self.versions[nth]
         yield node
         self._late(policy, state)
-        if now_ms % policy.step_ms or now_ms < state.decided_end_ms:
+        if now_ms % policy.step_ms or now_ms < state.clock.decided_end_ms:
             return
         index = now_ms // policy.step_ms
         at = place(policy, state, index)
@@ -113,7 +113,7 @@ class Search:
                 self.refusals += spend_nano > 0
                 continue
             stepped = fold.advance(policy, state, index, at, guard, ZERO, spend_nano)
-            after = windowed(stepped.state, self.rules.kept(stepped.state.window))
+            after = stepped.state.replaced(window=self.rules.kept(stepped.state.window))
             paid = (*costs, event._replace(spend=spend_nano))
             self.published += 1
             self.violations += self._breaks(paid)
@@ -126,7 +126,7 @@ class Search:
 
     def _late(self, policy: Policy, state: State) -> None:
         """Send a record for each millisecond that is decided already: it is refused, and so changes nothing."""
-        for late_ms in range(state.decided_end_ms):
+        for late_ms in range(state.clock.decided_end_ms):
             assert isinstance(fold.step(KEYS, policy, state, "s", late_ms, Raw(0)), Refused)
             self.late += 1
 
@@ -172,13 +172,15 @@ class Search:
 def _key(node: Node) -> object:
     """Return what tells this node's future from another's: what was released plays no part in it."""
     state = node.state
-    return (*state.guard, state.window, state.first_step, state.last_step, state.decided_ms, state.source_ms, *node[1:])
-
-
-def windowed(state: State, window: Window) -> State:
-    """Return the state with another window."""
-    fields = {name: getattr(state, name) for name in STATE_FIELDS}
-    return State(**{**fields, "window": window})
+    return (
+        *state.guard,
+        state.window,
+        state.clock.first_step,
+        state.clock.last_step,
+        state.clock.decided_ms,
+        state.latest.source_ms,
+        *node[1:],
+    )
 
 
 def version(number: int, scheme: dict[str, object], epsilon_nano: int, **protection: object) -> Policy:
