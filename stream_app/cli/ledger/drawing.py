@@ -15,8 +15,9 @@ from stream_app.audit.report.flow import Flow
 from stream_app.audit.report.page import Section, page
 from stream_app.audit.report.plots import flow, shares_left, shares_over_time, spends_over_time, worst
 from stream_app.cli import UsageError
-from stream_app.cli.shared.picturefile import add_picture, check_ending
-from stream_app.pictures import PlotError, picture, prepare, svg
+from stream_app.cli.shared.arguments import positive
+from stream_app.cli.shared.picturefile import add_picture, check_ending, drawing
+from stream_app.pictures import picture, prepare, svg
 
 if TYPE_CHECKING:
     from stream_app.accounting.statement import Statement
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from stream_app.cli.ledger.losses import Question
     from stream_app.cli.ledger.topicsource import TopicSource
 
+OPTIONS = "--html, --picture"
 DRAWN = 10
 """Series drawn: those that lost most, unless others are named."""
 RANKED = 20
@@ -75,7 +77,11 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate", type=float, metavar="X", help="for discounted-..: by how much a step's weight falls with its age"
     )
     parser.add_argument(
-        "--window", type=_window, default=2, metavar="W", help="for correlated: steps in a row (default: %(default)s)"
+        "--window",
+        type=positive,
+        default=2,
+        metavar="W",
+        help="for correlated: steps in a row (default: %(default)s)",
     )
 
 
@@ -88,10 +94,8 @@ def looks_closer(arguments: argparse.Namespace) -> bool:
 def asked(arguments: argparse.Namespace) -> "Question | None":
     """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError` for what cannot be."""
     if arguments.html is not None or arguments.picture is not None:
-        try:
+        with drawing(OPTIONS):
             prepare()
-        except PlotError as error:
-            raise UsageError(f"--html, --picture: {error}") from error
     if arguments.picture is not None:
         check_ending(arguments.picture)
     if not arguments.correlation and not arguments.compose:
@@ -132,7 +136,7 @@ def draw(
     statement: "Statement | None",
 ) -> None:
     """Write what was asked for; raises `UsageError` when it cannot be drawn or written."""
-    try:
+    with drawing(OPTIONS):
         if arguments.picture is not None:
             drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
             draws = (
@@ -147,8 +151,6 @@ def draw(
 
                 sections += sections_of(statement)
             arguments.html.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")
-    except (PlotError, OSError) as error:
-        raise UsageError(f"--html, --picture: {error}") from error
 
 
 def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
@@ -193,10 +195,3 @@ def _sections(seen: Look) -> list[Section]:
             svg(spends_over_time(seen.curves), height=TALL),
         ),
     ]
-
-
-def _window(text: str) -> int:
-    """Return a number of steps; raises `argparse.ArgumentTypeError` unless it is above 0."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)

@@ -10,7 +10,7 @@ from stream_app.audit.explain.text import text_of
 from stream_app.audit.files import UncommittedError, read_lines
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
-from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.cli.shared.arguments import moment_of
 from stream_app.cli.shared.progress import progress
 
 
@@ -33,10 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; 0, or 1 with findings; raises `UsageError` for a step that the ledger does not decide."""
-    moment = milliseconds_of(arguments.timestamp)
-    if moment is None:
-        raise UsageError(f"TIMESTAMP: {arguments.timestamp!r} is no moment; write integer ms, or ISO 8601 with offset")
-    inquiry = Inquiry(arguments.series, moment)
+    inquiry = Inquiry(arguments.series, moment_of("TIMESTAMP", arguments.timestamp))
     try:
         found = _from_files(arguments, inquiry) if arguments.ledger is not None else _from_topics(arguments, inquiry)
     except UndecidedError as error:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import documents_in, hindrances_of, problems_of, weaker_of
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
@@ -19,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=Path, nargs="?", help="settings (.toml) or policies (JSON or JSON Lines; default: the settings)"
     )
-    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    add_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -11,8 +11,8 @@ from rich.progress import Progress
 
 from stream_app.cli import UsageError
 from stream_app.cli.exits import exit_codes_of
-from stream_app.cli.shared.configured import add_config, reaching, settings_of
-from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.cli.shared.arguments import add_config, milliseconds_of
+from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.deciding.context import Context
 from stream_app.formats import wire
 from stream_app.kafka.client.routing import router

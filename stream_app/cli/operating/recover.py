@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from stream_app.cli import UsageError
+from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching
 from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import RebuildError
@@ -33,7 +33,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    add_config(parser)
     parser.add_argument("--partition", type=int, action="append", help="only this one; may be given several times")
     lost_input = "go on behind events deleted undecided, and give up steps whose contributions were deleted"
     parser.add_argument("--accept-lost-input", action="store_true", help=lost_input)

@@ -2,25 +2,51 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from urllib.parse import urlsplit
 
-from rich.console import Console, Group
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
-from stream_app.cli import UsageError
-from stream_app.cli.operating.frame import frame
+from stream_app.cli import UsageError, printable
+from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.formats import wire
 from stream_app.monitoring.endpoint import Endpoint, EndpointError
-from stream_app.monitoring.snapshot import Snapshot, Unreachable, document
+from stream_app.monitoring.scrape import Distribution
+from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, Unreachable, WorkerSnapshot, document, together
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, not bound to
 """Hosts that are listened on, by what one asks instead."""
 PIPED_WIDTH = 200
 """Characters of a line where no terminal says how many it has."""
+NANO = 10**9
+BAD = "bold red"
+
+WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
+    ("events", lambda seen: f"{seen.events:,}"),
+    ("events a second", lambda seen: _rate(seen.events_per_second)),
+    ("not decided yet", lambda seen: f"{seen.lag_records:,}"),
+    ("append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
+    ("commit of a batch", lambda seen: "-" if seen.commit_seconds is None else f"{seen.commit_seconds * 1000:.0f} ms"),
+    ("epsilon spent", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
+    ("epsilon a second", lambda seen: _small(seen.spend_nano_per_second)),
+    ("share of budget left", lambda seen: _mean(seen.budget_left)),
+    ("sampling rate", lambda seen: _mean(seen.sampling_rate)),
+    ("rejects a second", lambda seen: _rate(seen.rejects_per_second)),
+    ("series in memory", lambda seen: f"{seen.cached_series:,}"),
+    ("partitions served", lambda seen: f"{seen.partitions_running}"),
+)
+AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSnapshot], str]], ...] = (
+    ("entries audited", lambda seen: f"{seen.entries:,}"),
+    ("series audited", lambda seen: f"{seen.series:,}"),
+    ("not audited yet", lambda seen: f"{seen.lag_records:,}"),
+    ("not signed yet", lambda seen: f"{seen.unsigned_entries:,}"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks (default: %(default)s)"
     )
     parser.add_argument("--once", action="store_true", help="print one frame")
-    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    add_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -104,3 +130,79 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds <= 3600:
         raise argparse.ArgumentTypeError(f"{text!r} is not 0 to 3600 seconds")
     return seconds
+
+
+def frame(snapshots: Sequence[Snapshot]) -> RenderableType:
+    """Return what is shown of all endpoints: workers, audits, and those that cannot be seen."""
+    parts: list[RenderableType] = []
+    workers = [snapshot for snapshot in snapshots if isinstance(snapshot, WorkerSnapshot)]
+    audits = [snapshot for snapshot in snapshots if isinstance(snapshot, AuditSnapshot)]
+    if workers:
+        parts.append(_workers(workers))
+    if audits:
+        parts.append(_audits(audits))
+    missing = [snapshot for snapshot in snapshots if isinstance(snapshot, Unreachable)]
+    parts += [Text(printable(f"{snapshot.url}: {snapshot.reason}"), style=BAD) for snapshot in missing]
+    return Group(*parts)
+
+
+def _workers(workers: Sequence[WorkerSnapshot]) -> Table:
+    table = _table("worker", workers)
+    if len(workers) > 1:
+        table.add_column("all", justify="right")
+        workers = [*workers, together(workers)]
+    for name, cell in WORKER_ROWS:
+        table.add_row(name, *(cell(seen) for seen in workers))
+    _counts(table, "decided", [seen.decisions for seen in workers])
+    _counts(table, "rejected", [seen.rejects for seen in workers])
+    _counts(table, "partitions stopped", [seen.partitions_stopped for seen in workers], BAD)
+    if any(seen.open_steps for seen in workers):
+        table.add_row("open steps", *(f"{seen.open_steps:,}" for seen in workers))
+    if any(seen.correlated_series for seen in workers):
+        table.add_row("series with a correlation", *(f"{seen.correlated_series:,}" for seen in workers))
+    if any(seen.alarmed_series for seen in workers):
+        table.add_row("series over the alarm", *(f"{seen.alarmed_series:,}" for seen in workers), style=BAD)
+    if any(seen.recovery_remaining for seen in workers):
+        table.add_row("still to read back", *(f"{seen.recovery_remaining:,}" for seen in workers))
+    return table
+
+
+def _audits(audits: Sequence[AuditSnapshot]) -> Table:
+    table = _table("audit", audits)
+    for name, cell in AUDIT_ROWS:
+        table.add_row(name, *(cell(seen) for seen in audits))
+    verdicts = (f"{sum(seen.findings.values()):,}" for seen in audits)
+    table.add_row("findings", *verdicts, style=BAD if any(seen.findings for seen in audits) else None)
+    _counts(table, "found", [seen.findings for seen in audits], BAD)
+    return table
+
+
+def _table(what: str, snapshots: Sequence[WorkerSnapshot | AuditSnapshot]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(what)
+    for snapshot in snapshots:
+        table.add_column(Text(urlsplit(snapshot.url).netloc), justify="right")
+    return table
+
+
+def _counts(table: Table, what: str, counts: Sequence[Mapping[str, int]], style: str | None = None) -> None:
+    """Add a row for each name that any instance counted, in the order of the first that did."""
+    for name in _names(counts):
+        table.add_row(Text(printable(f"{what}: {name}")), *(f"{each.get(name, 0):,}" for each in counts), style=style)
+
+
+def _names(counts: Iterable[Mapping[str, int]]) -> list[str]:
+    return list(dict.fromkeys(name for each in counts for name in each))
+
+
+def _rate(per_second: float | None) -> str:
+    return "-" if per_second is None else f"{per_second:,.1f}"
+
+
+def _mean(found: Distribution) -> str:
+    """Return the mean of a share, as observed since the look before."""
+    return "-" if found.mean is None else f"{found.mean:.1%}".replace("%", " %")
+
+
+def _small(nano_per_second: float | None) -> str:
+    return "-" if nano_per_second is None else f"{nano_per_second / NANO:,.6f}"

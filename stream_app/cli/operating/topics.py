@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.configured import add_config, reaching, settings_of
+from stream_app.cli.shared.arguments import add_config
+from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.kafka.client.acls import ROLES, commands
 from stream_app.kafka.provision import MOST_REPLICAS, Report, make_and_check
 

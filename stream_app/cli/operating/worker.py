@@ -4,9 +4,9 @@ import argparse
 import asyncio
 import signal
 import sys
-from pathlib import Path
 
 from stream_app.cli import UsageError
+from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
@@ -28,7 +28,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    add_config(parser)
     parser.add_argument(
         "--rehearse",
         action="store_true",

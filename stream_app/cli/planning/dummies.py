@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.configured import add_config, settings_of
+from stream_app.cli.shared.arguments import add_config
+from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis

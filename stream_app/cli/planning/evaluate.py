@@ -3,25 +3,32 @@
 import argparse
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
 
 from stream_app.cli import UsageError
-from stream_app.cli.planning.evaluated import data_in
-from stream_app.cli.shared.eventfile import add_mapping
+from stream_app.cli.shared.arguments import positive
+from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.cli.shared.progress import progress
-from stream_app.evaluation.dataset import DataSet
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
+from stream_app.evaluation.dataset import SHARE_WRONG, DataSet
 from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
 from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
 from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
 from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.store import Store
 from stream_app.evaluation.tables import UNBOUNDED, tables
+from stream_app.evaluation.trial import key_of
 from stream_app.formats import wire
+from stream_app.formats.records import Observation
 from stream_app.pictures import PlotError, prepare
 from stream_app.privacy.parameters import LARGEST_EPSILON
+from stream_app.privacy.values import NANO
+from stream_app.setup.configuration import policies_in
+from stream_app.setup.settings import InvalidSettingsError
 
 DOCUMENT = "evaluation.json"
 STEPS = 1_000
@@ -29,6 +36,7 @@ SEEDS = 30
 PIPE_WIDTH = 10_000
 """Columns of what is no terminal: no line is cut or broken."""
 WHOLE = 100
+UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "number": "units"}
 
 Word = TypeVar("Word")
 
@@ -55,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", nargs="+", choices=PACKAGED, default=list(PACKAGED), help="without FILE (default: all)"
     )
     parser.add_argument(
-        "--steps", type=_positive, default=STEPS, help="first steps of each series (default: %(default)s)"
+        "--steps", type=positive, default=STEPS, help="first steps of each series (default: %(default)s)"
     )
-    parser.add_argument("--seeds", type=_positive, default=SEEDS, help="runs of each setting (default: %(default)s)")
-    parser.add_argument("--jobs", type=_positive, default=2, help="processes that work at once (default: %(default)s)")
+    parser.add_argument("--seeds", type=positive, default=SEEDS, help="runs of each setting (default: %(default)s)")
+    parser.add_argument("--jobs", type=positive, default=2, help="processes that work at once (default: %(default)s)")
     parser.add_argument(
         "--compare",
         nargs=2,
@@ -171,7 +179,39 @@ def _share(text: str) -> int:
     return int(text)
 
 
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+def data_in(arguments: argparse.Namespace) -> list[DataSet]:
+    """Return a data set for each policy that rules a series; raises `UsageError` when there is nothing to evaluate."""
+    if arguments.policies is None:
+        raise UsageError("--policies: FILE needs one, which says of which kind its values are and how long a step is")
+    try:
+        context = Context(key_of(0), policies_in(arguments.policies, Limits()), Limits())
+    except InvalidSettingsError as error:
+        raise UsageError(str(error)) from None
+    ruled: dict[str, DefaultPolicy | None] = {}
+    found: dict[str, list[Observation]] = {default.glob: [] for default in context.defaults}
+    for event in events(arguments):
+        record = wire.decode(event)
+        if not isinstance(record, Observation):
+            continue
+        if record.series not in ruled:
+            ruled[record.series] = context.default_for(record.series)
+        default = ruled[record.series]
+        # PRIVACY: raw values decide what is evaluated; all that comes of it is for the publisher alone.
+        # A substitute would have no error: what is not valid is left out.
+        if default is not None and replace(default.policy.kind, substitute=None).quantise(record.value) is not None:
+            found[default.glob].append(record)
+    defaults = {default.glob: default for default in reversed(context.defaults)}
+    sets = [_set(defaults[glob], each).first(arguments.steps) for glob, each in found.items() if each]
+    if not sets:
+        raise UsageError(f"{arguments.file}: no valid value of a series that a policy fits; check globs and kinds")
+    return sets
+
+
+def _set(default: DefaultPolicy, observations: list[Observation]) -> DataSet:
+    policy = default.policy
+    value = policy.parameters["value"]
+    if not isinstance(value, dict):
+        raise TypeError("a policy's value is an object")
+    epsilon = policy.epsilon_nano / NANO
+    declared = DataSet(default.glob, UNITS[value["kind"]], epsilon, policy.step_ms, value, {})
+    return DataSet.of(observations, declared)

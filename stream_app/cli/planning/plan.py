@@ -2,27 +2,27 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 
 from stream_app.cli import UsageError
-from stream_app.cli.planning.plantable import print_plan
-from stream_app.cli.shared.configured import add_config, settings_of
-from stream_app.cli.shared.moment import milliseconds_of
-from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
-from stream_app.cli.shared.policyfile import parameters_of, records_in
+from stream_app.cli.planning.plantable import Plan, print_plan
+from stream_app.cli.shared.arguments import add_config, moment_of
+from stream_app.cli.shared.configured import settings_of
+from stream_app.cli.shared.picturefile import check_picture, write_picture
+from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, records_in
 from stream_app.formats import wire
 from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.course import CourseError
 from stream_app.outlook.error import unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
-from stream_app.outlook.outlook import Crowd, Outlook, crowd_events, crowds, events_of, outlooks
+from stream_app.outlook.outlook import Outlook, crowd_events, crowds, events_of, outlooks
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.request import PlanRequest
 from stream_app.pictures import label_of
@@ -30,25 +30,6 @@ from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
-
-
-class Plan(NamedTuple):
-    """A policy's, and what is said beside it."""
-
-    series: str
-    request: PlanRequest
-    outlooks: list[Outlook]
-    crowds: list[Crowd]
-    """Landmarks against noise; empty for a level without landmarks."""
-    within: Mapping[str, Any] | None
-    """What may be spent at every event, whatever the scheme, for the bound that was asked."""
-    note: str
-    """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
-
-    @property
-    def landmarks(self) -> int:
-        """Return how many landmarks the horizon's events meet."""
-        return max(outlook.landmark.steps for outlook in self.outlooks)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "clamp, which lower it. Schemes that follow the data stand with both their ends. Temporal loss is the largest\n"
         "of any step, for an adversary who knows the correlation; it is as true as that is."
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="policy records, one JSON object or one a line")
+    add_policies(parser)
     add_config(parser)
     parser.add_argument(
         "--correlation",
@@ -73,15 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, metavar="MS", help="time from one event to the next (default: the step)")
     parser.add_argument("--steps", type=int, metavar="N", help="how many events (default: up to behind the landmarks)")
     parser.add_argument("--start", metavar="TIMESTAMP", help="when the first event is (default: before the landmarks)")
-    add_picture(parser, "draw errors, and losses or spends over the steps")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
+    add_outputs(parser, "draw errors, and losses or spends over the steps")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan each policy of the file; raises `UsageError` for what cannot be planned."""
     policies = _policies(arguments.file)
-    if arguments.picture is not None:
-        _prepare(arguments.picture, len(policies))
+    if arguments.picture is not None and len(policies) != 1:
+        raise UsageError(f"--picture: shows one policy, found {len(policies)} in the file; plan them one by one")
+    check_picture(arguments.picture)
     for series, policy in policies:
         plan = _plan(arguments, series, policy)
         if arguments.json:
@@ -103,9 +84,7 @@ def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:
     adversary, note = _adversary(arguments, policy)
     if arguments.bound is not None and adversary is None:
         raise UsageError(f"--bound: is one of temporal loss; name a correlation (--correlation). {note}".strip())
-    start_ms = None if arguments.start is None else milliseconds_of(arguments.start)
-    if arguments.start is not None and start_ms is None:
-        raise UsageError(f"--start: {arguments.start!r} is no moment; write integer ms, or ISO 8601 with offset")
+    start_ms = None if arguments.start is None else moment_of("--start", arguments.start)
     try:
         horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
         request = PlanRequest(policy, horizon, adversary, arguments.bound)
@@ -186,12 +165,6 @@ def _members(outlook: Outlook) -> Iterator[tuple[str, Any]]:
     parts = ("backward", "forward", "total")
     yield "temporal_loss", None if loss is None else {part: max(getattr(loss, part)) for part in parts}
     yield "epsilon_within", outlook.epsilon_within
-
-
-def _prepare(path: Path, policies: int) -> None:
-    if policies != 1:
-        raise UsageError(f"--picture: shows one policy, found {policies} in the file; plan them one by one")
-    check_picture(path)
 
 
 def _draw(path: Path, plan: Plan) -> None:

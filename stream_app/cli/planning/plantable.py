@@ -1,7 +1,7 @@
-"""The part of ``plan`` that shows people what was found."""
+"""What ``plan`` found for one policy, and the table that people get of it."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -9,10 +9,8 @@ from rich.table import Table
 
 from stream_app.outlook.error import unit
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
+from stream_app.outlook.request import PlanRequest
 from stream_app.privacy.values import NANO
-
-if TYPE_CHECKING:
-    from stream_app.cli.planning.plan import Plan
 
 _WRITTEN_OUT = 10_000
 """From here on, four digits would be written with an exponent."""
@@ -20,7 +18,26 @@ NARROWEST = 100
 """Columns of a table that no terminal measures, as in a pipe."""
 
 
-def print_plan(plan: "Plan") -> None:
+class Plan(NamedTuple):
+    """A policy with its costs under each scheme."""
+
+    series: str
+    request: PlanRequest
+    outlooks: list[Outlook]
+    crowds: list[Crowd]
+    """Landmarks against noise; empty for a level without landmarks."""
+    within: Mapping[str, Any] | None
+    """What may be spent at every event, whatever the scheme, for the bound that was asked."""
+    note: str
+    """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
+
+    @property
+    def landmarks(self) -> int:
+        """How many of the horizon's events are landmarks."""
+        return max(outlook.landmark.steps for outlook in self.outlooks)
+
+
+def print_plan(plan: Plan) -> None:
     """Print a plan as a table."""
     policy, horizon = plan.request.policy, plan.request.horizon
     console = Console(highlight=False)
@@ -93,7 +110,7 @@ def _figure(mean: MeanRange | None) -> str:
     return f"{mean.mean:.4g}" if mean.mean < _WRITTEN_OUT else f"{float(f'{mean.mean:.4g}'):,.0f}"
 
 
-def _lines(plan: "Plan") -> list[str]:
+def _lines(plan: Plan) -> list[str]:
     lines = ["* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's."]
     if plan.note:
         lines.append(f"{plan.note}.")

@@ -5,12 +5,12 @@ import sys
 import time
 from contextlib import closing
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
-from stream_app.cli.shared.policyfile import parameters_of, records_in
+from stream_app.cli.shared.arguments import natural, positive
+from stream_app.cli.shared.picturefile import check_picture, write_picture
+from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, records_in
 from stream_app.cli.shared.progress import progress
 from stream_app.formats import wire
 from stream_app.pictures import label_of
@@ -52,15 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "control is the same policy under twice its epsilon: the same test has to find it, or it has NO POWER, and\n"
         "says nothing about the policy. A bound below what is declared is no proof that no more is told."
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="policy records, one JSON object or one a line")
-    parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
+    add_policies(parser)
+    parser.add_argument("--runs", type=positive, default=RUNS, help="runs of each history (default: %(default)s)")
     parser.add_argument(
-        "--seconds", type=_count, help="stop after so long, with the runs done by then (default: never)"
+        "--seconds", type=positive, help="stop after so long, with the runs done by then (default: never)"
     )
-    parser.add_argument("--seed", type=_number, help="derive all keys from it, to run the same again (default: random)")
-    parser.add_argument("--jobs", type=_count, default=JOBS, help="processes that work at once (default: %(default)s)")
-    add_picture(parser, "draw what is declared, the bounds and the controls")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
+    parser.add_argument("--seed", type=natural, help="derive all keys from it, to run the same again (default: random)")
+    parser.add_argument(
+        "--jobs", type=positive, default=JOBS, help="processes that work at once (default: %(default)s)"
+    )
+    add_outputs(parser, "draw what is declared, the bounds and the controls")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -166,16 +167,3 @@ def _pair(result: PairResult) -> dict[str, Any]:
 
 def _measured(measured: Measured) -> dict[str, Any]:
     return {"runs": measured.runs, "bound": measured.shown, "certain": measured.certain, "event": measured.event}
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    found = _number(text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return found

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stream_app.cli import UsageError
 from stream_app.cli.records.send import send_and_tell
-from stream_app.cli.shared.configured import add_config
+from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import document_in, hindrances_of, weaker_of
 from stream_app.formats import records, wire
 from stream_app.kafka.client.sending import Event

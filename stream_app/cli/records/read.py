@@ -11,8 +11,8 @@ from aiokafka.errors import KafkaError
 
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import UsageError
-from stream_app.cli.shared.configured import add_config, reaching, settings_of
-from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.cli.shared.arguments import add_config, moment_of
+from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.formats import wire
 from stream_app.kafka.client.reading import records_of
 from stream_app.kafka.client.refusal import refusal_of
@@ -75,7 +75,8 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
     shown = 0
     if arguments.limit == 0:
         return
-    from_end, since_ms = arguments.begin == "end", _since(arguments)
+    from_end = arguments.begin == "end"
+    since_ms = None if arguments.since is None else moment_of("--since", arguments.since, negative=False)
     ends = await _ends(settings, names, topic) if _is_backup(arguments) else None
     if arguments.uncommitted and arguments.topic == "ledger":
         _print(arguments, UNCOMMITTED)
@@ -136,12 +137,3 @@ def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
     if series is None:  # of a record that could not be read, or of its reject
         return False
     return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)
-
-
-def _since(arguments: argparse.Namespace) -> int | None:
-    if arguments.since is None:
-        return None
-    since_ms = milliseconds_of(arguments.since)
-    if since_ms is None or since_ms < 0:
-        raise UsageError(f"--since: {arguments.since!r} is no moment; write integer ms, or ISO 8601 with offset")
-    return since_ms

@@ -9,12 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from rich.console import Console
-from rich.progress import track
-
 from stream_app.cli import UsageError
 from stream_app.cli.records.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, Run, read
 from stream_app.cli.shared.eventfile import add_mapping, events
+from stream_app.cli.shared.progress import tracked
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
@@ -149,7 +147,7 @@ def _asked(arguments: argparse.Namespace, folder: ReplayFolder, records: Records
 
     def under(ring: KeyRing, latest: Run | None) -> tuple[Read, _Asked]:
         context = Context(ring, defaults, limits)
-        found = read(_shown("read", records()), ring.secret, context, latest)
+        found = read(tracked(records(), "read"), ring.secret, context, latest)
         first = latest.first if latest else found.digest
         if given is None:
             context = replace(context, keys=ring.derived(bytes.fromhex(first)))
@@ -174,7 +172,7 @@ def _replay(
     outlets = Outlets(ledger, releases, rejects, None)
     decider = Decider(asked.context, lambda _: None, outlets, Collection(keyfile.fresh_secret()))
     taken = Digest(asked.secret, asked.context)
-    for offset, event in enumerate(_shown("replay", records())):
+    for offset, event in enumerate(tracked(records(), "replay")):
         taken.take(event)
         decided = _mixed(asked.context.keys, event) if asked.mixes else event
         decider.decide([InputRecord("landmark.events", 0, offset, 0, None, decided)])
@@ -199,12 +197,6 @@ def _mixed(keys: KeyRing, event: bytes) -> bytes:
         case _:
             return event
     return wire.dump({**document, "series": found.series, "seed": keys.mixed(found.seed).hex()})
-
-
-def _shown(what: str, records: Iterator[bytes]) -> Iterator[bytes]:
-    """Show how many were read, where a terminal is attached."""
-    console = Console(stderr=True)
-    return iter(track(records, what, console=console)) if console.is_terminal else records
 
 
 def _lines(file: BinaryIO) -> Append:

@@ -5,11 +5,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import track
-
 from stream_app.cli import UsageError
-from stream_app.cli.shared.configured import add_config, reaching, settings_of
+from stream_app.cli.shared.arguments import add_config
+from stream_app.cli.shared.configured import reaching, settings_of
+from stream_app.cli.shared.progress import tracked
 from stream_app.formats import wire
 from stream_app.kafka.client.sending import send_events
 from stream_app.kafka.client.topics import TopicNames
@@ -56,5 +55,4 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _send(settings: Settings, found: Resent) -> int:
     await assert_empty(settings, TopicNames.of(settings.prefix, settings.application).events)
-    console = Console(stderr=True)
-    return await send_events(settings, track(found, "send", console=console) if console.is_terminal else found)
+    return await send_events(settings, tracked(found, "send"))

@@ -4,11 +4,10 @@ import argparse
 import asyncio
 from collections.abc import Iterable
 
-from rich.console import Console
-from rich.progress import track
-
-from stream_app.cli.shared.configured import add_config, reaching, settings_of
+from stream_app.cli.shared.arguments import add_config
+from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import add_mapping, events, series_key
+from stream_app.cli.shared.progress import tracked
 from stream_app.formats import wire
 from stream_app.kafka.client.sending import Event, send_events
 
@@ -22,10 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send all; 0 when every event was acknowledged."""
-    shown: Iterable[bytes] = events(arguments)
-    console = Console(stderr=True)
-    if console.is_terminal:
-        shown = track(shown, "send", console=console)
+    shown = tracked(events(arguments), "send")
     return send_and_tell(arguments, (Event(series_key(event), event) for event in shown))
 
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.configured import add_config, reaching, settings_of
-from stream_app.cli.shared.moment import milliseconds_of
+from stream_app.cli.shared.arguments import add_config, milliseconds_of
+from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.formats import records, wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS

@@ -1,9 +1,8 @@
-"""What most commands share: the ``--config`` option, and Kafka's errors as sentences with a remedy."""
+"""The settings in force, and Kafka's errors as sentences with a remedy."""
 
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from aiokafka.errors import KafkaError
 
@@ -12,11 +11,6 @@ from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.refusal import refusal_of
 from stream_app.monitoring.logs import told_otherwise
 from stream_app.setup.settings import InvalidSettingsError, Settings
-
-
-def add_config(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--config``."""
-    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.moment import INTEGER, milliseconds_of
+from stream_app.cli.shared.arguments import INTEGER, milliseconds_of
 from stream_app.formats import wire
 
 

@@ -1,7 +1,8 @@
 """``--picture FILE``, as several commands take it: the option, its check before any work, and the writing."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from stream_app.cli import UsageError
@@ -18,10 +19,8 @@ def check_picture(path: Path | None) -> None:
     if path is None:
         return
     check_ending(path)
-    try:
+    with drawing():
         prepare()
-    except PlotError as error:
-        raise UsageError(f"--picture: {error}") from error
 
 
 def check_ending(path: Path) -> None:
@@ -32,7 +31,14 @@ def check_ending(path: Path) -> None:
 
 def write_picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
     """Write plots with their titles; raises `UsageError` for an unknown format or a file that cannot be written."""
-    try:
+    with drawing():
         picture(path, draws)
+
+
+@contextmanager
+def drawing(options: str = "--picture") -> Iterator[None]:
+    """Raise `UsageError` in place of what keeps plots from being drawn or written; ``options`` asked for them."""
+    try:
+        yield
     except (PlotError, OSError) as error:
-        raise UsageError(f"--picture: {error}") from error
+        raise UsageError(f"{options}: {error}") from error

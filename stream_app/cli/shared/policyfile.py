@@ -1,10 +1,12 @@
 """Files of policy records, one JSON document or one a line, as `check`, `plan` and `verify` read them."""
 
+import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from stream_app.cli import UsageError
+from stream_app.cli.shared.picturefile import add_picture
 from stream_app.formats import wire
 from stream_app.privacy.fold import adopt
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
@@ -16,6 +18,17 @@ REQUIRED = ("type", "series", "version")
 """Members without which a record is no policy of one series."""
 GLOB = frozenset("*?[")
 """Characters of a series that make it a pattern, as the default policies of a configuration have them."""
+
+
+def add_policies(parser: argparse.ArgumentParser) -> None:
+    """Declare FILE, which ``records_in`` reads."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="policy records, one JSON object or one a line")
+
+
+def add_outputs(parser: argparse.ArgumentParser, picture: str) -> None:
+    """Declare ``--picture``, which shows what ``picture`` says, and ``--json``: a command on each policy of FILE."""
+    add_picture(parser, picture)
+    parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
 
 
 def documents_in(file: Path) -> list[tuple[str, Any]]:
