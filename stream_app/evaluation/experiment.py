@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from stream_app.evaluation.dataset import DataSet
 from stream_app.evaluation.placement import DISTRIBUTIONS, Placement
-from stream_app.evaluation.spread import Mean, Ratio
+from stream_app.evaluation.spread import Ratio, SeedMean
 from stream_app.evaluation.trial import (
     CONSTANT,
     LOSS_STATES,
@@ -109,9 +109,9 @@ class Comparison:
                     "epsilon": first.epsilon,
                     "share": first.placement.share_percent,
                     "first": self.first,
-                    "first_error": Mean.of(errors[0]).mean,
+                    "first_error": SeedMean.of(errors[0]).mean,
                     "second": self.second,
-                    "second_error": Mean.of(errors[1]).mean,
+                    "second_error": SeedMean.of(errors[1]).mean,
                     "ratio": ratio.ratio,
                     "low": ratio.low,
                     "high": ratio.high,
@@ -238,10 +238,10 @@ def error_row(
 
 def mean_of(name: str, measures: Sequence[Measures]) -> float:
     """Return the mean over seeds of one measure."""
-    return Mean.of([each[name] for each in measures]).mean
+    return SeedMean.of([each[name] for each in measures]).mean
 
 
 def spread_of(name: str, measures: Sequence[Measures]) -> Row:
     """Return the mean over seeds of one measure, with its interval, as members of a row."""
-    mean = Mean.of([each[name] for each in measures])
+    mean = SeedMean.of([each[name] for each in measures])
     return {name: mean.mean, "low": mean.low, "high": mean.high}

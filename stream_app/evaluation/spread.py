@@ -8,8 +8,8 @@ from typing import NamedTuple
 CONFIDENCE = 0.95
 
 
-class Mean(NamedTuple):
-    """A mean; ``low`` and ``high`` are None for a single value, of whose spread nothing is known."""
+class SeedMean(NamedTuple):
+    """A mean over seeds; ``low`` and ``high`` are None for a single value, of whose spread nothing is known."""
 
     mean: float
     low: float | None
@@ -17,7 +17,7 @@ class Mean(NamedTuple):
     seeds: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Mean":
+    def of(cls, values: Sequence[float]) -> "SeedMean":
         """Return the mean of at least one value, one a seed."""
         count = len(values)
         mean = fsum(values) / count

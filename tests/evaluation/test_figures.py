@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from stream_app.cli.planning.evaluate import PIPE_WIDTH
+from stream_app.evaluation.dataset import PACKAGED
 from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
-from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.placement import Placement
 from stream_app.evaluation.tables import tables
 from stream_app.evaluation.trial import ErrorOf, Measures, Setting, measured

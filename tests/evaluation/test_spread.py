@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stream_app.evaluation.spread import Mean, Ratio, student_quantile
+from stream_app.evaluation.spread import Ratio, SeedMean, student_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 29, 30, 99, 200])
@@ -16,9 +16,9 @@ def test_quantiles_of_student(freedom: int) -> None:
 def test_intervals_of_means() -> None:
     """As scipy's t interval; none for a single value."""
     values = np.random.default_rng(2).normal(3, 2, 30)
-    found = Mean.of(values.tolist())
+    found = SeedMean.of(values.tolist())
     assert (found.low, found.high) == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.95), rel=1e-12)
-    assert Mean.of([4.0]) == (4.0, None, None, 1)
+    assert SeedMean.of([4.0]) == (4.0, None, None, 1)
 
 
 def test_bounds_of_ratios() -> None:

@@ -22,7 +22,7 @@ from stream_app.pictures import picture, prepare, svg
 if TYPE_CHECKING:
     from stream_app.accounting.statement import Statement
     from stream_app.cli.ledger.filesource import FileSource
-    from stream_app.cli.ledger.losses import Question
+    from stream_app.cli.ledger.losses import AccountingQuestion
     from stream_app.cli.ledger.topicsource import TopicSource
 
 OPTIONS = "--html, --picture"
@@ -36,7 +36,7 @@ TALL = 4.0
 """Inches, for plots whose legend names series."""
 
 
-class Look(NamedTuple):
+class SecondLook(NamedTuple):
     """What a second look brings: where all series stand, and the curves of the chosen ones."""
 
     losses: list[SeriesLoss]
@@ -91,7 +91,7 @@ def looks_closer(arguments: argparse.Namespace) -> bool:
     return drawn or bool(arguments.correlation or arguments.compose)
 
 
-def asked(arguments: argparse.Namespace) -> "Question | None":
+def asked(arguments: argparse.Namespace) -> "AccountingQuestion | None":
     """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError` for what cannot be."""
     if arguments.html is not None or arguments.picture is not None:
         with drawing(OPTIONS):
@@ -107,7 +107,7 @@ def asked(arguments: argparse.Namespace) -> "Question | None":
     return question_of(arguments)
 
 
-def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> Look:
+def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> SecondLook:
     """Read the ledger once more; raises `UsageError` for series that are not in it."""
     losses = list(auditor.losses())
     chosen: Sequence[str] = arguments.series or [
@@ -125,13 +125,13 @@ def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | 
             flows.entries(lines)
 
     source.again(feed)
-    return Look(losses, curves.curves, flows)
+    return SecondLook(losses, curves.curves, flows)
 
 
 def draw(
     arguments: argparse.Namespace,
     report: Report,
-    seen: Look,
+    seen: SecondLook,
     source: "FileSource | TopicSource",
     statement: "Statement | None",
 ) -> None:
@@ -160,7 +160,7 @@ def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -
     return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"
 
 
-def _sections(seen: Look) -> list[Section]:
+def _sections(seen: SecondLook) -> list[Section]:
     if not seen.losses:
         return []
     drawn = f"{len(seen.curves)} of {len(seen.losses)} series"

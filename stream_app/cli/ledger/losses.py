@@ -25,7 +25,7 @@ class Known(NamedTuple):
     source: str
 
 
-class Question(NamedTuple):
+class AccountingQuestion(NamedTuple):
     """What was asked for, read and checked before hours are spent on a ledger."""
 
     known: Mapping[str, Known]  # by the policies' name for the correlation; "" for all other series
@@ -60,7 +60,7 @@ class Question(NamedTuple):
         return Statement(correlated_losses, composed, left_out)
 
 
-def question_of(arguments: argparse.Namespace) -> Question:
+def question_of(arguments: argparse.Namespace) -> AccountingQuestion:
     """Read what the arguments name; raises `UsageError` for what cannot be read or does not fit together."""
     compositions = list(dict.fromkeys(arguments.compose))
     known = _known(arguments.correlation)
@@ -71,7 +71,7 @@ def question_of(arguments: argparse.Namespace) -> Question:
     if any(name.startswith("discounted") for name in compositions) and arguments.rate is None:
         raise UsageError("--compose discounted-..: give --rate with it, by how much a step's weight falls with its age")
     member_of = {} if arguments.members is None else _member_of(arguments.members)
-    return Question(known, compositions, member_of, arguments.rate or 0.0, arguments.window)
+    return AccountingQuestion(known, compositions, member_of, arguments.rate or 0.0, arguments.window)
 
 
 def _known(words: Sequence[str]) -> dict[str, Known]:

@@ -14,11 +14,10 @@ from stream_app.cli.shared.arguments import positive
 from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.cli.shared.progress import progress
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
-from stream_app.evaluation.dataset import SHARE_WRONG, DataSet
+from stream_app.evaluation.dataset import PACKAGED, SHARE_WRONG, DataSet
 from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
 from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
 from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
-from stream_app.evaluation.packaged import PACKAGED
 from stream_app.evaluation.store import Store
 from stream_app.evaluation.tables import UNBOUNDED, tables
 from stream_app.evaluation.trial import key_of

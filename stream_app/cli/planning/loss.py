@@ -22,7 +22,7 @@ MOST_EPSILON = 1e9
 STANDARD_INPUT = Path("-")
 
 
-class Question(NamedTuple):
+class LossQuestion(NamedTuple):
     """What the input asks."""
 
     adversary: Adversary
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _question(file: Path) -> Question:
+def _question(file: Path) -> LossQuestion:
     try:
         text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
     except OSError as error:
@@ -96,11 +96,11 @@ def _question(file: Path) -> Question:
         raise UsageError(f"{file}: epsilons: give a list of numbers, one for each timestamp, 0 where nothing is spent")
     if landmarks is not None and (not isinstance(landmarks, list) or not all(type(at) is int for at in landmarks)):
         raise UsageError(f"{file}: landmarks: give a list of indices into epsilons, from 0")
-    return Question(correlation.adversary(), [float(epsilon) for epsilon in epsilons], landmarks)
+    return LossQuestion(correlation.adversary(), [float(epsilon) for epsilon in epsilons], landmarks)
 
 
 def _lines(
-    question: Question, loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
+    question: LossQuestion, loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
 ) -> list[str]:
     epsilons = question.epsilons
     lines = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from stream_app.cli import UsageError
-from stream_app.cli.records.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, Run, read
+from stream_app.cli.records.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
 from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.cli.shared.progress import tracked
 from stream_app.deciding.collection import Collection
@@ -33,7 +33,7 @@ class _Asked(NamedTuple):
 
     context: Context
     secret: bytes  # keys the input's digest
-    run: Run
+    run: ReplayRun
     mixes: bool  # whether seeds of collected steps are mixed with the key, as no worker does
     replaces: bool = False
 
@@ -145,13 +145,13 @@ def _asked(arguments: argparse.Namespace, folder: ReplayFolder, records: Records
     if arguments.policies is not None:
         defaults = (*policies_in(arguments.policies, limits), *defaults)
 
-    def under(ring: KeyRing, latest: Run | None) -> tuple[Read, _Asked]:
+    def under(ring: KeyRing, latest: ReplayRun | None) -> tuple[Read, _Asked]:
         context = Context(ring, defaults, limits)
         found = read(tracked(records(), "read"), ring.secret, context, latest)
         first = latest.first if latest else found.digest
         if given is None:
             context = replace(context, keys=ring.derived(bytes.fromhex(first)))
-        run = Run(context.keys.fingerprint, first, found.configuration, found.digest, found.records)
+        run = ReplayRun(context.keys.fingerprint, first, found.configuration, found.digest, found.records)
         return found, _Asked(context, ring.secret, run, given is None)
 
     try:

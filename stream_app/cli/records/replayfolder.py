@@ -62,7 +62,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReplayRun:
     """What a run was of; as `replay.json` it is that of the latest one."""
 
     key: str
@@ -85,7 +85,7 @@ class Read(NamedTuple):
     before: str | None  # None: it has fewer
 
 
-def read(records: Iterable[bytes], secret: bytes, context: Context, latest: Run | None) -> Read:
+def read(records: Iterable[bytes], secret: bytes, context: Context, latest: ReplayRun | None) -> Read:
     """Read an input whole; nothing of it is decided."""
     taken = Digest(secret, context)
     wanted = latest.records if latest else 0
@@ -126,10 +126,10 @@ class ReplayFolder:
         finally:
             os.close(descriptor)
 
-    def _latest(self) -> Run | None:
+    def _latest(self) -> ReplayRun | None:
         try:
             fields: Any = wire.load((self.path / RECORD_NAME).read_bytes())
-            found = Run(**fields)
+            found = ReplayRun(**fields)
             bytes.fromhex(found.first)
         except (FileNotFoundError, ValueError, TypeError):  # a damaged one tells as little as none
             return None
@@ -212,7 +212,7 @@ class ReplayFolder:
         keyfile.settle(self.path)
         return number
 
-    def settle(self, run: Run) -> None:
+    def settle(self, run: ReplayRun) -> None:
         """Put what was written in place: first what it was decided of, then the ledger, then releases and rejects."""
         record = _beside(self.path / RECORD_NAME)
         with record.open("wb") as file:
