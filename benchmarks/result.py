@@ -48,7 +48,7 @@ class Target:
     value: float
 
     def met(self, figures: Mapping[str, Figure]) -> bool:
-        """Tell whether the median is on the right side."""
+        """Tell whether the median keeps the bound."""
         found = figures[self.figure].median
         return found >= self.value if self.bound == "at least" else found <= self.value
 
@@ -81,7 +81,7 @@ class Result:
 
 
 Show = Callable[[str, int, int], None]
-"""Shows progress: of what, how many are done, of how many."""
+"""Shows progress: of what, how many are done, and of how many."""
 
 
 class Bars:

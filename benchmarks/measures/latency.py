@@ -27,7 +27,7 @@ DEFAULT = Sizes(events=400_000, series=10_000)
 LOAD = 0.5
 POLL_SECONDS = 0.002
 WARM_SHARE = 0.25
-"""Of the events are sent before latencies count: a worker's first batches make tables and caches."""
+"""Share of the events before latencies count: a worker's first batches fill tables and caches."""
 TICK_SECONDS = 0.01
 """Events that fall due within it are sent together."""
 

@@ -17,14 +17,14 @@ DEFAULT = Sizes(events=400_000, series=10_000, partitions=8)
 BROKER = {"group.initial.rebalance.delay.ms": "10000"}
 """The group waits until all have joined, so that none begins with partitions that it then gives away."""
 CREWS = {"one": 1, "two": 2, "four": 4}
-"""As many as there are partitions, at most: what is beyond would have none."""
+"""Workers of each crew; crews with more workers than partitions are left out."""
 _MICRO = 1_000_000
 
 
 class _Run(NamedTuple):
     crew: Rate
     broker_microseconds: float
-    """Of the broker's processor time for each event, the workers' start included."""
+    """Processor time of the broker for each event, the workers' start included."""
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:

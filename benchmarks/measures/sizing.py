@@ -30,7 +30,7 @@ from stream_app.setup.configuration import policies_from
 DEFAULT = Sizes(events=400_000, series=1_000_000, repeats=1)
 """Every series has one event before the ``events``, which go through all of them in turn."""
 CACHED_SERIES = 20_000
-"""Of so many rows the memory is taken."""
+"""Rows of which the memory is measured."""
 TOPICS = ("events", "releases", "ledger", "changelog")
 _MICRO = 1_000_000
 

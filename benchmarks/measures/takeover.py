@@ -25,22 +25,22 @@ _RESTORE = "landmark_restore_seconds"
 
 
 @dataclass(frozen=True, slots=True)
-class _Loss:
-    """A worker was killed."""
+class _Replacement:
+    """What it took to replace a worker that was killed."""
 
     seconds: float
-    """Until the other one decided on every partition."""
+    """Time until the other one decided on every partition."""
     take_over_seconds: float
-    """Of the slowest partition that moved, from its assignment on."""
+    """Time of the slowest partition that moved, from its assignment on."""
     rows: int
-    """That were read back for it."""
+    """Rows that were read back for it."""
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
     """Kill one of two workers, with and without standby replicas in turn, on one state of a row for every series."""
     if sizes.partitions < _WORKERS:
         raise ClientError(f"two workers share no {sizes.partitions} partition; ask for more")
-    losses: dict[str, list[_Loss]] = {name: [] for name in _REPLICAS}
+    losses: dict[str, list[_Replacement]] = {name: [] for name in _REPLICAS}
     with Site.made(ground, "bench-takeover", sizes) as site:
         site.send(events(replace(sizes, events=sizes.series)))
         work(site, sizes.series, show)
@@ -59,7 +59,7 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
     return Result("takeover", sizes.document(), figures)
 
 
-def _lose(site: Site, replicas: int) -> _Loss:
+def _lose(site: Site, replicas: int) -> _Replacement:
     """Start two workers that have no state yet, wait until they have all that they will, and kill one."""
     partitions = list(range(site.sizes.partitions))
     with Crew.started(site, _WORKERS, standby_replicas=replicas, session_timeout_ms=SESSION_MS) as crew:
@@ -77,7 +77,7 @@ def _lose(site: Site, replicas: int) -> _Loss:
         restored, rows = stays.measure(_RESTORE), stays.measure(_ROWS)[None] - before
     for member in crew.members:
         shutil.rmtree(member.seat.data_folder)
-    return _Loss(seconds, max(restored[partition] for partition in moves), int(rows))
+    return _Replacement(seconds, max(restored[partition] for partition in moves), int(rows))
 
 
 def _shared_out(stays: Member, dies: Member, partitions: list[int]) -> bool:

@@ -12,14 +12,14 @@ _CPU_FACTS = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What figures are worth nothing without."""
+    """The machine of a run: figures mean little without it."""
 
     cpu: str
     cores: int
     python: str
     system: str
     load: float
-    """Programs that waited for a core in the last minute, before the run began: others' work makes figures worse."""
+    """Load average of the minute before the run: other programs make figures worse."""
 
     @classmethod
     def this(cls) -> "Machine":
@@ -31,7 +31,7 @@ class Machine:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the facts in one line."""
         return f"{self.cpu}, {self.cores} cores, Python {self.python}, {self.system}, load {self.load:.1f}"
 
 

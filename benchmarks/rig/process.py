@@ -23,14 +23,14 @@ _KIBIBYTE = 1024
 
 
 class ClientError(Exception):
-    """The client ended or does not get on; the message holds the end of its log."""
+    """The client ended or makes no progress; the message holds the end of its log."""
 
 
 class Client:
-    """A running process of ours."""
+    """A running process under measurement."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
-        """Hold a process; ``started`` makes these."""
+        """Take a process; ``started`` makes these."""
         self._process = process
         self._log = log
 

@@ -24,12 +24,12 @@ from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 
 _BROKER = {"log.segment.delete.delay.ms": "1000", "log.initial.task.delay.ms": "1000"}
-"""Topics of finished runs leave the disk at once."""
+"""So that topics of finished runs are deleted from the disk at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all runs share: a folder, a broker and the cores."""
+    """The folder, the broker and the cores that all runs share."""
 
     folder: Path
     broker: LocalBroker
@@ -51,7 +51,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """What one of a site's workers has for itself."""
+    """Configuration, port, state folder and log of one of a site's workers."""
 
     config: Path
     http_port: int

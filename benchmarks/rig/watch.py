@@ -42,11 +42,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How fast a client was."""
+    """The speed of a client, and its processor time."""
 
     per_second: float
     cpu_microseconds: float
-    """Of the client's processor time for each record: other programs on the machine change it less than the rate."""
+    """Processor time of the client for each record: other programs on the machine change it less than the rate."""
 
 
 class Watch:

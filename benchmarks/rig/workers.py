@@ -13,7 +13,7 @@ from benchmarks.rig.watch import Rate, Watch
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a worker did with everything that was sent."""
+    """A worker's run over all events that were sent."""
 
     watch: Watch
     events: int
@@ -44,7 +44,7 @@ def work(site: Site, events: int, show: Show) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of them."""
+    """One worker of a crew."""
 
     seat: Seat
     client: Client
@@ -60,7 +60,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """All of them, watched as if they were one client."""
+    """Several workers that share the partitions of a site, watched as one client."""
 
     members: tuple[Member, ...]
 

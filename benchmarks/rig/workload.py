@@ -32,7 +32,7 @@ FILTERS = ("none", "level")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a run is asked for."""
+    """How large a run is, and the policy of its series."""
 
     events: int
     series: int
@@ -40,7 +40,7 @@ class Sizes:
     repeats: int = 3
     scheme: str = "adaptive"
     filter: str | None = None
-    """None: the scheme's own default."""
+    """Filter of the policy; None: the scheme's own default."""
     kind: str = "number"
 
     def document(self) -> dict[str, object]:

@@ -60,7 +60,7 @@ class UsageError(Exception):
 
 
 def printable(text: str) -> str:
-    """Return a message whose line ends are its only control characters: what it quotes cannot drive the terminal."""
+    """Return a message without control characters but line ends: what it quotes cannot change the terminal."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 

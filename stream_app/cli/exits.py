@@ -9,7 +9,7 @@ EXIT_CODES: Final[dict[int, str]] = {
     3: "a check that could not have found what it looks for: it says nothing",
     130: "interrupted from the keyboard",
 }
-"""What the codes mean where a command says nothing else."""
+"""The meaning of each code for commands that ``OWN`` does not list."""
 
 OWN: Final[dict[str, dict[int, str]]] = {
     "demo": {0: "every event was answered and the audit holds", 1: "not all answered, or findings"},
@@ -39,7 +39,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "keys erase": {0: "erased (with --dry-run: could be)", 1: "refused"},
     "check": {0: "no problems", 2: "problems, every one of them printed"},
 }
-"""What they mean for single commands."""
+"""The meaning of codes for single commands, where it is more exact."""
 
 
 def exit_codes_of(command: str) -> str:

@@ -20,7 +20,7 @@ Tell = Callable[[str], None]
 
 
 class StageError(Exception):
-    """The stage cannot be set up; the message names what and the remedy."""
+    """Folder or topics of the demo cannot be set up; the message names what and the remedy."""
 
 
 @contextmanager

@@ -49,7 +49,7 @@ class DataSet:
 
     name: str
     unit: str
-    """Of the errors."""
+    """Unit of the errors."""
     epsilon: float
     step_ms: int
     value: Mapping[str, Any]

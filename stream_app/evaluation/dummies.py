@@ -15,17 +15,17 @@ PAID_DUMMIES: Sequence[MethodName] = ("heuristic", "partitioned")
 DUMMIES: Sequence[MethodName] = (*PAID_DUMMIES, "padding")
 DUMMY_METHODS = ("uniform", "balanced+level")
 FRACTIONS = (0.01, 0.1, 0.25, 0.5)
-"""What of the budget draws the dummies; the first is the default of policies."""
+"""Shares of the budget that pay for the draw of dummies; the first is the default of policies."""
 PAID_SHARE = 20
 """Per cent of landmarks where the share of the budget varies."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorByDummies:
-    """Mean error with dummy landmarks, by their method and what of the budget draws them."""
+    """Mean error with dummy landmarks, by their method and the share of the budget that pays for the draw."""
 
     data: Sequence[DataSet]
-    """Sets in which every series spans at most so many steps as dummies are drawn among."""
+    """Data sets whose series are all short enough to draw dummies for."""
     shares: Sequence[int]
     dummies: Sequence[str]
     fractions: Sequence[float]
@@ -37,7 +37,7 @@ class ErrorByDummies:
 
     @classmethod
     def by_fraction(cls, data: Sequence[DataSet]) -> "ErrorByDummies":
-        """Return the effect of the budget that the draw takes."""
+        """Return the effect of the share of the budget that the draw takes."""
         return cls(_short(data), (PAID_SHARE,), PAID_DUMMIES, FRACTIONS)
 
     def settings(self) -> list[ErrorOf | DummiesOf]:

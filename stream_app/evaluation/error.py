@@ -1,4 +1,4 @@
-"""How far a release is from the raw value: what a reader of the releases would be off by."""
+"""The error of a release: its distance from the raw value."""
 
 from collections.abc import Mapping, Sequence
 from math import cos, degrees, fsum, hypot, radians
@@ -32,7 +32,7 @@ def error(raw: Any, published: Any) -> float:
 
 
 def guess(kind: Kind) -> object:
-    """Return what one takes who has no release, from the policy alone: it stands for withheld steps.
+    """Return the value to assume for withheld steps, from the policy alone.
 
     The middle of the range or of the bounds, the first category, or no items.
     """

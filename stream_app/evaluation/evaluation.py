@@ -45,7 +45,7 @@ _held: dict[str, DataSet] = {}
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What is to be found out."""
+    """The experiments to run, their data, and how many seeds each setting has."""
 
     data: Sequence[DataSet]
     experiments: Mapping[str, Experiment]

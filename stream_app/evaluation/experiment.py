@@ -47,7 +47,7 @@ Found = Callable[[Setting], Sequence[Measures]]
 
 
 class Experiment(Protocol):
-    """What an experiment offers."""
+    """An experiment: the settings it needs, and the rows that it makes of their trials."""
 
     def settings(self) -> "Sequence[Setting]":
         """Return the settings whose trials it needs."""

@@ -19,9 +19,9 @@ from stream_app.formats import wire
 
 FILE_NAME = "trials.jsonl"
 ROOMS = ("privacy", "evaluation")
-"""Whose source decides what a trial finds."""
+"""Rooms whose source decides what a trial finds."""
 SHOWING = ("plots.py", "tables.py")
-"""What only shows it."""
+"""Files that only show results."""
 OWNER_ONLY = 0o600
 
 

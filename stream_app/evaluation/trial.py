@@ -33,9 +33,9 @@ MICROSECONDS = 1e6
 PADDING = 0.25
 """Probability of a padding coin."""
 NOTHING = "nothing"
-"""In place of a method: nothing is ever released, and all is guessed."""
+"""In place of a method: nothing is released, and every value is guessed."""
 CONSTANT = "constant"
-"""In place of a method: what one would always say who knew the data, each series' best constant in hindsight."""
+"""In place of a method: for each series the constant with the smallest error, which only who has the data knows."""
 
 Measures = Mapping[str, float]
 """What a trial found, by name; figures over all steps, never one of a step."""
@@ -70,12 +70,12 @@ class DummiesOf(NamedTuple):
     placement: Placement
     dummies: str
     fraction: float
-    """Of the budget, for the draw; padding takes none."""
+    """Share of the budget that pays for the draw; padding needs none."""
     measure: Literal["dummies"] = "dummies"
 
 
 class LossOf(NamedTuple):
-    """What who knows a correlation learns of the first steps of each series."""
+    """Temporal loss of the first steps of each series, for an adversary who knows a correlation."""
 
     data: str
     method: str
@@ -99,7 +99,7 @@ Setting = ErrorOf | WindowOf | DummiesOf | LossOf | TimeOf
 
 
 def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
-    """Return what one seed gives."""
+    """Return what the trial of a setting under one seed finds."""
     match setting:
         case ErrorOf():
             return _errors(setting, data, seed)
@@ -151,7 +151,7 @@ def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading
 
 
 def published(policy: Policy, outcome: Stepped) -> object:
-    """Return the value that stands in the release, or what one guesses where it has none."""
+    """Return the value of the release, or a guess where it has none."""
     match outcome.release:
         case Perturbed() | Approximated():
             return policy.kind.publish(outcome.release.estimate)

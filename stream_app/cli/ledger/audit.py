@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stream_app.audit import Auditor
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
-from stream_app.cli.ledger.drawing import add_drawing_arguments, asked, draw, look, looks_closer
+from stream_app.cli.ledger.drawing import add_drawing_arguments, draw, look, question_in, reads_twice
 from stream_app.cli.ledger.filesource import FileSource
 from stream_app.cli.ledger.following import Following, add_following_arguments
 from stream_app.cli.ledger.headoptions import add_head_arguments, trusted_keys
@@ -54,10 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
         live=None if following is None else following.tell,
         aside=None if following is None else following.remark,
     )
-    question = asked(arguments)
+    question = question_in(arguments)
     report = auditor.finish(source.read(auditor) if following is None else following.run(auditor))
     document, text = report.document(), report.text()
-    if looks_closer(arguments):
+    if reads_twice(arguments):
         seen = look(arguments, auditor, source)
         statement = None if question is None else question.answer(seen.losses, seen.curves)
         draw(arguments, report, seen, source, statement)

@@ -1,4 +1,4 @@
-"""The part of ``audit`` that takes a second look at the ledger: for its page, its picture, and what series lost."""
+"""The part of ``audit`` that reads the ledger a second time: for its page, its picture, and what series lost."""
 
 import argparse
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ DRAWN = 10
 """Series drawn: those that lost most, unless others are named."""
 RANKED = 20
 SPREAD = 5
-"""Series from which on it is drawn how many have what share left."""
+"""Least number of series for a plot of how many have what share left."""
 AT_NOTHING = "At 0 regular steps still publish, each up to the dearest so far; new landmarks cannot."
 TALL = 4.0
 """Inches, for plots whose legend names series."""
 
 
 class SecondLook(NamedTuple):
-    """What a second look brings: where all series stand, and the curves of the chosen ones."""
+    """What the second reading found: budgets of all series, curves of the chosen ones, and spends over time."""
 
     losses: list[SeriesLoss]
     curves: list[Curve]
@@ -50,7 +50,7 @@ class SecondLook(NamedTuple):
 
 
 def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what drawing takes."""
+    """Declare the options of the page, the picture and the accounting of losses."""
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one page")
     add_picture(parser, "draw spends and what is left of the budgets")
     parser.add_argument(
@@ -85,14 +85,14 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def looks_closer(arguments: argparse.Namespace) -> bool:
+def reads_twice(arguments: argparse.Namespace) -> bool:
     """Tell whether the ledger will be read a second time."""
     drawn = arguments.html is not None or arguments.picture is not None
     return drawn or bool(arguments.correlation or arguments.compose)
 
 
-def asked(arguments: argparse.Namespace) -> "AccountingQuestion | None":
-    """Return what was asked beyond the ledger's own sums, None for nothing; raises `UsageError` for what cannot be."""
+def question_in(arguments: argparse.Namespace) -> "AccountingQuestion | None":
+    """Return what is asked beyond the ledger's own sums, None for nothing; raises `UsageError` for unfit options."""
     if arguments.html is not None or arguments.picture is not None:
         with drawing(OPTIONS):
             prepare()
@@ -135,7 +135,7 @@ def draw(
     source: "FileSource | TopicSource",
     statement: "Statement | None",
 ) -> None:
-    """Write what was asked for; raises `UsageError` when it cannot be drawn or written."""
+    """Write the picture and the page that are asked for; raises `UsageError` when they cannot be drawn or written."""
     with drawing(OPTIONS):
         if arguments.picture is not None:
             drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
@@ -147,7 +147,7 @@ def draw(
         if arguments.html is not None:
             sections = _sections(seen)
             if statement is not None:
-                from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - as of `asked`
+                from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - see `question_in`
 
                 sections += sections_of(statement)
             arguments.html.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")

@@ -1,17 +1,17 @@
-"""The part of ``audit`` that reads files: no broker, no key file and no configuration is needed or looked for."""
+"""The part of ``audit`` that reads files; it needs no broker, no key file and no configuration."""
 
 import argparse
 
 from stream_app.audit import Auditor
 from stream_app.audit.files import Feed, UncommittedError, read_files, read_lines
 from stream_app.cli import UsageError
-from stream_app.cli.ledger.drawing import looks_closer
+from stream_app.cli.ledger.drawing import reads_twice
 from stream_app.cli.ledger.headoptions import feed_head_files
 from stream_app.cli.shared.progress import progress
 
 
 class FileSource:
-    """A ledger in a file, with its releases and heads in others, as far as they are named."""
+    """A ledger in a file, and the files of releases and heads that are named with it."""
 
     topic = None
     """The name of the ledger's topic: a file has none."""
@@ -21,7 +21,7 @@ class FileSource:
         ledger = arguments.ledger
         if arguments.no_releases:
             raise UsageError("--no-releases: it is for the topics; leave --releases away instead")
-        if looks_closer(arguments) and ledger.exists() and not ledger.is_file():
+        if reads_twice(arguments) and ledger.exists() and not ledger.is_file():
             raise UsageError(
                 f"--ledger {ledger}: --html, --picture, --correlation and --compose read it twice, which no pipe can "
                 "be; name a regular file"
@@ -34,7 +34,7 @@ class FileSource:
         return self._arguments.releases is not None
 
     def read(self, auditor: Auditor) -> None:
-        """Feed everything to an auditor, to its end: what lacks a partner lacks it for good."""
+        """Feed everything to an auditor. The files are complete, so a missing partner is a finding."""
         ledger = self._arguments.ledger
         feed_head_files(self._arguments, auditor)
         try:
@@ -48,6 +48,6 @@ class FileSource:
             raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; is it the ledger?")
 
     def again(self, feed: Feed) -> None:
-        """Feed the ledger once more, for what had to be chosen first."""
+        """Feed the ledger once more: which series are drawn is known only after the first reading."""
         with progress("draw") as shown:
             read_lines(self._arguments.ledger, feed, shown)

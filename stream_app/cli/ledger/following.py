@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 
 PORT = 9465
 SHOWN: Final = 20
-"""The last findings on the page; the report has them all."""
+"""Findings that the page shows, the latest; the report has all."""
 
 
 def add_following_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what following takes."""
+    """Declare the options of ``--follow``."""
     parser.add_argument(
         "--follow",
         action="store_true",
@@ -78,7 +78,7 @@ class Following:
             logger.error("further findings are only counted (landmark_audit_findings)")
 
     def remark(self, made: Remark | KeyChange) -> None:
-        """Log what is no fault and should be known, unless there were too many."""
+        """Log a remark, which is no fault, unless there were too many."""
         self._remarked += 1
         if self._remarked > LISTED:
             return

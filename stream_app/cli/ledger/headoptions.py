@@ -1,4 +1,4 @@
-"""The part of ``audit`` about signed heads: what it takes, and how heads and witness reach the auditor."""
+"""The part of ``audit`` about signed heads: its options, the trusted keys, and the files of heads and witness."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from stream_app.cli import UsageError
 
 
 def add_head_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what heads take."""
+    """Declare the options about heads and proofs."""
     parser.add_argument(
         "--heads",
         nargs="?",
@@ -42,7 +42,7 @@ def add_head_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
-    """Return the keys that heads are checked with, None without heads; raises `UsageError` for what does not fit."""
+    """Return the keys that heads are checked with, None without heads; raises `UsageError` for unfit options."""
     if arguments.heads is None:
         if arguments.public_key or arguments.witness:
             raise UsageError("--public-key, --witness: give --heads with them, which names what they are compared with")
@@ -58,7 +58,7 @@ def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
 
 
 def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
-    """Feed witness and heads, as far as they are files; the witness first, so that it is never ahead of the heads."""
+    """Feed the files of witness and heads; the witness first, so that it is never ahead of the heads."""
     if auditor.heads is None:
         return
     try:

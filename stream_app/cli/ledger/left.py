@@ -17,7 +17,7 @@ from stream_app.setup.settings import Settings
 
 LINES_BYTES = 128 * 1024
 MOST_REFUSED = 20
-"""Series named of those whose records would be refused."""
+"""Series that the error names, of those whose records would be refused."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print; 0, or 1 when a series is left to a person.
+    """Print the records; 0, or 1 when a person has to decide about a series.
 
     Raises:
         UsageError: for a ledger that does not tell all, and for a record that the new workers would refuse.
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
-    """Decide the records in memory; raises `UsageError` unless all are accepted as they are meant."""
+    """Decide the records in memory; raises `UsageError` unless the new workers would accept all of them."""
     # The decision takes a while to load, and a ledger that does not tell all needs none.
     from stream_app.accounting.acceptance import faults  # noqa: PLC0415
     from stream_app.cli.shared.configured import settings_of as settings_in_force  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What a series may use in all its life, by option or by configuration, for commands that read ledgers."""
+"""The bound on a series' total over its policy versions, from ``--lifetime`` or from the configuration."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ def add_lifetime(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(arguments: argparse.Namespace) -> "Settings | None":
-    """Return the settings; None for a file without a configuration that was named: it is read on its own."""
+    """Return the settings; None for a ledger in a file, unless ``--config`` names a configuration."""
     if arguments.ledger is not None and arguments.config is None:
         return None
     # Settings and a client of Kafka take seconds to load, and who reads files has no use for them.

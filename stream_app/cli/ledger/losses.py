@@ -1,4 +1,4 @@
-"""The part of ``audit`` that goes beyond the ledger's own sums: temporal loss under a correlation, composition."""
+"""The part of ``audit`` about temporal loss under a correlation and about composition of losses."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from stream_app.setup import correlationfile
 
 
 class Known(NamedTuple):
-    """An adversary, and the file that says what he knows."""
+    """An adversary, and the file that says what they know."""
 
     adversary: Adversary
     source: str
 
 
 class AccountingQuestion(NamedTuple):
-    """What was asked for, read and checked before hours are spent on a ledger."""
+    """Correlations and compositions that are asked for, read and checked before hours are spent on a ledger."""
 
     known: Mapping[str, Known]  # by the policies' name for the correlation; "" for all other series
     compositions: Sequence[str]
@@ -35,7 +35,7 @@ class AccountingQuestion(NamedTuple):
     window: int
 
     def answer(self, losses: Sequence[SeriesLoss], curves: Sequence[Curve]) -> Statement:
-        """Return what was asked for, about the series of `curves` and, over series, of `losses`."""
+        """Return the losses of the series of `curves` and, for compositions over series, of `losses`."""
         stepwise = self.known or not OVER_SERIES.keys() >= set(self.compositions)
         found = [steps_of(curve) for curve in curves] if stepwise else []
         left_out = [one for one in found if isinstance(one, LeftOut)]

@@ -1,4 +1,4 @@
-"""The part of ``audit`` that reads topics: those that the configuration names, as far as they were committed."""
+"""The part of ``audit`` that reads the committed records of the topics that the configuration names."""
 
 import argparse
 import asyncio
@@ -18,7 +18,7 @@ from stream_app.setup.settings import Settings
 
 
 class TopicSource:
-    """The ledger's topic, with those of its releases and heads, as far as they are asked for."""
+    """The topics of the ledger and, where they are asked for, of releases and heads."""
 
     def __init__(self, arguments: argparse.Namespace, settings: Settings) -> None:
         """Take what the arguments ask for of the topics that the settings name."""
@@ -46,19 +46,19 @@ class TopicSource:
                 return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
 
     def follow(self, auditor: Auditor, stop: asyncio.Event, seen: Progress) -> Coroutine[None, None, Waiting]:
-        """Return what feeds everything to an auditor as it is committed, until `stop`; it returns as `read` does."""
+        """Feed everything to an auditor as it is committed, until `stop` is set; return what `read` returns."""
         feed_head_files(self._arguments, auditor)
         heads = f"{self._settings.prefix}.heads" if self._arguments.heads is True else None
         return follow_topics(auditor, self._client, Followed(self.topic, self._releases, heads), stop, seen)
 
     def again(self, feed: Feed) -> None:
-        """Feed the ledger once more, for what had to be chosen first."""
+        """Feed the ledger once more: which series are drawn is known only after the first reading."""
         with self.reaching(), progress("draw") as shown:
             asyncio.run(read_ledger_topic(self._client, self.topic, feed, shown))
 
     @contextmanager
     def reaching(self) -> Iterator[None]:
-        """Turn what goes wrong with brokers and topics into a `UsageError`."""
+        """Raise errors of brokers and topics as `UsageError`."""
         with reaching(self._settings):
             try:
                 yield

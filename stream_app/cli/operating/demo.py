@@ -1,4 +1,4 @@
-"""``demo``: the main job on a local Kafka with real data, start to end."""
+"""``demo``: runs the whole system on a local Kafka with real data."""
 
 import argparse
 import asyncio
@@ -136,7 +136,7 @@ class Answers:
         self.last = time.monotonic()
 
     async def count(self, settings: Settings, topic: str) -> None:
-        """Count the records of a topic for ever."""
+        """Count the records of a topic until it is cancelled."""
         async for _ in records_of(settings, topic, follow=True):
             self.seen += 1
             self.last = time.monotonic()

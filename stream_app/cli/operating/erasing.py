@@ -29,7 +29,7 @@ LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
 
 
 def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the action takes."""
+    """Declare the options of ``keys erase``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Destroys the keys of all epochs before one, for ever. First the restart of every partition is\n"
@@ -165,7 +165,7 @@ def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
 
 
 def _refusals(before: int, found: Sequence[DryRun], *, accepts: bool) -> Iterator[str]:
-    """Say what stands against erasing."""
+    """Say why nothing may be erased."""
     for one in found:
         place = f"partition {one.partition}: asked to go on without the epochs before {before}"
         if (one.otherwise or one.lost) and not accepts:

@@ -1,4 +1,4 @@
-"""``keys new|list|public|erase``: make and show keys, ratchet noise keys; a secret is never printed."""
+"""``keys new|list|public|erase``: make and show keys, erase old epochs; a secret is never printed."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``top``: running workers and audits at a glance, from their metrics."""
+"""``top``: a table of running workers and audits, from their metrics."""
 
 import argparse
 import time
@@ -21,9 +21,9 @@ from stream_app.monitoring.scrape import Distribution
 from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, Unreachable, WorkerSnapshot, document, together
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, not bound to
-"""Hosts that are listened on, by what one asks instead."""
+"""The host to ask for each host that a server may listen on."""
 PIPED_WIDTH = 200
-"""Characters of a line where no terminal says how many it has."""
+"""Width of the table in a pipe, in characters."""
 NANO = 10**9
 BAD = "bold red"
 
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show; 0 in the end; raises `UsageError` where one frame was wanted and no endpoint could be seen."""
+    """Show frames; 0. Raises `UsageError` where one frame is wanted and no endpoint answers."""
     try:
         endpoints = [Endpoint(url) for url in arguments.url or [_default(arguments)]]
     except EndpointError as error:

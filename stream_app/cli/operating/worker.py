@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Work until a signal; 0 after one, 1 when its partitions stopped, or would."""
+    """Work until a signal: 0; 1 when its partitions stopped or, with ``--rehearse``, would stop."""
     signal.signal(signal.SIGTERM, _end)
     try:
         settings = Settings.load(arguments.config)

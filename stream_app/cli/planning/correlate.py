@@ -28,17 +28,17 @@ CELL_METRES = 1_000.0
 LEAST_CELL_METRES = 0.001
 LONGEST_STEP_MS = 2**63 - 1
 DATA_OPTIONS = {"by": "quantiles", "cell": CELL_METRES, "key": None, "step": None, "smoothing": 0.0}
-"""What says how data are read, with the default: without data nothing else would be heard."""
+"""Options on how data are read, with their defaults; given without data they are refused, not ignored."""
 WARNING = (
     "the matrices are statistics of the values in the file, without any noise: who sees them learns of these people. "
     "Keep them as the data, or learn from public data, or use --strength"
 )
 Sort = Literal["number", "location", "category"]
-"""What kind of value the states are of."""
+"""The sort of values that states are made of; counts give the number of one key."""
 
 
 class Value(NamedTuple):
-    """A value that has a state: its sort, and the number, both degrees, or the category."""
+    """A value that can be a state: its sort, and the number, latitude and longitude, or the category."""
 
     sort: Sort
     found: float | tuple[float, float] | str | bool
@@ -61,7 +61,7 @@ class Readings:
 
     @classmethod
     def of(cls, events: Iterable[bytes], key: str | None) -> "Readings":
-        """Return the values of events; of counts that of ``key``. Records that are no observations do not matter.
+        """Return the values of events; of counts that of ``key``. Other records are passed over.
 
         Raises:
             UsageError: for counts without a key, and when there is no value at all.

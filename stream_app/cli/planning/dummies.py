@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw and print; raises `UsageError` for input that asks for nothing that can be drawn."""
+    """Draw and print; raises `UsageError` for input of which nothing can be drawn."""
     check_picture(arguments.picture)
     asked = _asked(arguments.file)
     steps = asked.dummies.end - asked.dummies.first

@@ -33,7 +33,7 @@ DOCUMENT = "evaluation.json"
 STEPS = 1_000
 SEEDS = 30
 PIPE_WIDTH = 10_000
-"""Columns of what is no terminal: no line is cut or broken."""
+"""Width of tables in a pipe, in characters: no line is cut or broken."""
 WHOLE = 100
 UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "number": "units"}
 

@@ -23,7 +23,7 @@ STANDARD_INPUT = Path("-")
 
 
 class LossQuestion(NamedTuple):
-    """What the input asks."""
+    """The input: who knows what, what is spent at each timestamp, and which are landmarks (None: not said)."""
 
     adversary: Adversary
     epsilons: list[float]

@@ -99,7 +99,7 @@ def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:
 
 
 def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
-    """Return who knows the correlation that is named, or why there is none."""
+    """Return the adversary who knows the correlation that is named, or why there is none."""
     file: Path | None = arguments.correlation
     if file is None and policy.correlation is not None:
         file = settings_of(arguments).correlations.get(policy.correlation)
@@ -147,7 +147,7 @@ def _document(plan: Plan) -> dict[str, Any]:
 
 
 def _noise(outlook: Outlook) -> dict[str, Any]:
-    """Return what each kind of step comes to; means over those that are published."""
+    """Return the figures of landmarks and of regular steps: means over those that are published."""
     sides = (("landmark", outlook.landmark), ("regular", outlook.regular))
     figures = {name: {part: mean and mean.mean for part, mean in side.means()} for name, side in sides}
     return {"label": outlook.variant.label, "own": outlook.variant.own, **figures}

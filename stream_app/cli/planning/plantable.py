@@ -13,9 +13,9 @@ from stream_app.outlook.request import PlanRequest
 from stream_app.privacy.values import NANO
 
 _WRITTEN_OUT = 10_000
-"""From here on, four digits would be written with an exponent."""
+"""From here on, ``.4g`` would write an exponent."""
 NARROWEST = 100
-"""Columns of a table that no terminal measures, as in a pipe."""
+"""Least width of the table in a pipe, in characters."""
 
 
 class Plan(NamedTuple):

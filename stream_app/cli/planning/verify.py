@@ -34,7 +34,7 @@ SAID = {
 
 
 class Verified(NamedTuple):
-    """A policy of the file and what came of it."""
+    """A policy of the file, its verdict, and how long that took."""
 
     series: str
     policy: Policy

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send all or, when one is no policy, none and exit with 2."""
+    """Send all policies; 0. Raises `UsageError`, with nothing sent, when one of them is no policy."""
     try:
         content = arguments.file.read_bytes()
     except OSError as error:

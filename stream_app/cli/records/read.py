@@ -23,7 +23,7 @@ from stream_app.setup.settings import Settings
 
 TOPICS = ("events", "releases", "ledger", "rejects", "heads")
 BACKED_UP = ("events", "rejects")
-"""What `resend` takes: read whole, they end with how far the input was decided."""
+"""Topics that `resend` takes: read whole, they end with a line on how far the input was decided."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +107,7 @@ def _print(arguments: argparse.Namespace, line: bytes) -> None:
 
 
 def _is_backup(arguments: argparse.Namespace) -> bool:
-    """Tell whether all of a topic that `resend` takes is read."""
+    """Tell whether a topic that `resend` takes is read whole."""
     chosen = arguments.series is not None or arguments.since is not None or arguments.limit is not None
     chosen = chosen or arguments.begin == "end" or arguments.follow or arguments.uncommitted
     return arguments.topic in BACKED_UP and not chosen

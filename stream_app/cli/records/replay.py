@@ -25,11 +25,11 @@ from stream_app.setup.configuration import default_policies, limits_of, policies
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 Records = Callable[[], Iterator[bytes]]
-"""Yields the input's records; called again, it yields them again."""
+"""Yields the input's records, from the first, each time it is called."""
 
 
 class _Asked(NamedTuple):
-    """What is to be decided: the input as it was read once, and the context for it."""
+    """The run that is asked for, after a first reading of the input, and the context for it."""
 
     context: Context
     secret: bytes  # keys the input's digest
@@ -119,7 +119,7 @@ def _unruled(arguments: argparse.Namespace) -> str:
 
 
 def _records(arguments: argparse.Namespace, stack: ExitStack) -> Records:
-    """Return what reads the input, twice at least: the key with which it is decided is made of all of it."""
+    """Return what reads the input. It is read twice at least: the noise key is made of the whole input."""
     path: Path = arguments.file
     if path.is_file() or not path.exists():
         return lambda: events(arguments)

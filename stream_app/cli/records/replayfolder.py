@@ -29,7 +29,7 @@ DIGEST_BYTES = 32
 
 
 class ReplayFolderError(Exception):
-    """A folder in which a run may not go on; the message says why and what to do."""
+    """A run may not go on in this folder; the message says why and what to do."""
 
 
 class Digest:
@@ -63,7 +63,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRun:
-    """What a run was of; as `replay.json` it is that of the latest one."""
+    """What a run decided, and under which key; `replay.json` holds that of the latest one."""
 
     key: str
     """Fingerprint of the noise key, as the ledger has it."""
@@ -99,7 +99,7 @@ def read(records: Iterable[bytes], secret: bytes, context: Context, latest: Repl
 
 
 class ReplayFolder:
-    """A folder that one `replay` has for itself."""
+    """The folder of one `replay`; no other one may use it meanwhile."""
 
     def __init__(self, path: Path) -> None:
         """Look at a folder; ``claimed`` makes these."""
