@@ -3,8 +3,8 @@
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.budgets import SHARES, counted_budgets, show_budgets
+from stream_app.kafka.owner.cache import RowCache
 from stream_app.kafka.owner.figures import EARLIER, MORE, NAMED, OWN, label_of, labels_of
-from stream_app.kafka.owner.recent import Recent
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
 from tests.run import ADAPTIVE, KEYS, Run, default, observation, policy
@@ -63,7 +63,7 @@ def test_what_is_shown_is_replaced() -> None:
 def test_recent_rows_are_the_last_of_each_series_and_bounded() -> None:
     """A later row takes the place of an earlier one; series that changed longest ago go first."""
     row = rows()["home-1"]
-    recent = Recent(4)
+    recent = RowCache(4)
     recent.take({"home-1": row})
     later = row.replaced(sequence=row.sequence + 1)
     recent.take({"home-2": row})

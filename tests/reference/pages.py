@@ -1,7 +1,19 @@
 """All pages under docs/reference."""
 
 from tests.deploy import ROOT
-from tests.reference import commands, exit_codes, findings, metrics, records, rejects, rooms, settings, stops, topics
+from tests.reference import (
+    commands,
+    exit_codes,
+    findings,
+    life,
+    metrics,
+    records,
+    rejects,
+    rooms,
+    settings,
+    stops,
+    topics,
+)
 
 FOLDER = ROOT / "docs" / "reference"
 PAGES = {
@@ -9,6 +21,7 @@ PAGES = {
     "exit-codes.md": exit_codes.page,
     "findings.md": findings.page,
     "metrics.md": metrics.page,
+    "partition-life.md": life.page,
     "records.md": records.page,
     "rejects.md": rejects.page,
     "rooms.md": rooms.page,

@@ -13,7 +13,7 @@ from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.owner.brokers import Pages
-from stream_app.kafka.owner.inbox import Portion
+from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.reason import Reason
 
@@ -47,8 +47,8 @@ class Batch:
     """Of the last record; -1 without records."""
     open_steps: int = 0
     """Steps that take contributions behind it."""
-    rest: Portion | None = None
-    """What of the portion was left for the next batch, since this one's outputs are many."""
+    rest: BatchInput | None = None
+    """What of the input was left for the next batch, since this one's outputs are many."""
     bound: bool = False
     """Whether binding ledger entries of later input are still to be recomputed."""
     silent: bool = False
@@ -66,18 +66,18 @@ class Batch:
     """Backward loss before and after, of series whose policy names a correlation."""
 
     @classmethod
-    def of(cls, portion: Portion, outputs: Outputs) -> "Batch":
-        """Return the batch of a portion before anything in it is decided."""
-        records, end = portion.records, portion.end
+    def of(cls, given: BatchInput, outputs: Outputs) -> "Batch":
+        """Return the batch of some input before anything of it is decided."""
+        records, end = given.records, given.end
         first_ms, last_ms = (records[0].timestamp_ms, records[-1].timestamp_ms) if records else (0, 0)
         last = records[-1].offset if records else -1
-        return cls(portion.start, end, outputs, portion.messages, len(records), end, first_ms, last_ms, last)
+        return cls(given.start, end, outputs, given.messages, len(records), end, first_ms, last_ms, last)
 
 
 async def decide(
-    portion: Portion, outputs: Outputs, context: Context, find: Lookup, tail: Tail | None, collection: Collection
+    given: BatchInput, outputs: Outputs, context: Context, find: Lookup, tail: Tail, collection: Collection
 ) -> Batch:
-    """Decide a portion's records in order; ``find`` gives the row of a series before it.
+    """Decide records in order; ``find`` gives the row of a series before it.
 
     ``collection`` holds what collected steps count, and goes on with the records.
 
@@ -85,24 +85,23 @@ async def decide(
         LostCountersError: if the counters of an open step are not in ``collection``.
         PartitionStoppedError: if a ledger entry that binds is recomputed differently.
     """
-    answered = 0 if tail is None else tail.answered
-    cut = bisect_left(portion.records, answered, key=_offset) or len(portion.records)
-    silent = cut > 0 and portion.records[0].offset < answered
-    records, later = iter(portion.records[:cut]), portion.records[cut:]
-    decider = Decider(context, find, _outlets(outputs, tail, silent=silent), collection)
+    answered = tail.answered
+    cut = bisect_left(given.records, answered, key=_offset) or len(given.records)
+    silent = cut > 0 and given.records[0].offset < answered
+    records, later = iter(given.records[:cut]), given.records[cut:]
+    decider = Decider(context, find, _outlets(outputs, tail, given.start, silent=silent), collection)
     for _ in range(0, cut, _SLICE):
         if not decider.decide(islice(records, _SLICE)):
             break
         await asyncio.sleep(0)
-    done, rest = _parted(portion, [*records, *later])
+    done, rest = _parted(given, [*records, *later])
     batch = Batch.of(done, outputs)
     batch.rest, batch.silent = rest, silent
     floor = collection.floor()
     batch.recall_offset = batch.end if floor is None else floor
     batch.open_steps = len(collection)
-    if tail is not None:
-        tail.overdue(batch.end)
-        batch.bound = tail.binds(batch.end)
+    tail.overdue(batch.end)
+    batch.bound = tail.binds(batch.end)
     batch.changed, batch.stored = decider.changed, decider.stored()
     if not silent:  # else they were counted when they were written
         batch.decisions, batch.rejected = decider.decisions, decider.rejected
@@ -116,22 +115,21 @@ def _offset(record: InputRecord) -> int:
     return record.offset
 
 
-def _outlets(outputs: Outputs, tail: Tail | None, *, silent: bool) -> Outlets:
-    if tail is None:
-        return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, None)
+def _outlets(outputs: Outputs, tail: Tail, start: int, *, silent: bool) -> Outlets:
     if silent:
         return Outlets(_drop, _drop, _drop, tail.confirm)
-    return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, tail.settle)
+    settle = tail.settle if tail.binds(start) else None
+    return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, settle)
 
 
 def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
     """Write nothing: it was written before."""
 
 
-def _parted(portion: Portion, left: list[InputRecord]) -> tuple[Portion, Portion | None]:
-    """Return what was decided of a portion, and what was ``left``; its messages are complete with the latter."""
+def _parted(given: BatchInput, left: list[InputRecord]) -> tuple[BatchInput, BatchInput | None]:
+    """Return what was decided of some input, and what was ``left``; its messages are complete with the latter."""
     if not left:
-        return portion, None
+        return given, None
     end = left[0].offset
-    done = portion.records[: len(portion.records) - len(left)]
-    return Portion(portion.start, end, done, []), Portion(end, portion.end, left, portion.messages)
+    done = given.records[: len(given.records) - len(left)]
+    return BatchInput(given.start, end, done, []), BatchInput(end, given.end, left, given.messages)

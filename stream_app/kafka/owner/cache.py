@@ -1,6 +1,11 @@
-"""The newest series in memory, decoded, in front of RocksDB; its size is bounded."""
+"""The rows of series that are in memory, decoded, in front of the stored ones; their number is bounded."""
 
+from collections.abc import Iterable, Mapping
+
+from stream_app.deciding import rows
 from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.owner.brokers import Rows
+from stream_app.privacy.policy import Policy
 
 
 class RowCache:
@@ -33,10 +38,55 @@ class RowCache:
             newer = self._newer = {}
         newer[series] = row
 
-    def clear(self) -> None:
-        """Forget every row."""
-        self._newer = {}
-        self._older = {}
+    def take(self, changed: Mapping[str, SeriesRow]) -> None:
+        """Remember all that a batch changed."""
+        if len(self._newer) + len(changed) <= self._half:
+            self._newer.update(changed)
+            return
+        for series, row in changed.items():
+            self.put(series, row)
+
+    def rows(self) -> Iterable[SeriesRow]:
+        """Return the rows, each series once, in no order."""
+        return (self._older | self._newer).values()
 
     def __len__(self) -> int:
         return len(self._newer.keys() | self._older.keys())
+
+
+class RowReader:
+    """The rows of one partition as its last decided batch left them."""
+
+    def __init__(self, stored: Rows, partition: int, cached_series: int) -> None:
+        """Read from ``stored``; keep at most ``cached_series`` rows decoded."""
+        self._stored, self._partition = stored, partition
+        self._cache = RowCache(cached_series)
+        self._held: Mapping[str, SeriesRow] = {}
+        self._defaults: dict[str, Policy] = {}
+
+    def find(self, series: str) -> SeriesRow | None:
+        """Return the row of a series, or None; raises `LookupError` when the stored one is not whole."""
+        row = self._cache.get(series) or self._held.get(series)
+        if row is None:
+            row = rows.load(self._read, series, self._defaults)
+            if row is not None:
+                self._cache.put(series, row)
+        return row
+
+    def take(self, changed: Mapping[str, SeriesRow]) -> None:
+        """Take in what a batch changed."""
+        self._cache.take(changed)
+
+    def hold(self, changed: Mapping[str, SeriesRow]) -> None:
+        """Keep a batch's rows, cached or not, while it commits."""
+        self._held = changed
+
+    def let_go(self) -> None:
+        """Forget them: the commit has stored them."""
+        self._held = {}
+
+    def _read(self, key: bytes) -> bytes | None:
+        return self._stored.read(self._partition, key)
+
+    def __len__(self) -> int:
+        return len(self._cache)

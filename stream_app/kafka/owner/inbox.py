@@ -35,8 +35,8 @@ class Fetched(list[InputRecord]):
         return f"<{len(self)} records, offsets {self.start} to {self.end}>"
 
 
-class Portion(NamedTuple):
-    """Records to decide as one batch."""
+class BatchInput(NamedTuple):
+    """The records to decide as one batch, and the stretch of the log that they are the whole of."""
 
     start: int
     end: int
@@ -62,7 +62,8 @@ class Inbox:
         self._pieces: deque[_Piece] = deque()
         self._records = 0
         self._bytes = 0
-        self._rest: Portion | None = None
+        self._rest: BatchInput | None = None
+        self._broken: Exception | None = None
         self.next_offset = 0
         self._start = 0
 
@@ -105,14 +106,20 @@ class Inbox:
         self.next_offset = fetched.end
         return True
 
-    def give_back(self, rest: Portion) -> None:
-        """Take in again what was not decided of the portion given last: it is the next one."""
+    def give_back(self, rest: BatchInput) -> None:
+        """Take in again what was not decided of the batch given last: it is the next one."""
         self._rest = rest
         self._records += len(rest.records)
         self._bytes += _size(rest.records)
 
-    def take(self) -> Portion | None:
-        """Return the next portion, or None when nothing waits."""
+    def break_off(self, error: Exception) -> None:
+        """Raise ``error`` behind what waits: nothing can follow it."""
+        self._broken = error
+
+    def take(self) -> BatchInput | None:
+        """Return the input of the next batch, or None when nothing waits; raises what it was broken off for."""
+        if self._broken is not None and not self._records:
+            raise self._broken
         if self._rest is not None:
             returned, self._rest = self._rest, None
             self._records -= len(returned.records)
@@ -143,10 +150,10 @@ class Inbox:
             return None
         self._records -= len(records)
         self._bytes -= size
-        return Portion(start, self._start, records, messages)
+        return BatchInput(start, self._start, records, messages)
 
     def _room(self, piece: _Piece, taken: int, size: int) -> int:
-        """Return how many of the piece's records fit; one always does into an empty portion."""
+        """Return how many of the piece's records fit; one always fits into an empty batch."""
         room = self._most_records - taken
         if size + piece.size <= self._most_bytes:
             return room

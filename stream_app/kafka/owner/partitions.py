@@ -75,8 +75,6 @@ class Partitions:
         for number, partition in self._owned.items():
             if number in kept:
                 partition.go_on()
-            else:
-                partition.start()
         self._settled = True
         logger.info("owns partitions %s; takes over %s", numbers, [number for number in numbers if number not in kept])
 
@@ -145,7 +143,4 @@ class Partitions:
     @property
     def owned(self) -> dict[int, StopReason | None]:
         """The partitions that are this worker's, with why those stopped that did."""
-        return {
-            number: None if partition.stopped is None else partition.stopped.reason
-            for number, partition in self._owned.items()
-        }
+        return {number: partition.stopped for number, partition in self._owned.items()}

@@ -1,6 +1,8 @@
 """Recall: input that was decided before is read again, since what collected steps count is kept in memory alone."""
 
 import asyncio
+import logging
+import time
 from typing import Any
 
 from stream_app.deciding.collection import Collection
@@ -8,26 +10,63 @@ from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.owner.brokers import Reader
 from stream_app.kafka.owner.parts import Site
+
+logger = logging.getLogger(__name__)
 
 _SLICE = 128
 """Records recalled before others may run."""
 
 
-async def recall(reader: Reader, site: Site, partition: int, row: PartitionRow, find: Lookup) -> Collection:
+async def recall(site: Site, partition: int, row: PartitionRow, find: Lookup) -> Collection:
     """Return the counts of the steps open behind ``row``; ``find`` gives the rows of series, and nothing is put out.
 
-    ``reader`` reads committed records.
+    Raises:
+        PartitionStoppedError: if input of these steps is lost.
     """
     collection = Collection(site.secret())
+    if row.recall_offset == row.next_offset:
+        return collection
+    began = time.perf_counter()
+    async with site.brokers.reader("read_committed") as reader:
+        await _count_again(reader, site, partition, row, find, collection)
+        # Deleted while it was read, it may have been read in part.
+        first, _ = await reader.bounds(site.names.events, partition)
+    if first > row.recall_offset:
+        raise counts_lost(partition, row, first)
+    if collection.floor() != row.recall_offset:
+        raise PartitionStoppedError(
+            partition,
+            "state-damaged",
+            asked=f"the oldest step still open opened by the watermark at offset {row.recall_offset}",
+            found=f"offset {collection.floor()} when the input was read again",
+        )
+    count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
+    logger.info("partition %d: read %d records of open steps again in %.1f s", partition, count, seconds)
+    return collection
+
+
+def counts_lost(partition: int, row: PartitionRow, first: int) -> PartitionStoppedError:
+    """Return why a partition whose input begins at ``first`` cannot count its open steps again."""
+    return PartitionStoppedError(
+        partition,
+        "input-lost",
+        asked=f"input from offset {row.recall_offset} on, which collected steps still open are counted from",
+        found=f"that the log starts at {first}: a count of the rest would pass for the whole",
+    )
+
+
+async def _count_again(
+    reader: Reader, site: Site, partition: int, row: PartitionRow, find: Lookup, collection: Collection
+) -> None:
     async for records in reader.records(site.names.events, partition, row.recall_offset, row.next_offset):
         for start in range(0, len(records), _SLICE):
             for record in records[start : start + _SLICE]:
                 if record.offset < row.next_offset:
                     recall_record(site.context, find, collection, _input_record(record))
             await asyncio.sleep(0)
-    return collection
 
 
 def _input_record(record: Any) -> InputRecord:

@@ -1,13 +1,10 @@
 """Reading a partition back: catch up with the changelog, check the partition row, read the ledger's tail."""
 
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from stream_app.deciding import rows
-from stream_app.deciding.collection import Collection
-from stream_app.deciding.decision import Lookup
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import Answered, Ends, adopted, disagreement, shortage, torn
 from stream_app.kafka.evidence.logends import answered_of, ends_of
@@ -18,7 +15,7 @@ from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
 from stream_app.kafka.owner.brokers import Reader, Rows, TopicFacts
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
 from stream_app.kafka.owner.parts import ReadBack, Site, new_life
-from stream_app.kafka.owner.recall import recall
+from stream_app.kafka.owner.recall import counts_lost
 from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.policy import Policy
 
@@ -32,7 +29,7 @@ class Restored:
     """Where a partition goes on."""
 
     row: PartitionRow
-    tail: Tail | None
+    tail: Tail
     fresh: bool
     """Whether nothing was ever decided here; the row must be written before anything is."""
 
@@ -109,32 +106,7 @@ class Restorer:
             await self._check_last(reader, row)
             await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
-        return Restored(row, tail if tail.binds(row.next_offset) else None, fresh=False)
-
-    async def recall(self, row: PartitionRow, find: Lookup) -> Collection:
-        """Return what the steps open behind ``row`` count; ``find`` gives the rows of series.
-
-        Raises:
-            PartitionStoppedError: if input of these steps is lost.
-        """
-        if row.recall_offset == row.next_offset:
-            return Collection(self._site.secret())
-        began = time.perf_counter()
-        async with self._site.brokers.reader("read_committed") as reader:
-            collection = await recall(reader, self._site, self._partition, row, find)
-            # Deleted while it was read, it may have been read in part.
-            first, _ = await reader.bounds(self._names.events, self._partition)
-        if first > row.recall_offset:
-            raise self._counts_lost(row, first)
-        if collection.floor() != row.recall_offset:
-            raise self._stopped(
-                "state-damaged",
-                f"the oldest step still open opened by the watermark at offset {row.recall_offset}",
-                f"offset {collection.floor()} when the input was read again",
-            )
-        count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
-        logger.info("partition %d: read %d records of open steps again in %.1f s", self._partition, count, seconds)
-        return collection
+        return Restored(row, tail, fresh=False)
 
     def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
         if lacking := shortage(None, ends):
@@ -158,7 +130,7 @@ class Restorer:
             ledger_first=ends.ledger.first,
             releases_offset=ends.releases.end,
         )
-        return Restored(row, None, fresh=True)
+        return Restored(row, Tail(self._partition, ()), fresh=True)
 
     def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: Answered | None) -> PartitionRow:
         """Return the row with all that it must tell of the logs, once they hold what it tells."""
@@ -225,7 +197,7 @@ class Restorer:
         if first > row.next_offset:
             raise input_lost(self._partition, row.next_offset, first)
         if first > row.recall_offset:
-            raise self._counts_lost(row, first)
+            raise counts_lost(self._partition, row, first)
 
     async def _check_last(self, reader: Reader, row: PartitionRow) -> None:
         """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""
@@ -244,14 +216,6 @@ class Restorer:
                     f"at offset {found.offset} one appended at {found.timestamp}",
                 )
             return
-
-    def _counts_lost(self, row: PartitionRow, first: int) -> PartitionStoppedError:
-        """Return why a partition whose log begins at ``first`` cannot count its open steps again."""
-        return self._stopped(
-            "input-lost",
-            f"input from offset {row.recall_offset} on, which collected steps still open are counted from",
-            f"that the log starts at {first}: a count of the rest would pass for the whole",
-        )
 
     def _sequence_of(self) -> Callable[[str], int]:
         known: dict[str, int] = {}

@@ -8,11 +8,14 @@
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Self
 
 from stream_app.kafka.evidence import claim as claims
+from stream_app.kafka.evidence.ends import Bounds, Shortage, ledger_shortage, releases_shortage
 from stream_app.kafka.evidence.foreign import Ownership
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.stops import PartitionStoppedError
@@ -24,33 +27,35 @@ from stream_app.kafka.owner.parts import WorkerParts
 class Transactions:
     """Commits the batches of one partition, one after the other."""
 
-    def __init__(self, parts: WorkerParts, partition: int) -> None:
-        """Begin with no shared row known to be in the changelog."""
+    def __init__(self, parts: WorkerParts, partition: int, writer: Writer, claim: claims.Found) -> None:
+        """Begin with no shared row known to be in the changelog; `begun` makes these."""
         self._parts = parts
         self._partition = partition
         self._shared: set[bytes] = set()
-        self._claim = claims.Found(claims.NO_CLAIM, 0)
+        self._writer, self._claim = writer, claim
         self._ownership = Ownership(parts.brokers, partition)
+        self._judged = False
 
-    async def find_claim(self) -> None:
+    @classmethod
+    async def begun(cls, parts: WorkerParts, partition: int, writer: Writer) -> Self:
         """Look whose the ledger partition is; raises `PartitionStoppedError` where it is another application's."""
-        self._claim = await claims.find(self._parts, self._partition)
+        return cls(parts, partition, writer, await claims.find(parts, partition))
 
-    async def begin(self, producer: Writer, row: PartitionRow) -> PartitionRow:
-        """Begin from a restored row, and return it with the claim, which is written if there is none.
+    async def claimed(self, row: PartitionRow) -> PartitionRow:
+        """Return a restored row with the offset of the claim, which is written if there is none.
 
         Raises:
             PartitionStoppedError: if it is another application's, or has records that this one did not write.
         """
-        self._shared.clear()
         offset, start = self._claim
         if offset == claims.NO_CLAIM:
-            offset = await claims.write(self._parts, self._partition, producer, start)
-        self._claim = claims.Found(offset, start)
-        await self.judge(producer, row)
+            offset = await claims.write(self._parts, self._partition, self._writer, start)
+            self._judged = False  # the ledger has grown by it
+        if not self._judged:
+            await self.judge(row)
         return replace(row, claim=offset)
 
-    async def judge(self, producer: Writer, row: PartitionRow) -> None:
+    async def judge(self, row: PartitionRow) -> None:
         """Look at what ledger and releases hold behind a row.
 
         Raises:
@@ -58,30 +63,31 @@ class Transactions:
         """
         names = self._parts.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
-        await self._ownership.begin(starts, {row.producer, producer.id})
+        await self._ownership.begin(starts, {row.producer, self._writer.id})
+        self._judged = True
 
-    async def commit(self, producer: Writer, row: PartitionRow, batch: Batch) -> PartitionRow:
+    async def commit(self, row: PartitionRow, batch: Batch) -> PartitionRow:
         """Let a batch take effect and return the partition row after it.
 
         Raises:
             KafkaError: if it failed; whether it was committed then stands in the log alone.
             PartitionStoppedError: if a log lost records, or was made again, since the batch before.
         """
-        names = self._parts.names
+        names, writer = self._parts.names, self._writer
         outputs = batch.outputs
-        await producer.begin()
+        await writer.begin()
         try:
             ledger_end: int | None = None
             if outputs.ledger.records:
-                written = await producer.send(names.ledger, outputs.ledger)
-                self._check_ledger(written, row)
-                await self._ownership.check(names.ledger, written, outputs.ledger.records, producer.id)
+                written = await writer.send(names.ledger, outputs.ledger)
+                self._check(written, partial(ledger_shortage, row))
+                await self._ownership.check(names.ledger, written, outputs.ledger.records, writer.id)
                 ledger_end = written.end
-            row = replace(self._moved(row, batch, ledger_end), producer=producer.id)
+            row = replace(self._moved(row, batch, ledger_end), producer=writer.id)
             encoded = row.encode()
             self._write_rows(batch, encoded)
             sends = [
-                producer.send(topic, pages)
+                writer.send(topic, pages)
                 for topic, pages in (
                     (names.releases, outputs.releases),
                     (names.rejects, outputs.rejects),
@@ -93,12 +99,14 @@ class Transactions:
             changelog = extents[-1]
             self._check_changelog(changelog)
             if outputs.releases.records:
-                await self._ownership.check(names.releases, extents[0], outputs.releases.records, producer.id)
-                row = self._released(row, extents[0])
+                await self._ownership.check(names.releases, extents[0], outputs.releases.records, writer.id)
+                self._check(extents[0], partial(releases_shortage, row))
+                # The row that travels with the releases cannot know where they lie yet.
+                row = row if extents[0].end is None else replace(row, releases_offset=extents[0].end)
         except Exception:
-            await producer.abort()
+            await writer.abort()
             raise
-        await producer.commit()
+        await writer.commit()
         offset = None if changelog.end is None else changelog.end - 1
         self._parts.rows.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)
         self._parts.feed.keep(self._partition, row.recall_offset)
@@ -106,25 +114,11 @@ class Transactions:
             message.ack()
         return row
 
-    def _check_ledger(self, written: Extent, row: PartitionRow) -> None:
-        if written.first is not None and written.first < row.ledger_offset:
-            raise PartitionStoppedError(
-                self._partition,
-                "ledger-short",
-                asked=f"a ledger up to offset {row.ledger_offset}",
-                found=f"that it ended at {written.first}: entries are lost",
-            )
-
-    def _released(self, row: PartitionRow, written: Extent) -> PartitionRow:
-        """Return the row to go on from: the one that travels with the releases cannot know where they lie yet."""
-        if written.first is not None and written.first < row.releases_offset:
-            raise PartitionStoppedError(
-                self._partition,
-                "releases-short",
-                asked=f"releases up to offset {row.releases_offset}",
-                found=f"that they ended at {written.first}: published ones are lost",
-            )
-        return row if written.end is None else replace(row, releases_offset=written.end)
+    def _check(self, written: Extent, shortage: Callable[[Bounds], Shortage | None]) -> None:
+        """Stop where a log lost its end: what was just written then begins before what the row knows of it."""
+        lacking = None if written.first is None else shortage(Bounds(0, written.first))
+        if lacking is not None:
+            raise lacking.stopped(self._partition)
 
     def _check_changelog(self, written: Extent) -> None:
         last = self._parts.rows.offset(self._partition)

@@ -39,6 +39,7 @@ from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.evidence.stops import PartitionStoppedError, stopping
 from stream_app.kafka.owner.brokers import TopicFacts
 from stream_app.kafka.owner.parts import ReadBack, Site
+from stream_app.kafka.owner.recall import recall
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.rebuild.rowcopy import RowCopy
 from stream_app.privacy.policy import Policy
@@ -174,9 +175,9 @@ class _PartitionRun:
         self._whole, self._later = contexts
         self._rows = RowCopy()
         self._defaults: dict[str, Policy] = {}
-        self._brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
-        site = Site(settings=settings, context=self._later, names=names, brokers=self._brokers)
-        self._restorer = Restorer(site, self._rows, facts, partition, ReadBack())
+        brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
+        self._site = Site(settings=settings, context=self._later, names=names, brokers=brokers)
+        self._restorer = Restorer(self._site, self._rows, facts, partition, ReadBack())
 
     async def result(self, committed: int | None) -> DryRun:
         """Read back and decide what waits; ``committed`` is the group's offset."""
@@ -184,10 +185,11 @@ class _PartitionRun:
         try:
             restored = await self._restorer.restore(committed, None)
             row, tail = restored.row, restored.tail
-            binding = 0 if tail is None else len(tail)
-            settle = None if tail is None else tail.settle
-            whole = Run(self._whole, self._find, await self._restorer.recall(row, self._find))
-            later = Run(self._later, self._find, await self._restorer.recall(row, self._find), settle)
+            binding = len(tail)
+            whole = Run(self._whole, self._find, await recall(self._site, self._partition, row, self._find))
+            later = Run(
+                self._later, self._find, await recall(self._site, self._partition, row, self._find), tail.settle
+            )
         except PartitionStoppedError as stopped:
             return DryRun(self._partition, row, stopped=stopped)
         waiting, stopped_by, shortfall = 0, None, Shortfall(whole, later)
@@ -195,15 +197,14 @@ class _PartitionRun:
             async for records in self._waiting(row.next_offset):
                 waiting += len(records)
                 shortfall.decide(records)
-                if tail is not None:
-                    tail.overdue(records[-1].offset + 1)
+                tail.overdue(records[-1].offset + 1)
         except (PartitionStoppedError, LookupError, LostCountersError) as error:
             stopped_by = stopping(self._partition, error)
         lost = shortfall.lost(self._rows.series() if row.recall_offset < row.next_offset else ())
         return DryRun(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
 
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
-        async with self._brokers.reader("read_committed") as reader:
+        async with self._site.brokers.reader("read_committed") as reader:
             async for found in reader.records(self._names.events, self._partition, start):
                 yield [
                     InputRecord(

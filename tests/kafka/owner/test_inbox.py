@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.owner.inbox import Fetched, Inbox, Portion
+from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
 
 
 class Sent(str):
@@ -38,10 +38,10 @@ def test_repeated_offsets_are_dropped() -> None:
     inbox.restart(5)
     assert inbox.put(Sent("a"), fetched(3, 8))
     assert inbox.put(Sent("b"), fetched(6, 8))
-    portion = inbox.take()
-    assert portion is not None
-    assert [record.offset for record in portion.records] == [5, 6, 7]
-    assert (portion.start, portion.end, portion.messages) == (5, 8, [Sent("a")])
+    given = inbox.take()
+    assert given is not None
+    assert [record.offset for record in given.records] == [5, 6, 7]
+    assert (given.start, given.end, given.messages) == (5, 8, [Sent("a")])
 
 
 @pytest.mark.parametrize("start", [0, 2, 4, 6])
@@ -60,8 +60,8 @@ def test_a_message_holds_no_record_once_it_was_taken(start: int) -> None:
     most_records=st.integers(1, 40),
     most_bytes=st.integers(1, 600),
 )
-def test_portions_are_the_log(lengths: list[int], sizes: list[int], most_records: int, most_bytes: int) -> None:
-    """All records come out once and in order, in portions within the limits, each message with its last record."""
+def test_givens_are_the_log(lengths: list[int], sizes: list[int], most_records: int, most_bytes: int) -> None:
+    """All records come out once and in order, in givens within the limits, each message with its last record."""
     inbox = Inbox(most_records, most_bytes)
     inbox.restart(0)
     end, ends = 0, []
@@ -70,15 +70,15 @@ def test_portions_are_the_log(lengths: list[int], sizes: list[int], most_records
         end += length
         ends.append(end)
     seen, messages, place = [], [], 0
-    while (portion := inbox.take()) is not None:
-        assert portion.start == place
-        place = portion.end
-        assert len(portion.records) <= most_records
-        assert len(portion.records) == 1 or sum(len(record.value or b"") for record in portion.records) <= most_bytes
-        seen += [record.offset for record in portion.records]
-        numbers = [int(str(message)) for message in portion.messages]
+    while (given := inbox.take()) is not None:
+        assert given.start == place
+        place = given.end
+        assert len(given.records) <= most_records
+        assert len(given.records) == 1 or sum(len(record.value or b"") for record in given.records) <= most_bytes
+        seen += [record.offset for record in given.records]
+        numbers = [int(str(message)) for message in given.messages]
         messages += numbers
-        assert all(ends[number] <= portion.end for number in numbers)
+        assert all(ends[number] <= given.end for number in numbers)
     assert seen == list(range(end))
     assert messages == list(range(len(lengths)))
     assert len(inbox) == 0
@@ -86,14 +86,14 @@ def test_portions_are_the_log(lengths: list[int], sizes: list[int], most_records
 
 @pytest.mark.parametrize("skip", [frozenset({5, 6}), frozenset({9})])
 def test_offsets_without_records_are_passed(skip: frozenset[int]) -> None:
-    """Transaction markers leave gaps; the portion's end is behind them."""
+    """Transaction markers leave gaps; the given's end is behind them."""
     inbox = Inbox(100, 10_000)
     inbox.restart(5)
     assert inbox.put(Sent("a"), fetched(5, 10, skip=skip))
-    portion = inbox.take()
-    assert portion is not None
-    assert portion.end == 10
-    assert len(portion.records) == 5 - len(skip)
+    given = inbox.take()
+    assert given is not None
+    assert given.end == 10
+    assert len(given.records) == 5 - len(skip)
 
 
 def test_records_do_not_show_themselves() -> None:
@@ -102,14 +102,14 @@ def test_records_do_not_show_themselves() -> None:
 
 
 def test_what_was_not_decided_comes_first_again() -> None:
-    """The end of a portion is given back whole, before what waits behind it."""
+    """The end of a given is given back whole, before what waits behind it."""
     inbox = Inbox(4, 1_000)
     inbox.restart(0)
     assert inbox.put(Sent("a"), fetched(0, 4))
     assert inbox.put(Sent("b"), fetched(4, 7))
-    portion = inbox.take()
-    assert portion is not None
-    rest = Portion(2, portion.end, portion.records[2:], portion.messages)
+    given = inbox.take()
+    assert given is not None
+    rest = BatchInput(2, given.end, given.records[2:], given.messages)
     inbox.give_back(rest)
     assert len(inbox) == 5
     assert inbox.take() == rest

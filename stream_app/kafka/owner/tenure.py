@@ -1,0 +1,214 @@
+"""A tenure: one owner's time with a partition, from the fencing of all earlier owners to the loss of its producer."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from stream_app.deciding.collection import Collection
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.owner import batch as batches
+from stream_app.kafka.owner.batch import Batch, Outputs
+from stream_app.kafka.owner.brokers import TopicFacts, Writer
+from stream_app.kafka.owner.cache import RowCache, RowReader
+from stream_app.kafka.owner.changelogcopy import tell_discarded
+from stream_app.kafka.owner.figures import Figures
+from stream_app.kafka.owner.heads import Heads
+from stream_app.kafka.owner.inbox import BatchInput, Inbox
+from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.kafka.owner.recall import recall
+from stream_app.kafka.owner.restore import Restored, Restorer
+from stream_app.kafka.owner.transaction import Transactions
+from stream_app.monitoring.metrics import WorkerMetric
+
+_DROP_SECONDS = 10.0
+
+Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]
+"""Asks the brokers what the topics are now."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """What of a partition outlives a tenure."""
+
+    inbox: Inbox
+    recent: RowCache
+    """The series that changed last, as their last committed batch left them."""
+    figures: Figures
+    wake: Callable[[], None]
+    """Called when a commit ended, or a head is due."""
+    row: PartitionRow | None = None
+    """The partition row that was known last; None before the first was read."""
+    failures: int = 0
+    """How often trouble came since the last commit."""
+
+
+class PendingCommit:
+    """The commit under way: at most one, beside which the next batch is decided."""
+
+    def __init__(self, ended: Callable[[], None]) -> None:
+        """Begin without one; ``ended`` is called whenever one ended."""
+        self._ended = ended
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether none runs, and the end of the last one is known."""
+        return self._task is None
+
+    @property
+    def over(self) -> bool:
+        """Whether one ended and nobody knows how."""
+        return self._task is not None and self._task.done()
+
+    def begin(self, commit: Coroutine[Any, Any, None]) -> None:
+        """Run a commit; the one before must have finished."""
+        self._task = asyncio.create_task(commit)
+        self._task.add_done_callback(lambda _: self._ended())
+
+    async def finished(self) -> None:
+        """Wait for the end of the running one, if there is one; raises what went wrong."""
+        task, self._task = self._task, None
+        if task is not None:
+            await task
+
+    async def drop(self) -> None:
+        """Let the running one end, whatever comes of it; cut short, it would leave its transaction open."""
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=_DROP_SECONDS)
+        await self.cancel()
+
+    async def cancel(self) -> None:
+        """Cut the running one short; whoever takes the partition over ends its transaction."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+class Tenure:
+    """Decides and commits the batches of one partition."""
+
+    def __init__(
+        self,
+        parts: WorkerParts,
+        number: int,
+        kept: Kept,
+        writer: Writer,
+        restored: Restored,
+        transactions: Transactions,
+        heads: Heads,
+    ) -> None:
+        """Take what was restored; `begun` makes these."""
+        self.number, self.row = number, restored.row
+        self._pending = PendingCommit(kept.wake)
+        self._parts, self._kept, self._writer = parts, kept, writer
+        self._tail, self._transactions, self._heads = restored.tail, transactions, heads
+        self._rows = RowReader(parts.rows, number, max(2, parts.settings.cached_series // parts.settings.partitions))
+        self._collection = Collection(parts.secret())
+
+    @classmethod
+    async def begun(
+        cls, parts: WorkerParts, number: int, facts: Facts, kept: Kept, recalling: Callable[[], None]
+    ) -> Self:
+        """Fence every earlier owner, read the state back, let input come, and count again what open steps hold.
+
+        ``recalling`` is called before input comes. Raises what went wrong, once the producer is let go.
+        """
+        writer = await parts.brokers.fence(number)
+        heads = Heads(parts, number, kept.wake)
+        try:
+            restorer = Restorer(parts, parts.rows, await facts(), number, parts.read_back)
+            tell_discarded(parts.metrics, number, parts.rows.reopen(number))
+            transactions = await Transactions.begun(parts, number, writer)
+            restored = await restorer.restore(await parts.brokers.committed(number), transactions.judge)
+            row = kept.row = await transactions.claimed(restored.row)
+            kept.inbox.restart(row.next_offset)
+            await heads.restore(writer)
+            await kept.figures.survey(lambda: parts.rows.scan(number, b"s"))
+            tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
+            if restored.fresh:
+                # With the row in place before the first entry, a ledger without a row always means a loss.
+                nothing = BatchInput(row.next_offset, row.next_offset, [], [])
+                await tenure._commit(Batch.of(nothing, tenure._outputs()))
+            recalling()
+            await parts.feed.start(number, kept.inbox.next_offset)
+            tenure._collection = await recall(parts, number, tenure.row, tenure._rows.find)
+        except BaseException:
+            heads.stop()
+            await writer.stop()
+            raise
+        kept.figures.count(WorkerMetric.RECALLED_RECORDS, row.next_offset - row.recall_offset)
+        kept.figures.restored()
+        return tenure
+
+    async def decide(self, given: BatchInput) -> Batch:
+        """Decide input while the batch before commits; what is left of it goes back to the inbox."""
+        started = time.perf_counter()
+        batch = await batches.decide(
+            given, self._outputs(), self._parts.context, self._rows.find, self._tail, self._collection
+        )
+        if batch.rest is not None:
+            self._kept.inbox.give_back(batch.rest)
+        self._rows.take(batch.changed)
+        self._kept.figures.decided(time.perf_counter() - started)
+        return batch
+
+    def commit(self, batch: Batch) -> None:
+        """Begin the commit of a batch; the one before must have finished."""
+        self._rows.hold(batch.changed)
+        self._pending.begin(self._commit(batch))
+
+    @property
+    def idle(self) -> bool:
+        """Whether no commit is under way."""
+        return self._pending.empty
+
+    async def notice(self) -> None:
+        """Learn how a commit ended that has ended; raises what went wrong."""
+        if self._pending.over:
+            await self._pending.finished()
+
+    async def finished(self) -> None:
+        """Wait for the commit under way, if there is one; raises what went wrong."""
+        await self._pending.finished()
+
+    async def write_due(self) -> None:
+        """Write a signed head if it is time."""
+        await self._heads.write_due(self._writer)
+
+    async def finish(self) -> None:
+        """Wait for the last commit and sign what has changed; raises what went wrong."""
+        await self.finished()
+        await self._heads.write(self._writer)
+
+    async def drop(self) -> None:
+        """After trouble: let the running commit end, whatever comes of it."""
+        await self._pending.drop()
+        self._heads.stop()
+
+    async def leave(self) -> None:
+        """Let go of the producer; whoever takes the partition over ends its transaction."""
+        await self._pending.cancel()
+        self._heads.stop()
+        await self._writer.stop()
+
+    def _outputs(self) -> Outputs:
+        pages = self._writer.pages
+        return Outputs(pages(), pages(), pages(), pages())
+
+    async def _commit(self, batch: Batch) -> None:
+        started = time.perf_counter()
+        kept = self._kept
+        # Of another topic than the state is, it was decided for nothing; so far nobody has seen anything of it.
+        await self._parts.brokers.confirm(self.number, self.row.topic)
+        self.row = kept.row = await self._transactions.commit(self.row, batch)
+        self._rows.let_go()
+        if not batch.silent:  # else heads.restore took its entries from the ledger
+            self._heads.note(batch.changed, self.row.ledger_offset)
+        kept.recent.take(batch.changed)
+        seconds = time.perf_counter() - started
+        kept.figures.committed(batch, seconds, waiting=len(kept.inbox), cached_series=len(self._rows))
+        await self._heads.write_due(self._writer)
+        kept.failures = 0

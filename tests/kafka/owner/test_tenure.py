@@ -1,0 +1,55 @@
+"""The commit under way."""
+
+import asyncio
+
+import pytest
+
+from stream_app.kafka.owner.tenure import PendingCommit
+
+
+async def _commit(gone: asyncio.Event) -> None:
+    await gone.wait()
+
+
+async def _fail() -> None:
+    raise ConnectionError
+
+
+async def test_a_commit_is_over_before_its_end_is_known() -> None:
+    """Its end is told at once; how it ended when it is asked."""
+    told = asyncio.Event()
+    pending, gone = PendingCommit(told.set), asyncio.Event()
+    pending.begin(_commit(gone))
+    assert (pending.over, pending.empty) == (False, False)
+    gone.set()
+    await told.wait()
+    assert (pending.over, pending.empty) == (True, False)
+    await pending.finished()
+    assert (pending.over, pending.empty) == (False, True)
+
+
+async def test_its_end_raises_what_went_wrong() -> None:
+    """Once, and it is gone."""
+    pending = PendingCommit(lambda: None)
+    pending.begin(_fail())
+    with pytest.raises(ConnectionError):
+        await pending.finished()
+    assert pending.empty
+    await pending.finished()
+
+
+async def test_dropping_waits_and_forgives() -> None:
+    """A commit that fails meanwhile is no matter any more."""
+    pending = PendingCommit(lambda: None)
+    pending.begin(_fail())
+    await pending.drop()
+    assert pending.empty
+
+
+async def test_cancelling_cuts_short() -> None:
+    """It does not wait for a commit that never ends."""
+    pending = PendingCommit(lambda: None)
+    pending.begin(_commit(asyncio.Event()))
+    await asyncio.sleep(0)
+    await pending.cancel()
+    assert pending.empty
