@@ -73,8 +73,12 @@ class Log:
 
     @property
     def stable(self) -> int:
-        """The last stable offset: of the oldest transaction still open, or the end."""
-        return max(self.first, min(self._open.values(), default=self.end))
+        """The last stable offset: of the oldest transaction still open, or the end.
+
+        Where the log begins behind that one's beginning, it is the base of the batch that holds the first offset kept.
+        """
+        oldest = min(self._open.values(), default=self.end)
+        return oldest if oldest >= self.first else next((batch.base for batch in self.batches), self.end)
 
     @property
     def open(self) -> set[int]:

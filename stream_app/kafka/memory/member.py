@@ -24,7 +24,7 @@ class MemoryMember:
         """Be no member yet; ``session_ms`` is how long the group waits for a sign of life."""
         self._client, self._cluster = Client(cluster, client), cluster
         self._group = cluster.group(group)
-        self._topics, self._session_ms = topics, session_ms
+        self.topics, self._session_ms = topics, session_ms
         self._assignment: Assignment | None = None
 
     @property
@@ -55,7 +55,7 @@ class MemoryMember:
     async def _join(self, known: str | None) -> Assignment:
         member = await self._client.ask(
             "join",
-            lambda: self._group.join(known, self._client.name, self._topics, self._session_ms, self._now_ms),
+            lambda: self._group.join(known, self._client.name, self.topics, self._session_ms, self._now_ms),
         )
         while True:
             found = await self._client.ask("sync", lambda: self._group.assignment(member))

@@ -1,0 +1,1 @@
+"""The contract between the cluster in memory and a real broker: one suite, run on both."""

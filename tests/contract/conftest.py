@@ -1,0 +1,27 @@
+"""Every test of this folder runs twice: on the cluster in memory, and on a real broker."""
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.setup import keyfile
+from tests.contract.clusters import Cluster, InMemory, OnBroker
+
+
+@pytest_asyncio.fixture(params=["memory", "broker"])
+async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
+    """Give both clusters, one after the other, each without a topic of the test's."""
+    found: Cluster
+    if request.param == "memory":
+        found = InMemory()
+    else:
+        broker: LocalBroker = request.getfixturevalue("broker")
+        keyfile.create(tmp_path / "key")
+        found = OnBroker(broker.bootstrap_servers, tmp_path, f"contract-{uuid.uuid4().hex[:8]}")
+        await found.open()
+    yield found
+    await found.close()

@@ -1,0 +1,226 @@
+"""What befalls a cluster: time that passes, ids that expire, a broker that loses power and the ends of its logs."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+import pytest_asyncio
+from aiokafka.errors import InvalidProducerIdMapping, KafkaError, OutOfOrderSequenceNumber, ProducerFenced
+
+from stream_app.kafka.owner.brokers import Extent, Writer
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.setup import keyfile
+from tests.contract.acts import commit, ends, seen, send, soon
+from tests.contract.clusters import Cluster, InMemory, OnBroker
+from tests.kafka.evidence.cutlog import lose_power
+
+TIMEOUT_MS = 3_000
+_LOOKS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"}
+_FORGETS = {
+    "transactional.id.expiration.ms": "1000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "200",
+}
+
+
+class Harsh(Protocol):
+    """A cluster that such things befall."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    async def expire(self, application: str) -> None:
+        """Let the transactional id of partition 0 expire."""
+
+    async def lose_tail(self, *ends: tuple[str, int]) -> None:
+        """Lose power, and of partition 0 of topics all from an offset on."""
+
+
+class HarshInMemory:
+    """The twin."""
+
+    def __init__(self) -> None:
+        """Begin with a cluster whose time passes."""
+        self.cluster = InMemory()
+
+    async def expire(self, application: str) -> None:
+        """Let it expire."""
+        assert self.cluster.cluster.transactions.expire(f"{application}-0")
+
+    async def lose_tail(self, *ends: tuple[str, int]) -> None:
+        """Cut logs off."""
+        for topic, end in ends:
+            self.cluster.cluster.log(topic, 0).lose_tail(end)
+
+
+class HarshBroker:
+    """A broker of its own, which is killed and started again."""
+
+    def __init__(self, broker: LocalBroker, folder: Path) -> None:
+        """Take a broker that runs; after each restart it is another process in the same folder."""
+        self._folder = broker.folder
+        self.cluster = OnBroker(broker.bootstrap_servers, folder, f"contract-{uuid.uuid4().hex[:8]}")
+
+    async def expire(self, application: str) -> None:  # noqa: ARG002 (every idle one expires)
+        """Start the broker again so that it forgets ids soon, and wait until it has."""
+        await self._restart({**_LOOKS, **_FORGETS})
+        await asyncio.sleep(4)
+
+    async def lose_tail(self, *ends: tuple[str, int]) -> None:
+        """Cut logs off while the broker is away; it is there again under the same address."""
+        running = LocalBroker.find(self._folder)
+        assert running is not None
+        await asyncio.to_thread(lose_power, running, ends)
+        await self._restart(_LOOKS)
+
+    async def _restart(self, overrides: dict[str, str]) -> None:
+        def restart() -> None:
+            if (running := LocalBroker.find(self._folder)) is not None:
+                running.stop()
+            LocalBroker.start(self._folder, overrides=overrides)
+
+        await asyncio.to_thread(restart)
+
+
+@pytest.fixture(scope="module")
+def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    """Run a broker that looks for late transactions all the time."""
+    folder = tmp_path_factory.mktemp("harsh")
+    yield LocalBroker.start(folder, overrides=_LOOKS)
+    running = LocalBroker.find(folder)
+    if running is not None:
+        running.stop()
+
+
+@pytest_asyncio.fixture(params=["memory", "broker"])
+async def harsh(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Harsh]:
+    """Give both clusters, one after the other."""
+    if request.param == "memory":
+        yield HarshInMemory()
+        return
+    keyfile.create(tmp_path / "key")
+    found = HarshBroker(request.getfixturevalue("own_broker"), tmp_path)
+    await found.cluster.open()
+    yield found
+    await found.cluster.close()
+
+
+async def test_a_late_transaction_is_aborted_by_the_coordinator(harsh: Harsh) -> None:
+    """Its writer learns of it with whatever it asks next; the id goes on with whoever fences."""
+    cluster = harsh.cluster
+    topic, other = await cluster.make("t"), await cluster.make("u")
+    writers = {act: await cluster.brokers(act, timeout_ms=TIMEOUT_MS).fence(0) for act in ("commit", "send", "add")}
+    for writer in writers.values():
+        await writer.begin()
+        await send(writer, topic, b"late")
+    brokers = cluster.brokers("looks")
+    await soon(lambda: ends(brokers, topic), (6, 6))
+    for act, writer in writers.items():
+        with pytest.raises(ProducerFenced):
+            await (writer.commit() if act == "commit" else send(writer, topic if act == "send" else other, b"more"))
+        await writer.abort()
+        await writer.stop()
+        owner = await cluster.brokers(act).fence(0)
+        assert owner.id == writer.id
+        await owner.stop()
+    assert await ends(brokers, topic) == (6, 6)
+    assert await ends(brokers, other) == (0, 0)
+    assert await seen(brokers, topic, "read_committed") == []
+
+
+async def test_a_transaction_in_time_lasts(harsh: Harsh) -> None:
+    """The time of one says nothing of another's."""
+    cluster = harsh.cluster
+    topic = await cluster.make("t")
+    writer, late = await cluster.brokers("a").fence(0), await cluster.brokers("b", timeout_ms=TIMEOUT_MS).fence(0)
+    for one in (writer, late):
+        await one.begin()
+        await send(one, topic, b"1")
+    await soon(lambda: ends(cluster.brokers("c"), topic), (0, 3))
+    await writer.commit()
+    await soon(lambda: ends(cluster.brokers("c"), topic), (4, 4))
+    assert await seen(cluster.brokers("c"), topic, "read_committed") == [(0, b"1")]
+    for one in (writer, late):
+        await one.stop()
+
+
+async def test_logs_lose_their_tails(harsh: Harsh) -> None:
+    """They end before, and grow again at the same offsets; what their writers and readers see then is the same."""
+    cluster = harsh.cluster
+    topics = {name: await cluster.make(name) for name in ("tail", "marker", "all")}
+    writers = {name: await cluster.brokers(name).fence(0) for name in topics}
+    brokers = cluster.brokers("looks")
+    for name, topic in topics.items():
+        for value in (b"0", b"2", b"4"):
+            await commit(writers[name], topic, value)
+        await soon(lambda topic=topic: ends(brokers, topic), (6, 6))  # type: ignore[misc]
+    await harsh.lose_tail((topics["tail"], 4), (topics["marker"], 3), (topics["all"], 0))
+    await _tail(cluster, topics["tail"], writers["tail"])
+    await _marker(cluster, topics["marker"])
+    await _all(cluster, topics["all"], writers["all"])
+    for writer in writers.values():
+        await writer.stop()
+
+
+async def _tail(cluster: Cluster, topic: str, writer: Writer) -> None:
+    """A broker sees that records of a producer miss."""
+    brokers = cluster.brokers("tail")
+    assert await ends(brokers, topic) == (4, 4)
+    assert await seen(brokers, topic, "read_committed") == [(0, b"0"), (2, b"2")]
+    assert await seen(brokers, topic, "read_uncommitted", 6) == []
+    await writer.begin()
+    with pytest.raises(OutOfOrderSequenceNumber):
+        await send(writer, topic, b"5")
+    await writer.abort()
+    await soon(lambda: ends(brokers, topic), (5, 5))
+    owner = await brokers.fence(0)
+    assert owner.id == writer.id
+    assert await commit(owner, topic, b"6") == Extent(5, 6)
+    await soon(lambda: ends(brokers, topic), (7, 7))
+    assert await seen(brokers, topic, "read_committed") == [(0, b"0"), (2, b"2"), (5, b"6")]
+    await owner.stop()
+
+
+async def _marker(cluster: Cluster, topic: str) -> None:
+    """The transaction hangs, though its coordinator has ended it: a fence aborts nothing, the next commit commits it."""
+    brokers = cluster.brokers("marker")
+    assert await ends(brokers, topic) == (2, 3)
+    owner = await brokers.fence(0)
+    assert await ends(brokers, topic) == (2, 3)
+    assert await commit(owner, topic, b"3") == Extent(3, 4)
+    await soon(lambda: ends(brokers, topic), (5, 5))
+    assert await seen(brokers, topic, "read_committed") == [(0, b"0"), (2, b"2"), (3, b"3")]
+    await owner.stop()
+
+
+async def _all(cluster: Cluster, topic: str, writer: Writer) -> None:
+    """Nobody knows of a producer then, and any record of one is taken."""
+    brokers = cluster.brokers("all")
+    assert await ends(brokers, topic) == (0, 0)
+    assert await commit(writer, topic, b"5") == Extent(0, 1)
+    await soon(lambda: ends(brokers, topic), (2, 2))
+    assert await seen(brokers, topic, "read_committed") == [(0, b"5")]
+
+
+async def test_an_expired_id_is_another_one_afterwards(harsh: Harsh) -> None:
+    """The owner learns of it with its next record, and has to fence again."""
+    cluster = harsh.cluster
+    topic, brokers = await cluster.make("t"), cluster.brokers("a")
+    writer = await brokers.fence(0)
+    await commit(writer, topic, b"0")
+    await soon(lambda: ends(brokers, topic), (2, 2))
+    await harsh.expire("a")
+    await writer.begin()
+    with pytest.raises(KafkaError) as refused:
+        await send(writer, topic, b"2")
+    assert isinstance(refused.value.__cause__, InvalidProducerIdMapping)
+    await writer.abort()
+    owner = await brokers.fence(0)
+    assert owner.id != writer.id
+    assert await commit(owner, topic, b"2") == Extent(2, 3)
+    await soon(lambda: ends(brokers, topic), (4, 4))
+    for one in (writer, owner):
+        await one.stop()
