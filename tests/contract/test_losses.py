@@ -185,7 +185,7 @@ async def _tail(cluster: Cluster, topic: str, writer: Writer) -> None:
 
 
 async def _marker(cluster: Cluster, topic: str) -> None:
-    """The transaction hangs, though its coordinator has ended it: a fence aborts nothing, the next commit commits it."""
+    """The transaction hangs, though its coordinator has ended it: no fence aborts it, the next commit commits it."""
     brokers = cluster.brokers("marker")
     assert await ends(brokers, topic) == (2, 3)
     owner = await brokers.fence(0)

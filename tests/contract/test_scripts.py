@@ -1,0 +1,178 @@
+"""Random scripts of writers and readers, against a model that is written as plainly as can be: one list a topic.
+
+The cluster in memory finds the last stable offset and aborted records as a broker does, from open transactions and
+markers; the model looks at the whole list each time.
+"""
+
+import asyncio
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import hypothesis.strategies as st
+import pytest
+from aiokafka.errors import IllegalOperation, ProducerFenced
+from hypothesis import HealthCheck, given, settings
+
+from stream_app.kafka.owner.brokers import Extent, Writer
+from stream_app.localbroker.broker import LocalBroker
+from stream_app.setup import keyfile
+from tests.contract.acts import commit, ends, seen, send, soon
+from tests.contract.clusters import Cluster, InMemory, OnBroker
+from tests.patience import ANSWER_SECONDS
+
+Act = Literal["fence", "begin", "send", "commit", "abort"]
+Step = tuple[str, Act, int]
+"""Who does what: an application, an act, and for `send` to which topic."""
+
+SCRIPTS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["fence", "begin", "begin", "send", "send", "send", "commit", "abort"]),
+        st.integers(0, 1),
+    ),
+    max_size=30,
+)
+
+
+@dataclass
+class Line:
+    """One offset of a log: a record, or a marker, which has no value."""
+
+    value: bytes | None
+    life: tuple[str, int]
+    """Of which application, and of its how many-eth writer's how many-eth transaction."""
+
+
+@dataclass
+class Model:
+    """What must be true after each step, by one list a topic and what became of each transaction."""
+
+    logs: tuple[list[Line], list[Line]] = field(default_factory=lambda: ([], []))
+    fate: dict[tuple[str, int], Literal["open", "committed", "aborted"]] = field(default_factory=dict)
+    count: int = 0
+
+    def committed(self, topic: int) -> list[tuple[int, bytes | None]]:
+        """Return what readers of committed records are given."""
+        return [
+            (offset, line.value)
+            for offset, line in enumerate(self.logs[topic][: self.stable(topic)])
+            if line.value is not None and self.fate[line.life] == "committed"
+        ]
+
+    def uncommitted(self, topic: int) -> list[tuple[int, bytes | None]]:
+        """Return what all others are given."""
+        return [(offset, line.value) for offset, line in enumerate(self.logs[topic]) if line.value is not None]
+
+    def stable(self, topic: int) -> int:
+        """Return the first offset of a transaction still open, or the end."""
+        log = self.logs[topic]
+        return next((offset for offset, line in enumerate(log) if self.fate[line.life] == "open"), len(log))
+
+    def begin(self, application: str) -> tuple[str, int]:
+        """Begin a transaction."""
+        self.count += 1
+        life = application, self.count
+        self.fate[life] = "open"
+        return life
+
+    def end(self, life: tuple[str, int], fate: Literal["committed", "aborted"]) -> None:
+        """End one: each log that has something of it gets a marker."""
+        self.fate[life] = fate
+        for log in self.logs:
+            if any(line.life == life for line in log):
+                log.append(Line(None, life))
+
+
+class Play:
+    """Plays a script on a cluster and on the model, and compares them."""
+
+    def __init__(self, cluster: Cluster, topics: tuple[str, str], patience: float) -> None:
+        """Begin with nobody; ``patience`` is how many seconds markers may take."""
+        self._cluster, self._topics, self._patience = cluster, topics, patience
+        self._model = Model()
+        self._writers: dict[str, Writer] = {}
+        self._lives: dict[str, tuple[str, int]] = {}
+        self._zombies: list[tuple[Writer, bool]] = []
+        self._ids: dict[str, int] = {}
+
+    async def step(self, application: str, act: Act, topic: int) -> None:
+        """Do one step; one that the order of calls forbids is left out."""
+        model, writer, life = self._model, self._writers.get(application), self._lives.get(application)
+        if act == "fence":
+            if writer is not None:
+                self._zombies.append((writer, life is not None))
+            if life is not None:
+                model.end(self._lives.pop(application), "aborted")
+            fenced = self._writers[application] = await self._cluster.brokers(application).fence(0)
+            assert self._ids.setdefault(application, fenced.id) == fenced.id
+        elif writer is None:
+            return
+        elif act == "begin" and life is None:
+            await writer.begin()
+            self._lives[application] = model.begin(application)
+        elif act == "send" and life is not None:
+            log = model.logs[topic]
+            values = [b"%d-%d" % (len(log), number) for number in range(1 + len(log) % 3)]
+            extent = await send(writer, self._topics[topic], *values)
+            assert extent == Extent(len(log), len(log) + len(values))
+            log += [Line(value, life) for value in values]
+        elif act == "commit" and life is not None:
+            await writer.commit()
+            model.end(self._lives.pop(application), "committed")
+        elif act == "abort" and life is not None:
+            await writer.abort()
+            model.end(self._lives.pop(application), "aborted")
+
+    async def compare(self) -> None:
+        """Compare what readers of both kinds see, and let every zombie try its luck once more."""
+        brokers = self._cluster.brokers("looks")
+        for zombie, open_still in self._zombies:
+            with pytest.raises((ProducerFenced, IllegalOperation, AssertionError)):
+                await (
+                    send(zombie, self._topics[0], b"more") if open_still else commit(zombie, self._topics[0], b"more")
+                )
+        for number, topic in enumerate(self._topics):
+            expected = self._model.stable(number), len(self._model.logs[number])
+            await soon(lambda topic=topic: ends(brokers, topic), expected, self._patience)  # type: ignore[misc]
+            assert await seen(brokers, topic, "read_committed") == self._model.committed(number)
+            assert await seen(brokers, topic, "read_uncommitted") == self._model.uncommitted(number)
+
+    async def stop(self) -> None:
+        """Disconnect every writer."""
+        for writer in [*self._writers.values(), *(writer for writer, _ in self._zombies)]:
+            await writer.stop()
+
+
+async def _play(cluster: Cluster, script: list[Any], patience: float) -> None:
+    play = Play(cluster, (await cluster.make("t"), await cluster.make("u")), patience)
+    for step in script:
+        await play.step(*step)
+        if not patience:
+            await play.compare()
+    await play.compare()
+    await play.stop()
+
+
+@settings(max_examples=200, deadline=None)
+@given(SCRIPTS)
+def test_scripts_in_memory(script: list[Any]) -> None:
+    """After each step both are the same."""
+    asyncio.run(_play(InMemory(), script, 0.0))
+
+
+@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=SCRIPTS)
+def test_scripts_on_a_broker(broker: LocalBroker, tmp_path: Path, script: list[Any]) -> None:
+    """At the end both are the same."""
+    if not (tmp_path / "key").exists():
+        keyfile.create(tmp_path / "key")
+
+    async def play() -> None:
+        cluster = OnBroker(broker.bootstrap_servers, tmp_path, f"scripts-{uuid.uuid4().hex[:8]}")
+        await cluster.open()
+        await _play(cluster, script, ANSWER_SECONDS)
+        await cluster.close()
+
+    asyncio.run(play())
