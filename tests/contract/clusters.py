@@ -3,8 +3,6 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,9 +13,8 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError
 
 from stream_app.kafka.client import group
+from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
-from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.brokers import MemoryBrokers
@@ -25,7 +22,7 @@ from stream_app.kafka.memory.cluster import MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.member import MemoryMember
-from stream_app.kafka.owner.brokers import Brokers, Isolation, TopicFacts
+from stream_app.kafka.owner.brokers import Brokers
 from stream_app.setup.settings import Settings
 from tests.patience import ANSWER_SECONDS
 
@@ -61,6 +58,12 @@ class Member(Protocol):
 class Cluster(Protocol):
     """What a test does to a cluster; topics are named apart from those of other tests."""
 
+    async def open(self) -> None:
+        """Connect."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+
     async def make(self, topic: str, partitions: int = 1, *, append_time: bool = False) -> str:
         """Make a topic, and return its full name, which all else wants."""
 
@@ -93,6 +96,9 @@ class InMemory:
         """Begin without topics."""
         self.cluster = MemoryCluster(lambda: int(time.time() * 1000))
         self._clients = map("client-{}".format, itertools.count())
+
+    async def open(self) -> None:
+        """Do nothing: it is here."""
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""
@@ -194,6 +200,7 @@ class OnBroker:
         """Connect to nothing yet; ``folder`` holds a noise key, as settings need one."""
         self._servers, self._folder, self._name = bootstrap_servers, folder, name
         self._admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+        self._asked: list[EventsTopic] = []
 
     async def open(self) -> None:
         """Connect."""
@@ -201,6 +208,8 @@ class OnBroker:
 
     async def close(self) -> None:
         """Disconnect."""
+        for topic in self._asked:
+            await topic.close()
         await self._admin.close()
 
     def settings(self, application: str, timeout_ms: int = 60_000) -> Settings:
@@ -260,7 +269,10 @@ class OnBroker:
 
     def brokers(self, application: str, topic: str = "events", timeout_ms: int = 60_000) -> Brokers:
         """Return a worker's view."""
-        return _RealBrokers(self.settings(application, timeout_ms), topic)
+        settings = self.settings(application, timeout_ms)
+        names = TopicNames.of(self._name, settings.application)._replace(events=topic)
+        self._asked.append(EventsTopic(settings, topic, "unknown"))
+        return KafkaBrokers(settings, names, self._asked[-1])
 
     def member(self, application: str, topic: str) -> Member:
         """Return a new member."""
@@ -269,32 +281,6 @@ class OnBroker:
     async def members(self, application: str) -> int:
         """Return how many members the group has."""
         return await group.members(self.settings(application))
-
-
-class _RealBrokers:
-    """What a worker asks, by its own clients."""
-
-    def __init__(self, settings: Settings, topic: str) -> None:
-        self._settings, self._topic = settings, topic
-
-    async def fence(self, partition: int) -> PartitionProducer:
-        return await PartitionProducer.open(self._settings, partition)
-
-    def reader(self, isolation: Isolation) -> AbstractAsyncContextManager[LogReader]:
-        return LogReader.opened(self._settings, isolation)
-
-    async def committed(self, partition: int) -> int | None:
-        return (await group.committed(self._settings, self._topic)).get(partition)
-
-    async def facts(self) -> Mapping[str, TopicFacts]:
-        return await describe(self._settings, (self._topic,))
-
-    async def confirm(self, partition: int, topic_id: str) -> None:
-        topic = EventsTopic(self._settings, self._topic, topic_id)
-        try:
-            await topic.confirm(partition, topic_id)
-        finally:
-            await topic.close()
 
 
 class _RealMember:

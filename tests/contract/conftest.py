@@ -12,7 +12,7 @@ from stream_app.setup import keyfile
 from tests.contract.clusters import Cluster, InMemory, OnBroker
 
 
-@pytest_asyncio.fixture(params=["memory", "broker"])
+@pytest_asyncio.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.broker)])
 async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster]:
     """Give both clusters, one after the other, each without a topic of the test's."""
     found: Cluster
@@ -22,6 +22,6 @@ async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         broker: LocalBroker = request.getfixturevalue("broker")
         keyfile.create(tmp_path / "key")
         found = OnBroker(broker.bootstrap_servers, tmp_path, f"contract-{uuid.uuid4().hex[:8]}")
-        await found.open()
+    await found.open()
     yield found
     await found.close()

@@ -95,14 +95,18 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker
         running.stop()
 
 
-@pytest_asyncio.fixture(params=["memory", "broker"])
-async def harsh(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Harsh]:
-    """Give both clusters, one after the other."""
-    if request.param == "memory":
-        yield HarshInMemory()
-        return
+@pytest.fixture
+def harsh_broker(own_broker: LocalBroker, tmp_path: Path) -> HarshBroker:
+    """Return it as something that such things befall."""
     keyfile.create(tmp_path / "key")
-    found = HarshBroker(request.getfixturevalue("own_broker"), tmp_path)
+    return HarshBroker(own_broker, tmp_path)
+
+
+@pytest_asyncio.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.broker)])
+async def harsh(request: pytest.FixtureRequest) -> AsyncIterator[Harsh]:
+    """Give both clusters, one after the other."""
+    # By name: what names a broker counts as a test that needs one.
+    found: Harsh = HarshInMemory() if request.param == "memory" else request.getfixturevalue("harsh_broker")
     await found.cluster.open()
     yield found
     await found.cluster.close()
