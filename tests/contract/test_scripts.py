@@ -170,6 +170,7 @@ def test_scripts_on_a_broker(broker: LocalBroker, tmp_path: Path, script: list[A
         keyfile.create(tmp_path / "key")
 
     async def play() -> None:
+        """Play it on topics of its own."""
         cluster = OnBroker(broker.bootstrap_servers, tmp_path, f"scripts-{uuid.uuid4().hex[:8]}")
         await cluster.open()
         await _play(cluster, script, ANSWER_SECONDS)

@@ -33,6 +33,7 @@ class MemoryReader:
         """Return the first offset kept and the one after the last."""
 
         def found() -> tuple[int, int]:
+            """Return them at this moment."""
             log = self._client.cluster.log(topic, partition)
             return log.first, log.bound(self._isolation)
 

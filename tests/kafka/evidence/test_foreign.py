@@ -70,6 +70,7 @@ def test_of_two_that_begin_at_once_one_goes_on(installation: Installation) -> No
     """Each claims the empty partition; the lower offset rules for both, whoever asks first, even while one is open."""
 
     async def both() -> list[int | str]:
+        """Begin both at once."""
         second = installation.settings().model_copy(update={"application": f"{installation.name}-second"})
         answers = [asyncio.create_task(_claimed(settings)) for settings in (installation.settings(), second)]
         return [await answer for answer in answers]
