@@ -2,21 +2,17 @@
 
 import io
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import main
 from stream_app.formats import wire
 from stream_app.setup import keyfile
-from tests.run import KINDS, NUMBER, Run
+from tests.run import KINDS, NUMBER
 
 HOUR = 3_600_000
 LATE = 10 * HOUR
@@ -51,7 +47,7 @@ class Site:
         events.write_text("".join(json.dumps(record) + "\n" for record in records))
         assert main(["replay", str(events), "--out", str(out), "--key", str(key), *words]) == 0
         assert main(["audit", "--ledger", str(out / "ledger.jsonl"), "--releases", str(out / "releases.jsonl")]) == 0
-        return _lines((out / "ledger.jsonl").read_text()), _lines((out / "rejects.jsonl").read_text())
+        return lines((out / "ledger.jsonl").read_text()), lines((out / "rejects.jsonl").read_text())
 
     def left(self, name: str, *lifetime: str, code: int = 0, settings: str = "") -> tuple[list[Record], str]:
         """Return the records that ``left`` makes of an installation's ledger, and what it says."""
@@ -67,11 +63,17 @@ def left_of(ledger: Path, *lifetime: str, code: int = 0, config: Path | None = N
     printed, said = io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(said):
         assert main(words) == code, said.getvalue()
-    return _lines(printed.getvalue()), said.getvalue()
+    return lines(printed.getvalue()), said.getvalue()
 
 
-def _lines(text: str) -> list[Record]:
+def lines(text: str) -> list[Record]:
+    """Return the records of JSON lines."""
     return [json.loads(line) for line in text.splitlines()]
+
+
+def written(entries: list[Record]) -> bytes:
+    """Return entries as a ledger has them."""
+    return b"".join(wire.dump(entry) + b"\n" for entry in entries)
 
 
 def spends(ledger: list[Record]) -> dict[int, int]:
@@ -232,94 +234,6 @@ def test_drawn_landmarks_stay(site: Site) -> None:
     assert 900_000_000 < charge + loss([old, new], drawn) <= 1_000_000_000
 
 
-def test_it_refuses_what_it_cannot_know(site: Site) -> None:
-    """It ends with 1 and names the reason; series that can go on still get their records."""
-    window: Record = {"epsilon": 0.5, "scheme": {"name": "uniform"}}
-    wide, narrow = ({"level": "w-event", "step": HOUR, "window": steps} for steps in (9, 2))
-    old, _ = site.installed(
-        "old",
-        [
-            *[ruled("wide", protection=wide, **window), *readings("wide", 0)],
-            *[ruled("narrow", protection=narrow, **window | {"epsilon": 0.4}), *readings("narrow", 1)],
-            *[ruled("home"), *readings("home", 0)],
-        ],
-    )
-    # A version of shorter windows, as ledgers hold it from before such ones were refused.
-    ledger = site.folder / "old" / "ledger.jsonl"
-    for nth in (2, 3):
-        old[nth] |= {"series": "wide", "sequence": nth + 1, "policy": 2, "previous": old[nth - 1]["hash"]}
-    ledger.write_bytes(written(old))
-    begun, said = site.left("old", code=1)
-    assert {record["series"] for record in begun} == {"home"}
-    assert f"wide: windows of an earlier version reach to {9 * HOUR}, decide by hand" in said
-    begun_entry = {**old[0], "series": "ward"}
-    tail = {"key": old[0]["key"], "epoch": 0, "previous": old[0]["hash"], "hash": "0" * 64}
-    exposed = {"series": "ward", "sequence": 2, "entry": "intrusion", "policy": 1, "intrusion_nano": 1}
-    ledger = site.folder / "exposed.jsonl"
-    ledger.write_bytes(written([begun_entry, exposed | {"exposed": [[0, 3 * HOUR]]} | tail]))
-    assert "exposed steps before" in left_of(ledger, code=1)[1]
-
-
-def written(entries: list[Record]) -> bytes:
-    """Return entries as a ledger has them."""
-    return b"".join(wire.dump(entry) + b"\n" for entry in entries)
-
-
-def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
-    """An entry that is missing, of another kind, or another than the one before: nobody knows what was spent."""
-    old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
-    other = {**old[-1], "hash": "0" * 64}
-    ledger = site.folder / "told.jsonl"
-    for told, why in (
-        (old[1:], "entry 1 is missing"),
-        ([*old[:2], old[3]], "entry 3 is missing"),
-        ([*old[:2], {**old[2], "previous": "0" * 64}], "not the one that 3 follows"),
-        ([*old, other], "two different entries have number 4"),
-        ([*old, {**old[-1], "entry": "later"}], "not known"),
-    ):
-        ledger.write_bytes(written(told))
-        begun, said = left_of(ledger, code=2)
-        assert (begun, why in said) == ([], True), said
-
-
-def test_a_file_says_whether_it_holds_aborted_entries(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    """Committed entries alone are refused unless somebody says that there are no others; the audit refuses the rest."""
-    old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
-    begun, _ = site.left("old")
-    plain, marked = site.folder / "old" / "ledger.jsonl", site.folder / "marked.jsonl"
-    # As a log has it that was read uncommitted: a batch that was aborted, and the same entries again.
-    claim = {"entry": "claim", "application": "landmark-stream", "prefix": "landmark"}
-    marked.write_bytes(UNCOMMITTED + b"\n" + written([claim, *old[:3], *old[1:]]))
-    capsys.readouterr()
-    assert main(["left", "--ledger", str(marked)]) == 0
-    assert _lines(capsys.readouterr().out) == begun
-    assert main(["left", "--ledger", str(plain)]) == 2
-    assert "aborted bind" in capsys.readouterr().err
-    assert main(["left", "--ledger", str(marked), "--without-aborted"]) == 2
-    assert "leave --without-aborted away" in capsys.readouterr().err
-    for words in (["audit"], ["audit", "--html", str(site.folder / "page.html")], ["explain", "home", "0"]):
-        assert main([*words, "--ledger", str(marked)]) == 2
-        assert "--uncommitted" in capsys.readouterr().err
-    marked.write_bytes(plain.read_bytes() + UNCOMMITTED + b"\n")
-    assert main(["audit", "--ledger", str(marked)]) == 2
-    assert main(["left", "--ledger", str(site.folder / "none.jsonl")]) == 2
-    assert "name a file" in capsys.readouterr().err
-
-
-def test_json_tells_the_same(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    """An object a series: records, epsilon in nano-epsilon, from where on, and why there are none."""
-    site.installed("old", [ruled("home"), *readings("home", 0), ruled("closed"), {"type": "close", "series": "closed"}])
-    begun, said = site.left("old")
-    capsys.readouterr()
-    assert main(["left", "--ledger", str(site.folder / "old" / "ledger.jsonl"), "--without-aborted", "--json"]) == 0
-    home, closed = json.loads(capsys.readouterr().out)["series"]
-    assert home["records"] == begun
-    assert home["epsilon_nano"] == round(begun[-1]["epsilon"] * 10**9)
-    assert (home["begin_ms"], home["by_hand"]) == (HOUR, False)
-    assert (closed["records"], closed["why"]) == ([], "closed, gets no policy")
-    assert [home["message"], closed["message"]] == said.splitlines()
-
-
 VALUES = {
     "number": 1.5,
     "location": {"latitude": -11.0, "longitude": -37.1},
@@ -376,94 +290,3 @@ def test_collected_series_begin_anew_where_weaker_versions_are_accepted(site: Si
     assert f"from timestamp {2 * HOUR} on" in said
     assert not set(spends(old)) & set(spends(new))
     assert 0 < loss([old, new], {LATE}) <= 1_000_000_000
-
-
-FENCE = (1, 2)
-"""The versions of a fence, in the new installation."""
-STEPS = 3
-"""Those of the old installation, and as many of the new one."""
-EPSILON = 1_000_000_000
-LEVELS: dict[str, tuple[Record, tuple[Record, ...]]] = {
-    "event": ({"level": "event"}, ({"name": "uniform"}, {"name": "adaptive"})),
-    "user": ({"level": "user", "length": 2 * STEPS - 2}, ({"name": "uniform"},)),
-    "landmark": ({"level": "landmark", "landmarks": [1, 4]}, ({"name": "uniform"}, {"name": "balanced"})),
-    **{
-        f"w-event-{window}": (
-            {"level": "w-event", "window": window},
-            (
-                {"name": "uniform"},
-                {"name": "bd"},
-                {"name": "ba"},
-                {"name": "bd", "dissimilarity": "private"},
-            ),
-        )
-        for window in (1, 2, 3)
-    },
-}
-
-
-def neighbours(protection: Record) -> Iterator[set[int]]:
-    """Yield every set of steps in which two neighbours differ; steps of a millisecond, one behind the last."""
-    every = range(2 * STEPS + 1)
-    match protection["level"]:
-        case "event":
-            yield from ({step} for step in every)
-        case "user":
-            yield set(every)
-        case "landmark":
-            yield from ({*protection["landmarks"], step} for step in every)
-        case "w-event":
-            yield from (set(range(step, step + protection["window"])) for step in every)
-
-
-def costs(ledger: list[Record], parameters: Record) -> Counter[int]:
-    """Return what each step cost: its spends, and what its private dissimilarity is charged."""
-    private = parameters["scheme"].get("dissimilarity") == "private"
-    charge = EPSILON // (2 * parameters["protection"]["window"]) if private else 0
-    found: Counter[int] = Counter()
-    for entry in ledger:
-        if entry["entry"] == "release" and entry["policy"] not in FENCE:
-            found[entry["timestamp"]] += entry.get("epsilon_nano", 0) + (charge if entry["regular_peak_nano"] else 0)
-    return found
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_no_neighbours_lose_more_than_one_budget(level: str, tmp_path: Path) -> None:
-    """Every way to decide the steps before and after: over both installations, for every pair of neighbours."""
-    assert EPSILON // 2 < most_lost(level, tmp_path, fenced=True) <= EPSILON
-
-
-@pytest.mark.parametrize("level", ["event", "landmark", "w-event-3"])
-def test_without_the_fence_more_is_lost(level: str, tmp_path: Path) -> None:
-    """The control: a fault is seen. At level user the sum alone is kept, with or without it."""
-    assert most_lost(level, tmp_path, fenced=False) > EPSILON
-
-
-def most_lost(level: str, folder: Path, *, fenced: bool) -> int:
-    """Return the largest loss of all neighbours over both installations, for every way to decide their steps."""
-    protection, schemes = LEVELS[level]
-    ways = [steps for count in range(STEPS + 1) for steps in combinations(range(STEPS), count)]
-    parameters = {
-        f"{nth}-{before}-{after}": {"epsilon": 1.0, "protection": protection, "scheme": scheme, "value": NUMBER}
-        for nth, scheme in enumerate(schemes)
-        for before in range(len(ways))
-        for after in range(len(ways))
-    }
-    old, new = Run(), Run()
-    for series, members in parameters.items():
-        before = ways[int(series.split("-")[1])]
-        # Its own versions begin at 3, so that the fence's are numbers of its own.
-        old.feed_all([{"type": "policy", "series": series, "version": 3, **members}])
-        old.feed_all([{"series": series, "timestamp": step, "value": 1.5} for step in before])
-    ledger = folder / "ledger.jsonl"
-    ledger.write_bytes(b"\n".join(old.ledger))
-    begun, _ = left_of(ledger)
-    new.feed_all(record for record in begun if fenced or record.get("version", FENCE[0]) not in FENCE)
-    for series in parameters:
-        after = ways[int(series.split("-")[2])]
-        steps = [*range(STEPS), *(STEPS + step for step in after), 2 * STEPS]  # the old ones, too
-        new.feed_all([{"series": series, "timestamp": step, "value": 1.5} for step in steps])
-    spent: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for entry in (json.loads(line) for line in (*old.ledger, *new.ledger)):
-        spent[entry["series"]] += costs([entry], parameters[entry["series"]])
-    return max(sum(spent[series][step] for step in steps) for series in parameters for steps in neighbours(protection))

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.cli import main
-from stream_app.cli.records.replayfolder import OUTPUTS, ReplayFolder, read
+from stream_app.cli.records.replayfolder import OUTPUTS, read
 from stream_app.setup import keyfile
 from tests.run import NUMBER, observation, policy
 
@@ -263,73 +263,6 @@ def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site, capsys
     (site.out / "replay.key").unlink()
     assert site.run(records, "--replace") == 0
     assert site.run(records) == 0
-
-
-class _Died(BaseException):
-    """The process ended."""
-
-
-def shown(site: Site) -> set[tuple[str, int, str]]:
-    """Return the key, the step and the hash of every release that any ledger in its place names, or one moved aside."""
-    ledgers = [path for path in site.out.glob("ledger.jsonl*") if path.suffix != ".new"]
-    entries = [json.loads(line) for path in ledgers for line in path.read_text().splitlines()]
-    return {(entry["key"], entry["timestamp"], entry["release"]) for entry in entries if entry["entry"] == "release"}
-
-
-@pytest.mark.parametrize("way", ["grown", "replaced"])
-def test_a_crash_anywhere_draws_nothing_anew(site: Site, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    """Cut at every change of a file's name: whoever comes next, no key ever draws two releases of one step."""
-    records = log(VALUES)
-    words = ["--replace"] if way == "replaced" else []
-    begun = log([9.0, *VALUES]) if words else [*records, observation("a", STEPS, 1)]
-    other = log([8.0, *VALUES]) if words else [*records, observation("a", STEPS, 2)]
-    cuts, ended = 0, False
-    while not ended:
-        for nth, following in enumerate((begun, other, records)):
-            one = Site(site.folder / f"{cuts}-{nth}")
-            one.folder.mkdir()
-            assert one.run(records) == 0
-            ended = _cut(monkeypatch, lambda one=one: one.run(begun, *words), cuts) == 0  # type: ignore[misc]
-            found = shown(one)
-            code = one.run(following, *words)
-            found |= shown(one)
-            assert code == 0 or (following is not begun and not words)
-            assert len({(key, step) for key, step, _ in found}) == len(found)
-        cuts += 1
-    assert cuts > len(OUTPUTS) + 1
-
-
-def _cut(monkeypatch: pytest.MonkeyPatch, attempt: Callable[[], int], after: int) -> int | None:
-    """Run ``attempt`` and let it die at its change of a name number ``after``; None: it died."""
-    left = after
-    true = {name: getattr(Path, name) for name in ("rename", "replace")}
-
-    def dying(name: str) -> Callable[[Path, Path], Path]:
-        def change(path: Path, target: Path) -> Path:
-            nonlocal left
-            if left == 0:
-                raise _Died
-            left -= 1
-            found: Path = true[name](path, target)
-            return found
-
-        return change
-
-    with monkeypatch.context() as patched:
-        for name in true:
-            patched.setattr(Path, name, dying(name))
-        try:
-            return attempt()
-        except _Died:
-            return None
-
-
-def test_one_run_at_a_time(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two of them could decide two inputs under one key."""
-    with ReplayFolder.claimed(site.out):
-        assert site.run(log(VALUES)) == 2
-    assert "another `replay`" in capsys.readouterr().err
-    assert site.run(log(VALUES)) == 0
 
 
 def test_a_pipe_is_read_as_a_file_is(site: Site) -> None:

@@ -1,11 +1,8 @@
 """A whole installation of one test: topics of its own, settings, key, real workers, and what they wrote."""
 
 import asyncio
-import http.client
 import json
 import os
-import re
-import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,8 +25,8 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 from tests.kafka.forked import Forked
+from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import PATIENCE_SECONDS
-from tests.stacks import last_words
 
 HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
@@ -93,7 +90,7 @@ class Installation:
         }
         process = Forked(("worker",), log, self.folder, {**os.environ, **environment})  # noqa: TID251 (the child's)
         try:
-            yield WorkerProcess(process, log, self)
+            yield WorkerProcess(process, log, self.committed)
         finally:
             process.kill()
             process.wait()
@@ -260,62 +257,6 @@ class Installation:
             release = json.loads(record.value)
             seen.setdefault((release["series"], release["timestamp"]), set()).add(record.value)
         assert all(len(values) == 1 for values in seen.values())
-
-
-@dataclass
-class WorkerProcess:
-    """A running worker."""
-
-    process: Forked
-    log: Path
-    installation: Installation
-
-    def await_committed(self, total: int, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until so many input records are acknowledged."""
-        self._await(lambda: self.installation.committed() >= total, f"{total} records", seconds)
-
-    def await_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until the log says something."""
-        self._await(lambda: text in self.log.read_text(), repr(text), seconds)
-
-    def address(self) -> str:
-        """Return the URL of its endpoint."""
-        (found,) = re.findall(r"http://127\.0\.0\.1:\d+", self.log.read_text())
-        return str(found)
-
-    def ready(self) -> tuple[int, str]:
-        """Return status and text of /readyz."""
-        connection = http.client.HTTPConnection(self.address().removeprefix("http://"), timeout=10)
-        try:
-            connection.request("GET", "/readyz")
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            connection.close()
-
-    def await_ready(self, status: int, text: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until /readyz answers with a status, and a text that holds this one."""
-        self._await(lambda: (found := self.ready())[0] == status and text in found[1], f"{status} {text!r}", seconds)
-
-    def await_end(self, seconds: float = PATIENCE_SECONDS) -> int:
-        """Wait until it ends by itself; return its exit code."""
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"does not end: {last_words(self.process, self.log)}") from None
-
-    def stop(self) -> int:
-        """Ask it to stop; return its exit code."""
-        self.process.terminate()
-        return self.await_end()
-
-    def _await(self, holds: Any, what: str, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while not holds():
-            ended = self.process.poll() is not None and not holds()
-            assert not ended, f"ended without {what}: {self.log.read_text()[-3000:]}"
-            assert time.monotonic() < deadline, f"no {what}: {last_words(self.process, self.log)}"
-            time.sleep(0.3)
 
 
 def input_of(record: Any) -> int:

@@ -13,7 +13,8 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.loss.envelope import Envelope
 from stream_app.loss.matrix import TransitionMatrix
 from stream_app.loss.temporal import Adversary
-from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, WorkerProcess, readings
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
+from tests.kafka.workerprocess import WorkerProcess
 
 ROWS = [[0.8, 0.2], [0, 1]]
 ALARM = 0.5

@@ -17,7 +17,8 @@ from stream_app.kafka.client.routing import router
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from tests.kafka.aborted import abort_entries
-from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, WorkerProcess, readings
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
+from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import PATIENCE_SECONDS
 
 

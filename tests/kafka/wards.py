@@ -9,7 +9,8 @@ import numpy as np
 
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from tests.kafka.installation import HOUR_MS, START_MS, Installation, WorkerProcess, input_of
+from tests.kafka.installation import HOUR_MS, START_MS, Installation, input_of
+from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import PATIENCE_SECONDS
 
 KEYS = ("walk", "ride")

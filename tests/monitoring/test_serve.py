@@ -16,7 +16,8 @@ from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.monitoring.serve import Server
 from stream_app.monitoring.statuspage.document import Look
-from tests.kafka.installation import Installation, WorkerProcess, readings
+from tests.kafka.installation import Installation, readings
+from tests.kafka.workerprocess import WorkerProcess
 from tests.monitoring.statuspage.read import Page
 from tests.patience import ANSWER_SECONDS
 

@@ -12,7 +12,8 @@ from stream_app.audit.remark import KeyChange, Remark
 from stream_app.privacy.noise.key import KeyRing
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
-from tests.privacy.test_weaker import BOUNDS, NARROW, Version, versions
+from tests.privacy.test_weaker import Version, versions
+from tests.privacy.test_weaker_values import BOUNDS, NARROW
 from tests.run import CATEGORY, COUNTS, LOCATION, NUMBER, Record, Run, limited, observation, policy
 
 CONTEXT = limited(accept_weaker_policies=True, lifetime_nano=10**12)

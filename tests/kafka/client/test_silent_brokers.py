@@ -15,8 +15,9 @@ from aiokafka.errors import KafkaError
 
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.installation import Installation, WorkerProcess, readings
+from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 
 MOST_SECONDS = 20.0

@@ -13,8 +13,8 @@ import pytest
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.row import UNKNOWN
 from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.evidence.storedrow import store_row, stored_row
 from tests.kafka.installation import Installation, readings
-from tests.kafka.storedrow import store_row, stored_row
 
 
 @pytest.fixture

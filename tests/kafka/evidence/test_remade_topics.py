@@ -10,8 +10,8 @@ import pytest
 
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.evidence.storedrow import store_row, stored_row
 from tests.kafka.installation import Installation, readings
-from tests.kafka.storedrow import store_row, stored_row
 
 
 @pytest.fixture

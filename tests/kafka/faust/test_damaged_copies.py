@@ -14,8 +14,9 @@ import pytest
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.faust.damage import damage_copy, middle_flipped
-from tests.kafka.installation import Installation, WorkerProcess, readings
+from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
+from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import ANSWER_SECONDS
 
 PARTITIONS = 12

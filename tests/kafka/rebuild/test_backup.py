@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.evidence.storedrow import store_row, stored_row
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
-from tests.kafka.storedrow import store_row, stored_row
 
 
 def test_a_cold_copy_goes_on_elsewhere(tmp_path: Path) -> None:

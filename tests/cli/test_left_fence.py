@@ -1,0 +1,102 @@
+"""Without and with the fence that left prints: what neighbours lose at most over both ledgers, by enumeration."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_left import Record, left_of
+from tests.run import NUMBER, Run
+
+FENCE = (1, 2)
+"""The versions of a fence, in the new installation."""
+STEPS = 3
+"""Those of the old installation, and as many of the new one."""
+EPSILON = 1_000_000_000
+LEVELS: dict[str, tuple[Record, tuple[Record, ...]]] = {
+    "event": ({"level": "event"}, ({"name": "uniform"}, {"name": "adaptive"})),
+    "user": ({"level": "user", "length": 2 * STEPS - 2}, ({"name": "uniform"},)),
+    "landmark": ({"level": "landmark", "landmarks": [1, 4]}, ({"name": "uniform"}, {"name": "balanced"})),
+    **{
+        f"w-event-{window}": (
+            {"level": "w-event", "window": window},
+            (
+                {"name": "uniform"},
+                {"name": "bd"},
+                {"name": "ba"},
+                {"name": "bd", "dissimilarity": "private"},
+            ),
+        )
+        for window in (1, 2, 3)
+    },
+}
+
+
+def neighbours(protection: Record) -> Iterator[set[int]]:
+    """Yield every set of steps in which two neighbours differ; steps of a millisecond, one behind the last."""
+    every = range(2 * STEPS + 1)
+    match protection["level"]:
+        case "event":
+            yield from ({step} for step in every)
+        case "user":
+            yield set(every)
+        case "landmark":
+            yield from ({*protection["landmarks"], step} for step in every)
+        case "w-event":
+            yield from (set(range(step, step + protection["window"])) for step in every)
+
+
+def costs(ledger: list[Record], parameters: Record) -> Counter[int]:
+    """Return what each step cost: its spends, and what its private dissimilarity is charged."""
+    private = parameters["scheme"].get("dissimilarity") == "private"
+    charge = EPSILON // (2 * parameters["protection"]["window"]) if private else 0
+    found: Counter[int] = Counter()
+    for entry in ledger:
+        if entry["entry"] == "release" and entry["policy"] not in FENCE:
+            found[entry["timestamp"]] += entry.get("epsilon_nano", 0) + (charge if entry["regular_peak_nano"] else 0)
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_neighbours_lose_more_than_one_budget(level: str, tmp_path: Path) -> None:
+    """Every way to decide the steps before and after: over both installations, for every pair of neighbours."""
+    assert EPSILON // 2 < most_lost(level, tmp_path, fenced=True) <= EPSILON
+
+
+@pytest.mark.parametrize("level", ["event", "landmark", "w-event-3"])
+def test_without_the_fence_more_is_lost(level: str, tmp_path: Path) -> None:
+    """The control: a fault is seen. At level user the sum alone is kept, with or without it."""
+    assert most_lost(level, tmp_path, fenced=False) > EPSILON
+
+
+def most_lost(level: str, folder: Path, *, fenced: bool) -> int:
+    """Return the largest loss of all neighbours over both installations, for every way to decide their steps."""
+    protection, schemes = LEVELS[level]
+    ways = [steps for count in range(STEPS + 1) for steps in combinations(range(STEPS), count)]
+    parameters = {
+        f"{nth}-{before}-{after}": {"epsilon": 1.0, "protection": protection, "scheme": scheme, "value": NUMBER}
+        for nth, scheme in enumerate(schemes)
+        for before in range(len(ways))
+        for after in range(len(ways))
+    }
+    old, new = Run(), Run()
+    for series, members in parameters.items():
+        before = ways[int(series.split("-")[1])]
+        # Its own versions begin at 3, so that the fence's are numbers of its own.
+        old.feed_all([{"type": "policy", "series": series, "version": 3, **members}])
+        old.feed_all([{"series": series, "timestamp": step, "value": 1.5} for step in before])
+    ledger = folder / "ledger.jsonl"
+    ledger.write_bytes(b"\n".join(old.ledger))
+    begun, _ = left_of(ledger)
+    new.feed_all(record for record in begun if fenced or record.get("version", FENCE[0]) not in FENCE)
+    for series in parameters:
+        after = ways[int(series.split("-")[2])]
+        steps = [*range(STEPS), *(STEPS + step for step in after), 2 * STEPS]  # the old ones, too
+        new.feed_all([{"series": series, "timestamp": step, "value": 1.5} for step in steps])
+    spent: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for entry in (json.loads(line) for line in (*old.ledger, *new.ledger)):
+        spent[entry["series"]] += costs([entry], parameters[entry["series"]])
+    return max(sum(spent[series][step] for step in steps) for series in parameters for steps in neighbours(protection))

@@ -1,0 +1,99 @@
+"""What left refuses because it cannot know it, and what it says of aborted entries."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stream_app.audit.files import UNCOMMITTED
+from stream_app.cli import main
+from tests.cli.test_left import HOUR, Record, Site, left_of, lines, readings, ruled, written
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A folder of the test's own."""
+    return Site(tmp_path)
+
+
+def test_it_refuses_what_it_cannot_know(site: Site) -> None:
+    """It ends with 1 and names the reason; series that can go on still get their records."""
+    window: Record = {"epsilon": 0.5, "scheme": {"name": "uniform"}}
+    wide, narrow = ({"level": "w-event", "step": HOUR, "window": steps} for steps in (9, 2))
+    old, _ = site.installed(
+        "old",
+        [
+            *[ruled("wide", protection=wide, **window), *readings("wide", 0)],
+            *[ruled("narrow", protection=narrow, **window | {"epsilon": 0.4}), *readings("narrow", 1)],
+            *[ruled("home"), *readings("home", 0)],
+        ],
+    )
+    # A version of shorter windows, as ledgers hold it from before such ones were refused.
+    ledger = site.folder / "old" / "ledger.jsonl"
+    for nth in (2, 3):
+        old[nth] |= {"series": "wide", "sequence": nth + 1, "policy": 2, "previous": old[nth - 1]["hash"]}
+    ledger.write_bytes(written(old))
+    begun, said = site.left("old", code=1)
+    assert {record["series"] for record in begun} == {"home"}
+    assert f"wide: windows of an earlier version reach to {9 * HOUR}, decide by hand" in said
+    begun_entry = {**old[0], "series": "ward"}
+    tail = {"key": old[0]["key"], "epoch": 0, "previous": old[0]["hash"], "hash": "0" * 64}
+    exposed = {"series": "ward", "sequence": 2, "entry": "intrusion", "policy": 1, "intrusion_nano": 1}
+    ledger = site.folder / "exposed.jsonl"
+    ledger.write_bytes(written([begun_entry, exposed | {"exposed": [[0, 3 * HOUR]]} | tail]))
+    assert "exposed steps before" in left_of(ledger, code=1)[1]
+
+
+def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
+    """An entry that is missing, of another kind, or another than the one before: nobody knows what was spent."""
+    old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
+    other = {**old[-1], "hash": "0" * 64}
+    ledger = site.folder / "told.jsonl"
+    for told, why in (
+        (old[1:], "entry 1 is missing"),
+        ([*old[:2], old[3]], "entry 3 is missing"),
+        ([*old[:2], {**old[2], "previous": "0" * 64}], "not the one that 3 follows"),
+        ([*old, other], "two different entries have number 4"),
+        ([*old, {**old[-1], "entry": "later"}], "not known"),
+    ):
+        ledger.write_bytes(written(told))
+        begun, said = left_of(ledger, code=2)
+        assert (begun, why in said) == ([], True), said
+
+
+def test_a_file_says_whether_it_holds_aborted_entries(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """Committed entries alone are refused unless somebody says that there are no others; the audit refuses the rest."""
+    old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
+    begun, _ = site.left("old")
+    plain, marked = site.folder / "old" / "ledger.jsonl", site.folder / "marked.jsonl"
+    # As a log has it that was read uncommitted: a batch that was aborted, and the same entries again.
+    claim = {"entry": "claim", "application": "landmark-stream", "prefix": "landmark"}
+    marked.write_bytes(UNCOMMITTED + b"\n" + written([claim, *old[:3], *old[1:]]))
+    capsys.readouterr()
+    assert main(["left", "--ledger", str(marked)]) == 0
+    assert lines(capsys.readouterr().out) == begun
+    assert main(["left", "--ledger", str(plain)]) == 2
+    assert "aborted bind" in capsys.readouterr().err
+    assert main(["left", "--ledger", str(marked), "--without-aborted"]) == 2
+    assert "leave --without-aborted away" in capsys.readouterr().err
+    for words in (["audit"], ["audit", "--html", str(site.folder / "page.html")], ["explain", "home", "0"]):
+        assert main([*words, "--ledger", str(marked)]) == 2
+        assert "--uncommitted" in capsys.readouterr().err
+    marked.write_bytes(plain.read_bytes() + UNCOMMITTED + b"\n")
+    assert main(["audit", "--ledger", str(marked)]) == 2
+    assert main(["left", "--ledger", str(site.folder / "none.jsonl")]) == 2
+    assert "name a file" in capsys.readouterr().err
+
+
+def test_json_tells_the_same(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """An object a series: records, epsilon in nano-epsilon, from where on, and why there are none."""
+    site.installed("old", [ruled("home"), *readings("home", 0), ruled("closed"), {"type": "close", "series": "closed"}])
+    begun, said = site.left("old")
+    capsys.readouterr()
+    assert main(["left", "--ledger", str(site.folder / "old" / "ledger.jsonl"), "--without-aborted", "--json"]) == 0
+    home, closed = json.loads(capsys.readouterr().out)["series"]
+    assert home["records"] == begun
+    assert home["epsilon_nano"] == round(begun[-1]["epsilon"] * 10**9)
+    assert (home["begin_ms"], home["by_hand"]) == (HOUR, False)
+    assert (closed["records"], closed["why"]) == ([], "closed, gets no policy")
+    assert [home["message"], closed["message"]] == said.splitlines()

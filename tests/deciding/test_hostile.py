@@ -1,0 +1,125 @@
+"""Hostile and absurd input: every record is answered once, and the same log gives the same bytes."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Decided, Outcome, Rejected
+from stream_app.privacy.noise.key import KeyRing
+from tests.deciding.test_decision import FUZZED
+from tests.hostile import hostile
+from tests.run import (
+    ADAPTIVE,
+    COUNTS,
+    KEYS,
+    KINDS,
+    LOCATION,
+    SCHEMES,
+    Run,
+    default,
+    observation,
+    policy,
+)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
+    """Every kind under every scheme: the same log twice gives the same bytes, another key others."""
+    value: dict[str, object] = {
+        "number": 3.2,
+        "location": {"latitude": -10.9, "longitude": -37.1},
+        "counts": {"walk": 3},
+        "category": "ill",
+    }
+    records = [policy("a", value=KINDS[kind], scheme=SCHEMES[scheme])]
+    records += [observation("a", step, value[kind]) for step in range(1, 30)]
+    one, other = Run().feed_all(records), Run().feed_all(records)
+    assert one.outputs == other.outputs
+    assert one.rows == other.rows
+    stranger = Run(Context(KeyRing("0123456789abcdef", 0, bytes(32)))).feed_all(records)
+    assert stranger.releases != one.releases
+
+
+def _answered(outcome: Outcome, written: tuple[int, int, int], canary: bytes | None) -> str:
+    """Return what became of a record; assert that it is one decision or one reject, and that the reject says little."""
+    if isinstance(outcome, Rejected):
+        assert written == (0, 0, 1)
+        assert canary is None or canary not in outcome.value
+        assert len(outcome.value) < 600
+        return outcome.reason
+    assert isinstance(outcome, Decided)
+    assert written in {(1, 1, 0), (1, 2, 0), (0, 1, 0), (0, 2, 0)}
+    return str(outcome.decision)
+
+
+def test_a_hundred_thousand_hostile_records() -> None:
+    """Whatever comes is answered by exactly one decision or reject; nothing is raised, no payload is in a reject."""
+    context = Context(
+        KEYS,
+        (default("home-*"), default("bus-*", value=LOCATION), default("cell-*", value=COUNTS, scheme=ADAPTIVE)),
+        Limits(lifetime_nano=10**18, accept_weaker_policies=True),
+    )
+    run = Run(context)
+    seen: Counter[str] = Counter()
+    for number, (record, canary) in enumerate(hostile(np.random.default_rng(1), FUZZED)):
+        before = len(run.releases), len(run.ledger), len(run.rejects)
+        outcome = run.feed(record)
+        written = len(run.releases) - before[0], len(run.ledger) - before[1], len(run.rejects) - before[2]
+        seen[_answered(outcome, written, canary)] += 1
+        assert run.offset == number + 1
+    assert seen.total() == FUZZED
+    for common in (
+        "malformed",
+        "invalid-value",
+        "invalid-policy",
+        "no-policy",
+        "too-large",
+        "perturbed",
+        "late",
+        "None",
+    ):
+        assert seen[common] > 100, seen
+
+
+def test_a_wrong_answer_would_be_caught() -> None:
+    """A reject that holds its payload, no answer at all, and two answers each fail the same check."""
+    record, canary = b'{"series":"canary123"', b"canary123"
+    real = Run().feed(record)
+    assert _answered(real, (0, 0, 1), canary) == "malformed"
+    assert isinstance(real, Rejected)
+    leaking = Rejected(real.reason, real.key, real.value + record)
+    for outcome, written in ((leaking, (0, 0, 1)), (real, (0, 0, 0)), (real, (0, 1, 1)), (real, (0, 0, 2))):
+        with pytest.raises(AssertionError):
+            _answered(outcome, written, canary)
+
+
+def test_policies_with_absurd_parameters() -> None:
+    """Parameters at the ends of what doubles hold are refused or ruled by; publishing under them raises nothing."""
+    huge = [0, 1, -1, 1e-9, 5e-324, 1e-310, 1e-100, 1e-99, 1e99, 1e100, 1e101, 1.7e308, -1.7e308, 2**53, 0.1, 1e16]
+    generator = np.random.default_rng(2)
+    ruled = 0
+    for number in range(4000):
+        lower, upper, resolution, sensitivity = (huge[part] for part in generator.integers(0, len(huge), 4))
+        value: dict[str, object] = {"kind": "number", "lower": lower, "upper": upper, "resolution": resolution}
+        if number % 2:
+            value["sensitivity"] = sensitivity
+        if number % 3 == 0:
+            value = {"kind": "counts", "keys": ["a"], "sensitivity": int(2 ** generator.integers(0, 54))}
+        if number % 5 == 0:
+            edges = [float(edge) for edge in generator.choice([-90, -85, -84.99, 0, 1e-9, 1, 5, 84, 85, 180, -180], 4)]
+            bounds = dict(zip(("south", "west", "north", "east"), edges, strict=True))
+            value = {"kind": "location", "radius": abs(upper), "resolution": abs(resolution), "bounds": bounds}
+        epsilon = [1e-9, 1e-3, 1.0, 1e6][generator.integers(0, 4)]
+        filtered = ["none", "level"][generator.integers(0, 2)]
+        run = Run()
+        outcome = run.feed(policy("a", epsilon=epsilon, value=value, filter=filtered, scheme=ADAPTIVE))
+        if isinstance(outcome, Decided):
+            ruled += 1
+            for step in range(1, 6):
+                raw: object = {"number": upper, "counts": {"a": 2**53 - 1}}.get(str(value["kind"]))
+                raw = raw if raw is not None else {"latitude": 89.9, "longitude": -180}
+                assert isinstance(run.feed(observation("a", step * step * 40, raw)), Decided)
+    assert ruled > 200

@@ -1,0 +1,64 @@
+"""A version that is weaker than the one before: what it needs to rule, and what it keeps of landmarks to come."""
+
+import pytest
+
+from stream_app.deciding.outcome import Decided, Rejected
+from tests.deciding.test_decision import EXPECTING, WEAKER, read
+from tests.run import (
+    Run,
+    limited,
+    observation,
+    policy,
+)
+
+
+@pytest.mark.parametrize(("said", "allowed"), [(False, False), (False, True), (True, False), (True, True)])
+def test_a_weaker_version_needs_word_and_leave(said: bool, allowed: bool) -> None:  # noqa: FBT001
+    """Only the record's word and the setting together let it rule; the entry then says so after the charge."""
+    run = Run(limited(accept_weaker_policies=allowed, lifetime_nano=2 * 10**9)).feed_all(WEAKER[:2])
+    outcome = run.feed(policy("a", 2, weaker=said))
+    if not (said and allowed):
+        assert isinstance(outcome, Rejected)
+        assert outcome.reason == "weaker-policy"
+        assert run.rows["a"].policy.version == 1
+        return
+    assert isinstance(outcome, Decided)
+    entry = read(run.ledger[-1])
+    assert list(entry)[5:8] == ["charged_nano", "weaker", "parameters"]
+    assert entry["weaker"] is True
+    assert "weaker" not in entry["parameters"]
+
+
+def test_the_word_alone_changes_nothing() -> None:
+    """In a first version, and in one that is not weaker, the member is ignored: the ledger is the same without it."""
+    context = limited(accept_weaker_policies=True, lifetime_nano=2 * 10**9)
+    later = policy("a", 2, protection={"level": "landmark", "landmarks": [9, 11]})
+    plain = [EXPECTING, observation("a", 1, 1), later, observation("a", 2, 1)]
+    said = [dict(record) | ({"weaker": True} if record["type"] == "policy" else {}) for record in plain]
+    assert Run(context).feed_all(said).outputs == Run(context).feed_all(plain).outputs
+    assert Run(context).feed_all(plain).rejects == []
+
+
+def test_ten_landmarks_to_come_cannot_be_dropped() -> None:
+    """Ten landmarks that were promised one epsilon together would get one each at level event."""
+    run = Run(limited(lifetime_nano=10**12))
+    run.feed(policy("a", protection={"level": "landmark", "landmarks": [[10, 20]]}))
+    assert isinstance(run.feed(policy("a", 2, protection={"level": "event"})), Rejected)
+    run.feed_all(observation("a", at, 1) for at in range(10, 20))
+    spent = sum(read(entry).get("epsilon_nano", 0) for entry in run.ledger)
+    assert 0 < spent <= 10**9
+
+
+def test_dummies_are_united_with_what_is_to_come() -> None:
+    """A version with dummies keeps the landmarks to come of the one before, which its own draw knows nothing of."""
+    dummies = {"method": "padding", "probability": 0.5, "start": 40, "end": 48}
+    hiding = policy("a", 2, protection={"level": "landmark", "landmarks": [41], "step": 4}, dummies=dummies)
+    context = limited(lifetime_nano=2 * 10**9)
+    before = policy("a", protection={"level": "landmark", "landmarks": [[1, 7], 90], "step": 1})
+    run = Run(context).feed_all([before, observation("a", 2, 1), hiding])
+    assert [read(entry)["entry"] for entry in run.ledger] == ["policy", "release", "policy", "dummies"]
+    alone = Run(context).feed_all([{**hiding, "version": 1}])
+    ruling, drawn = ({*run.rows["a"].policy.landmarks.intervals}, {*alone.rows["a"].policy.landmarks.intervals})
+    # Steps 1 and 22 of 4 ms hold what of [1, 7) and 90 lies after the decided step, from 4 on.
+    assert ruling == drawn | {(1, 2), (22, 23)}
+    assert "weaker" not in read(run.ledger[2])

@@ -1,0 +1,71 @@
+"""A running worker of an installation: what it says, whether it is ready, its end."""
+
+import http.client
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.kafka.forked import Forked
+from tests.patience import PATIENCE_SECONDS
+from tests.stacks import last_words
+
+
+@dataclass
+class WorkerProcess:
+    """A running worker."""
+
+    process: Forked
+    log: Path
+    committed: Callable[[], int]
+    """Returns how many input records its group has acknowledged."""
+
+    def await_committed(self, total: int, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until so many input records are acknowledged."""
+        self._await(lambda: self.committed() >= total, f"{total} records", seconds)
+
+    def await_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until the log says something."""
+        self._await(lambda: text in self.log.read_text(), repr(text), seconds)
+
+    def address(self) -> str:
+        """Return the URL of its endpoint."""
+        (found,) = re.findall(r"http://127\.0\.0\.1:\d+", self.log.read_text())
+        return str(found)
+
+    def ready(self) -> tuple[int, str]:
+        """Return status and text of /readyz."""
+        connection = http.client.HTTPConnection(self.address().removeprefix("http://"), timeout=10)
+        try:
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def await_ready(self, status: int, text: str, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until /readyz answers with a status, and a text that holds this one."""
+        self._await(lambda: (found := self.ready())[0] == status and text in found[1], f"{status} {text!r}", seconds)
+
+    def await_end(self, seconds: float = PATIENCE_SECONDS) -> int:
+        """Wait until it ends by itself; return its exit code."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"does not end: {last_words(self.process, self.log)}") from None
+
+    def stop(self) -> int:
+        """Ask it to stop; return its exit code."""
+        self.process.terminate()
+        return self.await_end()
+
+    def _await(self, holds: Any, what: str, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not holds():
+            ended = self.process.poll() is not None and not holds()
+            assert not ended, f"ended without {what}: {self.log.read_text()[-3000:]}"
+            assert time.monotonic() < deadline, f"no {what}: {last_words(self.process, self.log)}"
+            time.sleep(0.3)

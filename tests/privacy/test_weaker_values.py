@@ -1,0 +1,167 @@
+"""Which forms of values and collected items are weaker than others: by hand, and by enumeration of neighbours."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from stream_app.privacy.policy import policy_of, stored_policy_of
+from stream_app.privacy.values import Raw
+from stream_app.privacy.weaker import less_protected
+from tests.privacy.test_weaker import state_of
+from tests.run import CATEGORY, COUNTS, LOCATION, NUMBER
+
+
+def kept(value: dict[str, Any], former: dict[str, Any], **members: Any) -> bool:
+    """Return whether a version with a value form is not weaker than one with another, at level event."""
+    common = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "filter": "none"}
+    before = stored_policy_of({**common, "value": former, **members.get("before", {})}, 1)
+    after = stored_policy_of({**common, "value": value, **members.get("after", {})}, 2)
+    found = less_protected(after, before, state_of(before, ()))
+    assert found in {(), ("neighbours",)}
+    return not found
+
+
+NARROW = {**NUMBER, "sensitivity": 2}
+BOUNDS = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
+
+
+@pytest.mark.parametrize(
+    ("value", "former", "same"),
+    [
+        (NUMBER, NUMBER, True),
+        (NUMBER, NARROW, True),
+        (NARROW, NUMBER, False),
+        (NARROW, NARROW, True),
+        ({**NARROW, "sensitivity": 3}, NARROW, True),
+        ({**NARROW, "sensitivity": 1}, NARROW, False),
+        ({**NARROW, "upper": 11}, NARROW, False),
+        ({**NARROW, "resolution": 0.01}, NARROW, False),
+        ({**NUMBER, "upper": 5}, NUMBER, True),
+        ({**NUMBER, "sensitivity": 10}, NUMBER, True),
+        (NUMBER, COUNTS, False),
+        (COUNTS, {**COUNTS, "sensitivity": 1}, True),
+        ({**COUNTS, "sensitivity": 1}, COUNTS, False),
+        (LOCATION, LOCATION, True),
+        ({**LOCATION, "radius": 499}, LOCATION, False),
+        ({**LOCATION, "radius": 501, "resolution": 20}, LOCATION, True),
+        *(
+            ({**LOCATION, "bounds": {**BOUNDS, side: BOUNDS[side] - 0.01}}, LOCATION, side in {"south", "west"})
+            for side in BOUNDS
+        ),
+        (CATEGORY, {"kind": "category", "categories": ["none", "ill"]}, True),
+        # A category or key that is none any more makes its values invalid, which is told unless a substitute hides it.
+        ({"kind": "category", "categories": ["none", "ill"]}, CATEGORY, False),
+        ({"kind": "category", "categories": ["none", "ill"], "invalid": "ill"}, CATEGORY, True),
+        ({**COUNTS, "keys": ["ride", "rest"]}, COUNTS, False),
+        ({**COUNTS, "keys": ["more", "rest", "ride", "walk"]}, COUNTS, True),
+        # A substitute: kept, or dropped where its kind no longer takes one.
+        ({**NUMBER, "invalid": 5}, {**NUMBER, "invalid": 5}, True),
+        ({**NUMBER, "invalid": 7}, {**NUMBER, "invalid": 5}, True),
+        ({**NUMBER, "invalid": 5}, NUMBER, True),
+        (NUMBER, {**NUMBER, "invalid": 5}, False),
+        (NARROW, {**NARROW, "invalid": 5}, True),
+        (COUNTS, {**COUNTS, "invalid": {"walk": 1}}, True),
+        (CATEGORY, {**CATEGORY, "invalid": "none"}, False),
+    ],
+)
+def test_values(value: dict[str, Any], former: dict[str, Any], same: bool) -> None:  # noqa: FBT001
+    """Neighbouring values stay neighbours, or the version is weaker."""
+    assert kept(value, former) == same
+
+
+def test_numbers_by_enumeration() -> None:
+    """Whatever numbers were neighbours are, where a version is not weaker; where it keeps the range, only there."""
+    forms = [
+        {"kind": "number", "lower": lower, "upper": lower + wide, "resolution": resolution, "sensitivity": sensitivity}
+        for lower, wide, resolution, sensitivity in product((0, 2), (2, 4), (1, 2), (1, 2, 3, 9))
+    ]
+    numbers = range(-2, 8)
+
+    def neighbours(form: dict[str, Any]) -> set[tuple[int, int]]:
+        kind = policy_of(
+            {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}, "value": form}, 1
+        ).kind
+        cells = {number: kind.quantise(Raw(number)) for number in numbers}
+        wide: int = getattr(kind, "sensitivity")  # noqa: B009 - of a Number
+        return {
+            (one, other)
+            for one, other in product(numbers, numbers)
+            if (a := cells[one]) is not None and (b := cells[other]) is not None and abs(a[0] - b[0]) <= wide
+        }
+
+    of = [neighbours(form) for form in forms]
+    for (nth, value), (mth, former) in product(enumerate(forms), enumerate(forms)):
+        if kept(value, former):
+            assert of[mth] <= of[nth], (value, former)
+        elif all(value[name] == former[name] for name in ("lower", "upper", "resolution")):
+            assert not of[mth] <= of[nth], (value, former)
+
+
+def test_categories_and_keys_by_enumeration() -> None:
+    """A version is weaker exactly where two values that were neighbours are none, one of them as it became invalid."""
+    chosen: list[list[Any]] = [
+        ["a", "b"],
+        ["b", "a"],
+        ["b", "c"],
+        ["a", "b", "c"],
+        ["a", "b", True],
+        ["a", "b", "True"],
+    ]
+    categories: list[dict[str, Any]] = [
+        {"kind": "category", "categories": each, "invalid": invalid} for each in chosen for invalid in ("reject", "b")
+    ]
+    counts: list[dict[str, Any]] = [
+        {"kind": "counts", "keys": keys, "sensitivity": sensitivity}
+        for keys in (["a"], ["b"], ["a", "b"], ["b", "a"], ["b", "c"], ["a", "b", "c"])
+        for sensitivity in (1, 2)
+    ]
+    tables = [
+        {key: count for key, count in zip("abc", each, strict=True) if count} for each in product(range(3), repeat=3)
+    ]
+    for forms, values in ((categories, ["a", "b", "c", True, "True"]), (counts, tables)):
+        of = [_neighbours(form, values) for form in forms]
+        for (nth, value), (mth, former) in product(enumerate(forms), enumerate(forms)):
+            assert kept(value, former) == (of[mth] <= of[nth]), (value, former)
+
+
+def _neighbours(form: dict[str, Any], values: list[Any]) -> set[tuple[int, int]]:
+    """Return which two values are neighbours: any two categories, or tables at most the sensitivity apart."""
+    members, hides = set(form.get("categories") or form["keys"]), form.get("invalid", "reject") != "reject"
+
+    def valid(value: Any) -> bool:
+        return hides or (set(value) <= members if isinstance(value, dict) else value in members)
+
+    def apart(one: Any, other: Any) -> int:
+        return sum(abs(one.get(key, 0) - other.get(key, 0)) for key in members) if isinstance(one, dict) else 0
+
+    pairs = product(enumerate(values), enumerate(values))
+    most = form.get("sensitivity", 0)
+    return {(n, m) for (n, a), (m, b) in pairs if valid(a) and valid(b) and apart(a, b) <= most}
+
+
+REPLACE = {"neighbours": "replace", "open_steps": 2}
+ADD = {"neighbours": "add-remove", "open_steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("collect", "former", "same"),
+    [
+        (None, REPLACE, False),
+        (REPLACE, None, False),
+        (REPLACE, REPLACE, True),
+        ({**REPLACE, "open_steps": 1}, REPLACE, True),
+        (ADD, REPLACE, False),
+        (REPLACE, ADD, False),
+        ({**REPLACE, "intrusion_nano": 5}, REPLACE, True),
+        (REPLACE, {**REPLACE, "intrusion_nano": 5}, False),
+        ({**REPLACE, "intrusion_nano": 6}, {**REPLACE, "intrusion_nano": 5}, False),
+        ({**REPLACE, "intrusion_nano": 4}, {**REPLACE, "intrusion_nano": 5}, True),
+    ],
+)
+def test_items(collect: dict[str, Any] | None, former: dict[str, Any] | None, same: bool) -> None:  # noqa: FBT001
+    """What is collected stays collected, between the same neighbours, and no memory tells more than before."""
+    counts = {"kind": "counts", "keys": ["walk", "ride"]}
+    plain = {**counts, "sensitivity": 2}
+    values = [plain if each is None else counts for each in (collect, former)]
+    assert kept(values[0], values[1], after={"collect": collect}, before={"collect": former}) == same
