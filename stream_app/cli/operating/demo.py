@@ -2,10 +2,12 @@
 
 import argparse
 import asyncio
+import shutil
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,18 +17,23 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from stream_app.cli import UsageError
 from stream_app.cli.shared.eventfile import series_key
 from stream_app.demo.data import DemoSeries, demo_series
-from stream_app.demo.stage import StageError, stage
 from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
 from stream_app.formats import wire
 from stream_app.kafka.client.reading import records_of
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.provision import make_and_check
+from stream_app.localbroker.broker import LocalBroker
 from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 
 PARTITIONS = 4
 PATIENCE_SECONDS = 120.0
+STOP_SECONDS = 30.0
+MARKER = "made-by-landmark-stream-demo"
+"""A file that shows that an earlier demo made a folder, so that this one may empty it."""
 INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
 
 
@@ -60,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"the demo's picture needs matplotlib; {INSTALL}")
     folder: Path = arguments.folder.absolute()
     try:
-        with stage(folder, PARTITIONS, out.print) as config:
+        with _running_worker(folder, out) as config:
             return _demonstrate(arguments, out, series, config)
-    except (StageError, LocalBrokerError) as error:
+    except LocalBrokerError as error:
         raise UsageError(str(error)) from None
 
 
@@ -154,3 +161,45 @@ def _document(summaries: list[SeriesSummary], total: int, seconds: float, verdic
         "holds": verdict == 0,
         "series": [summary.document() for summary in summaries],
     }
+
+
+@contextmanager
+def _running_worker(folder: Path, out: Console) -> Iterator[Path]:
+    """Start broker and worker in ``folder``, with topics and a key; yield the configuration file; stop both."""
+    _clear(folder)
+    config = folder / "landmark-stream.toml"
+    with LocalBroker.start(folder / "kafka", progress=out.print) as broker:
+        config.write_text(
+            f'bootstrap_servers = "{broker.bootstrap_servers}"\n'
+            f'application = "landmark-demo"\npartitions = {PARTITIONS}\n'
+            f'key_file = "{folder / "demo.key"}"\ndata_folder = "{folder / "state"}"\nhttp_port = 0\n'
+        )
+        keyfile.create(folder / "demo.key")
+        out.print("making the topics")
+        report = asyncio.run(make_and_check(Settings.load(config)))
+        if report.differences:
+            raise UsageError("\n".join(map(str, report.differences)))
+        out.print("starting a worker")
+        log = folder / "worker.log"
+        command = [sys.executable, "-m", "stream_app", "worker", "--config", str(config)]
+        with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged) as worker:
+            try:
+                yield config
+            finally:
+                worker.terminate()
+                try:
+                    worker.wait(STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    worker.kill()
+
+
+def _clear(folder: Path) -> None:
+    """Empty a folder that an earlier demo made, or make it; any other folder with content is refused."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MARKER).exists():
+            raise UsageError(f"{folder} holds something that no demo made; name another with --folder")
+        if (running := LocalBroker.find(folder / "kafka")) is not None:
+            running.stop()
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARKER).touch()
