@@ -53,14 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "says nothing about the policy. A bound below what is declared is no proof that no more is told."
     )
     add_policies(parser)
-    parser.add_argument("--runs", type=positive, default=RUNS, help="runs of each history (default: %(default)s)")
+    parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
     parser.add_argument(
-        "--seconds", type=positive, help="stop after so long, with the runs done by then (default: never)"
+        "--seconds", type=_count, help="stop after so long, with the runs done by then (default: never)"
     )
     parser.add_argument("--seed", type=natural, help="derive all keys from it, to run the same again (default: random)")
-    parser.add_argument(
-        "--jobs", type=positive, default=JOBS, help="processes that work at once (default: %(default)s)"
-    )
+    parser.add_argument("--jobs", type=_count, default=JOBS, help="processes that work at once (default: %(default)s)")
     add_outputs(parser, "draw what is declared, the bounds and the controls")
 
 
@@ -167,3 +165,9 @@ def _pair(result: PairResult) -> dict[str, Any]:
 
 def _measured(measured: Measured) -> dict[str, Any]:
     return {"runs": measured.runs, "bound": measured.shown, "certain": measured.certain, "event": measured.event}
+
+
+def _count(text: str) -> int:
+    """Return a whole number above 0; of other text the error says what it says for ``--seed``."""
+    natural(text)
+    return positive(text)
