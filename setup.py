@@ -20,7 +20,7 @@ COMPILED = {
     "audit": "chain finding series swift",
     "audit/books": "guarantee intrusions landmarks period share terms window",
     "audit/form": "entry exact reader",
-    "deciding": "collecting collection context decider decision outcome rows",
+    "deciding": "collecting context counters decider decision outcome rows",
     "formats": "encoding records wire",
 }
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}

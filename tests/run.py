@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow

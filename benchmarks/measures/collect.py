@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.result import Figure, Result, Show
 from benchmarks.rig.workload import START_MS, Sizes
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide, recall
 from stream_app.deciding.outcome import Advanced, Counted, Decided
 from stream_app.deciding.rows import SeriesRow

@@ -17,8 +17,8 @@ from benchmarks.rig.process import cpu_seconds, usage_of
 from benchmarks.rig.site import Ground, Site
 from benchmarks.rig.workers import work
 from benchmarks.rig.workload import Sizes, events
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided
 from stream_app.formats.records import InputRecord

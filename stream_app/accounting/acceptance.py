@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from stream_app.accounting.left import Left, Record
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow

@@ -6,8 +6,8 @@ back from records that were decided before, and then it is the one that a worker
 
 from typing import assert_never
 
-from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection, LostCountersError
 from stream_app.deciding.outcome import Advanced, Counted, Decided, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import Collected, Contribution, InputRecord, Intrusion, Watermark

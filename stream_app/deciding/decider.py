@@ -1,11 +1,11 @@
-"""The decider of a batch: records in order, each seeing the rows that those before it changed; pure, and compiled."""
+"""Decides the records of a batch in order: each sees the rows that those before it changed. Pure."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, assert_never, final
 
 from stream_app.deciding import rows
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup, decide
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
@@ -28,10 +28,12 @@ Settle = Callable[[bytes, tuple[Sealed, ...]], None]
 
 @final
 class Outlets:
-    """Where a batch's output records go, a topic each; ``settle`` sees ledger entries before their topic does."""
+    """Where a batch's output records go, a topic each.
+
+    ``settle`` sees ledger entries before their topic does; it is None where no entry binds.
+    """
 
     def __init__(self, ledger: Append, release: Append, reject: Append, settle: Settle | None) -> None:
-        """Hold the outlets; ``settle`` is None where nothing binds."""
         self.ledger: Final = ledger
         self.release: Final = release
         self.reject: Final = reject
@@ -40,10 +42,12 @@ class Outlets:
 
 @final
 class Decider:
-    """What a batch's records came to so far: rows changed, decisions counted, budget spent."""
+    """What a batch's records came to so far: rows changed, decisions counted, budget spent.
+
+    ``find`` gives the row of a series before the batch; ``collection`` holds its partition's open counters.
+    """
 
     def __init__(self, context: Context, find: Lookup, outlets: Outlets, collection: Collection) -> None:
-        """Take ``find`` for the row of a series before the batch, ``collection`` for its partition's open counters."""
         self.changed: dict[str, SeriesRow] = {}
         self.decisions: dict[tuple[str, str, str], int] = {}  # by decision, scheme and digest of the default policy
         self.rejected: dict[Reason, int] = {}  # by reason

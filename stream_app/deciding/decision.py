@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final, assert_never
 
 from stream_app.deciding.collecting import collect, recalled
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire

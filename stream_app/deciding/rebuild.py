@@ -24,7 +24,6 @@ class RebuildError(Exception):
     """An entry that does not follow from the ones before it; ``series`` and ``sequence`` name it."""
 
     def __init__(self, series: str, sequence: int, problem: str) -> None:
-        """Keep the place as fields."""
         self.series, self.sequence = series, sequence
         super().__init__(f"series {series!r}, entry {sequence}: {problem}; run `audit` to see what is wrong")
 

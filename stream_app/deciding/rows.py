@@ -28,7 +28,10 @@ _STATE_FIELDS = 20
 
 @final
 class SeriesRow:
-    """One series between two records. A value: replaced, never edited."""
+    """One series between two records. A value: replaced, never edited.
+
+    ``sequence`` is that of its last ledger entry (0 before the first), ``previous`` the hash of that entry.
+    """
 
     __slots__ = ROW_FIELDS
 
@@ -44,11 +47,10 @@ class SeriesRow:
         backward_loss: float | None = None,
         open_steps: OpenSteps | None = None,
     ) -> None:
-        """Hold a row."""
         self.series: Final = series
         self.key: Final = key  # the series in UTF-8: the record key
-        self.sequence: Final = sequence  # of the last ledger entry; 0 before the first
-        self.previous: Final = previous  # hash of that entry
+        self.sequence: Final = sequence
+        self.previous: Final = previous
         self.policy: Final = policy
         self.default: Final = default  # digest of the default policy that rules; empty when the series has its own
         self.state: Final = state

@@ -1,1 +1,1 @@
-"""Bytes to records and records to bytes: the JSON of the data path."""
+"""Bytes to records and records to bytes: the JSON of events, releases, ledger entries and rejects."""

@@ -18,7 +18,6 @@ class Tree:
     __slots__ = ("_complete", "size")
 
     def __init__(self) -> None:
-        """Begin with no leaf."""
         self._complete: list[bytes] = []  # roots of complete subtrees, the largest first
         self.size = 0
 

@@ -155,7 +155,6 @@ class LandmarkError(ValueError):
     """A landmark that is no timestamp of the series."""
 
     def __init__(self, index: int, timestamps: int) -> None:
-        """Keep the parts as fields."""
         self.index = index
         self.timestamps = timestamps
         super().__init__(f"landmark {index}: there are {timestamps} epsilons; use indices 0 to {timestamps - 1}")

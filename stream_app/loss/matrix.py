@@ -23,7 +23,6 @@ class MatrixError(ValueError):
     """Rows that are no transition matrix; ``row`` counts from 0, None when it is no single row's fault."""
 
     def __init__(self, row: int | None, found: str, remedy: str) -> None:
-        """Keep the parts as fields."""
         self.row = row
         self.found = found
         self.remedy = remedy

@@ -16,7 +16,6 @@ class EpsilonError(ValueError):
     """An epsilon that is no budget; ``index`` counts from 0."""
 
     def __init__(self, index: int, found: float, most: float) -> None:
-        """Keep the parts as fields."""
         self.index = index
         self.found = found
         upper = "" if most == inf else f", at most {most:,g}"

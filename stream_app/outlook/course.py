@@ -8,8 +8,8 @@ a key that is no secret and a number in the place of the policy's kind, which mo
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow

@@ -1,4 +1,7 @@
-"""A step's place in its period: what it is under the policy, what is proposed for it and what may be spent on it."""
+"""A step in its period, for every level: what it is under the policy, what its scheme proposes, what the guard allows.
+
+Every spend of a step goes through `spent`, every charge without one through `unspent`; `guard` has the arithmetic.
+"""
 
 from typing import assert_never
 

@@ -72,7 +72,6 @@ class PolicyError(ValueError):
     """Parameters that make no policy; ``faults`` names every one."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
-        """Keep the faults as a field."""
         self.faults = faults
         super().__init__("; ".join(f"{fault.member}: {fault.message}" for fault in faults))
 

@@ -16,12 +16,11 @@ Decision = Literal["perturbed", "approximated", "withheld"]
 
 @final
 class Perturbed:
-    """A fresh measurement, paid for; ``estimate`` is what to use."""
+    """A fresh measurement of the step that starts at ``timestamp_ms``, paid for; ``estimate`` is what to use."""
 
     __slots__ = ("estimate", "measurement", "spend_nano", "timestamp_ms")
 
     def __init__(self, timestamp_ms: int, estimate: ReleasedCells, measurement: ReleasedCells, spend_nano: int) -> None:
-        """Hold what is published for the step that starts at ``timestamp_ms``."""
         self.timestamp_ms: Final = timestamp_ms
         self.estimate: Final = estimate
         self.measurement: Final = measurement
@@ -35,7 +34,6 @@ class Approximated:
     __slots__ = ("estimate", "source_ms", "timestamp_ms")
 
     def __init__(self, timestamp_ms: int, estimate: ReleasedCells, source_ms: int) -> None:
-        """Hold what is published for the step that starts at ``timestamp_ms``."""
         self.timestamp_ms: Final = timestamp_ms
         self.estimate: Final = estimate
         self.source_ms: Final = source_ms
@@ -43,12 +41,11 @@ class Approximated:
 
 @final
 class Withheld:
-    """Nothing to repeat, nothing to spend."""
+    """Nothing: the step has no budget, and no earlier release could be repeated."""
 
     __slots__ = ("timestamp_ms",)
 
     def __init__(self, timestamp_ms: int) -> None:
-        """Hold the start of the step."""
         self.timestamp_ms: Final = timestamp_ms
 
 

@@ -23,7 +23,7 @@ Reason = Literal[
 
 
 class Refused(NamedTuple):
-    """A record that changes nothing, and why."""
+    """Says that a record changes nothing, and why."""
 
     reason: Reason
 

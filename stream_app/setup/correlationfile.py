@@ -14,7 +14,6 @@ class CorrelationFileError(Exception):
     """A file that holds no correlation; the message names file, matrix and row, and the remedy."""
 
     def __init__(self, path: Path, problem: str) -> None:
-        """Keep the parts as fields."""
         self.path, self.problem = path, problem
         super().__init__(f"{path}: {problem}")
 

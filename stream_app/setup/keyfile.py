@@ -27,7 +27,6 @@ class KeyFileError(Exception):
     """A key file that cannot be used; `path` and the remedy are in the message, never its content."""
 
     def __init__(self, path: Path, problem: str) -> None:
-        """Keep the path as a field."""
         self.path = path
         super().__init__(f"key file {path}: {problem}")
 

@@ -33,7 +33,6 @@ class InvalidSettingsError(Exception):
     """Settings that cannot be used; ``problems`` holds all of them."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
-        """Say one problem a line."""
         super().__init__("\n".join(f"{problem.field}: {problem.message}" for problem in problems))
         self.problems = problems
 

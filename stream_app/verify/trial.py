@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup, decide
 from stream_app.deciding.outcome import Advanced, Decided, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow

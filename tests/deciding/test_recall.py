@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import rows
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import recall
 from stream_app.deciding.rows import SeriesRow

@@ -3,8 +3,8 @@
 import json
 from hashlib import blake2b
 
-from stream_app.deciding.collection import Collection, Counters
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection, Counters
 from tests.run import CATEGORY, KEYS, Run, observation, policy
 
 

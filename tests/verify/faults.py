@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup, decide
 from stream_app.deciding.outcome import Decided, Outcome
 from stream_app.deciding.rows import SeriesRow

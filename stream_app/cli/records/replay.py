@@ -13,8 +13,8 @@ from stream_app.cli import UsageError
 from stream_app.cli.records.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
 from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.cli.shared.progress import tracked
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Intrusion, Watermark

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from aiokafka import errors
 
-from stream_app.deciding.collection import LostCountersError
+from stream_app.deciding.counters import LostCountersError
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow

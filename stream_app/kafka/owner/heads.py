@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
-from stream_app.heads.head import Foliage, Head, Leaf, decode
+from stream_app.heads.records import Head, Leaf, LeafPages, decode
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of
@@ -117,7 +117,7 @@ class Heads:
         # A clock that was set back must not put a head before the one it follows.
         now_ms = max(self._parts.now_ms(), last.time_ms if last else 0)
         pages = producer.pages()
-        foliage = await self._fill(pages, Foliage(self._partition, number), now_ms)
+        leaf_pages = await self._fill(pages, LeafPages(self._partition, number), now_ms)
         head = Head(
             topic=self._parts.names.ledger,
             partition=self._partition,
@@ -125,8 +125,8 @@ class Heads:
             number=number,
             time_ms=now_ms,
             ledger_offset=self._covered,
-            leaves=foliage.count,
-            root=foliage.root,
+            leaves=leaf_pages.count,
+            root=leaf_pages.root,
             previous=previous,
             key=key.fingerprint,
         )
@@ -143,16 +143,16 @@ class Heads:
         self._settle()
         self._parts.metrics.count(WorkerMetric.HEADS, 1, str(self._partition))
 
-    async def _fill(self, pages: Pages, foliage: Foliage, now_ms: int) -> Foliage:
+    async def _fill(self, pages: Pages, leaf_pages: LeafPages, now_ms: int) -> LeafPages:
         for series in sorted(self._changed):
-            record = foliage.add(self._changed[series])
+            record = leaf_pages.add(self._changed[series])
             if record is not None:
                 pages.append(None, record, now_ms, [])
                 await asyncio.sleep(0)  # other partitions' turn
-        record = foliage.rest()
+        record = leaf_pages.rest()
         if record is not None:
             pages.append(None, record, now_ms, [])
-        return foliage
+        return leaf_pages
 
     async def _find_last(self, reader: Reader, key: SigningKey) -> tuple[Head, str] | None:
         topic = self._parts.names.heads

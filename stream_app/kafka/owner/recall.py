@@ -5,7 +5,7 @@ import logging
 import time
 from typing import Any
 
-from stream_app.deciding.collection import Collection
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
 from stream_app.formats.records import InputRecord

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from stream_app.deciding.collection import Collection
+from stream_app.deciding.counters import Collection
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch, Outputs

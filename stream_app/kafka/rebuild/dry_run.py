@@ -24,8 +24,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_app.deciding import rows
-from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection, LostCountersError
 from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from stream_app.formats import wire
-from stream_app.heads.head import decode
 from stream_app.heads.merkle import Tree
+from stream_app.heads.records import decode
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.ends import (

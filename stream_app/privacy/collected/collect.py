@@ -1,4 +1,4 @@
-"""The member `collect` of a policy: counts are collected from members' items, one a step."""
+"""The member `collect` of a policy: counts are collected from contributors' items, one a step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -98,10 +98,9 @@ LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Growing:
-    """A set of landmarks that grows; lives for one chain, never stored."""
+    """A set of landmarks, ascending at first, that grows within a range of ``steps``; lives for one chain."""
 
     def __init__(self, steps: int, landmarks: Sequence[int]) -> None:
-        """Begin with ``landmarks``, ascending, in a range of ``steps``."""
         marks = np.array((-1, *landmarks, steps), dtype=np.int64)
         self.at = np.arange(steps, dtype=np.int64)
         place = np.searchsorted(marks, self.at, side="left")

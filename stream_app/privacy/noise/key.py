@@ -12,8 +12,8 @@ SECRET_BYTES = 32
 MINIMUM_EPOCH_MS = 86_400_000
 """One day: shorter epochs would make an event of the year 9999 ratchet for minutes."""
 
-
 MILESTONE_STEPS = 16_384
+"""Epochs between two keys on the way to a far epoch that stay in memory."""
 
 
 @lru_cache(maxsize=256)

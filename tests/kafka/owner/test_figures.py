@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 
 from stream_app.cli import main
 from stream_app.formats.encoding import NO_HASH
-from stream_app.heads.head import Foliage, Head
+from stream_app.heads.records import Head, LeafPages
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.localbroker.broker import LocalBroker
@@ -205,7 +205,7 @@ def test_a_damaged_head_stops_the_partition(installation: Installation, capsys: 
 
     key = SigningKey.load(installation.folder / "signing.key")
     names = installation.names
-    far = Head(names.ledger, 0, 2, 9, 10**12, 10**6, 0, Foliage(0, 9).root, NO_HASH, key.fingerprint).encode(key)
+    far = Head(names.ledger, 0, 2, 9, 10**12, 10**6, 0, LeafPages(0, 9).root, NO_HASH, key.fingerprint).encode(key)
     for record, reason in ((far.replace(b'"number":9', b'"number":8'), "head-damaged"), (far, "ledger-short")):
         asyncio.run(_send_head(installation, record))
         with installation.worker(exit_when_stopped="any") as worker:

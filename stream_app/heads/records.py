@@ -86,11 +86,13 @@ def decode(record: bytes, key: SigningKey) -> Head | None:
         return None
 
 
-class Foliage:
-    """The leaves of a head on their way into records and into the tree; they come in the order of their series."""
+class LeafPages:
+    """The leaves of a partition's head ``number``, put into records of bounded size and into its Merkle tree.
+
+    They are added in the order of their series.
+    """
 
     def __init__(self, partition: int, number: int) -> None:
-        """Begin the leaves of the partition's head ``number``."""
         self._partition, self._number = partition, number
         self._tree = Tree()
         self._open: list[tuple[object, ...]] = []
@@ -98,7 +100,7 @@ class Foliage:
 
     @property
     def count(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves so far."""
         return self._tree.size
 
     @property

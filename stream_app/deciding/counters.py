@@ -1,8 +1,8 @@
 """The raw counters of the open steps of a partition's series: in memory alone, mutable, one object a partition.
 
 Nothing here is ever written: a worker that lost it reads the input again, from `Collection.floor` on. Who contributed
-is kept as digests under ``key``, a random secret of this object alone: what of them reaches a swap or a dump says
-nothing to who has the noise key, and nothing at all once this process has ended.
+is kept as digests under a random key of this object alone: a digest in a swap file or a dump tells nothing to whoever
+has the noise key, and nothing to anybody once this process has ended.
 """
 
 from array import array
@@ -23,7 +23,6 @@ class LostCountersError(Exception):
     """A row says that a step is open, but its counters are not in memory; ``series`` and ``step`` name it."""
 
     def __init__(self, series: str, step: int) -> None:
-        """Keep the place as fields."""
         self.series, self.step = series, step
         super().__init__(
             f"series {series!r}: step {step} is open, but its counters are not in memory; the input must be read again "
@@ -33,12 +32,15 @@ class LostCountersError(Exception):
 
 @final
 class Counters:
-    """One open step: a raw counter for each key, and the digests of who contributed."""
+    """One open step: a raw counter for each key, and the digests of who contributed.
+
+    ``offset`` is that of the watermark that opened the step, ``noise`` what each counter starts with; ``keyed`` is the
+    hash under whose key members become digests.
+    """
 
     __slots__ = ("_keyed", "cells", "looks", "members", "offset")
 
     def __init__(self, offset: int, noise: Iterable[int], keyed: blake2b) -> None:
-        """Begin at the watermark at ``offset``; ``noise`` is what each counter starts with, ``keyed`` hides members."""
         self._keyed: Final = keyed
         self.offset: Final = offset
         self.cells: Final = array("q", noise)
@@ -76,12 +78,14 @@ class _Series(NamedTuple):
 
 @final
 class Collection:
-    """The open counters of all collected series of a partition."""
+    """The open counters of all collected series of a partition; none at first.
+
+    ``key`` (32 random bytes, drawn anew for each object) hides members in their digests.
+    """
 
     __slots__ = ("_floor", "_keyed", "_series")
 
     def __init__(self, key: bytes) -> None:
-        """Hold nothing yet; ``key`` (32 random bytes, drawn anew for each object) hides members in their digests."""
         self._keyed: Final = blake2b(key=key, digest_size=MEMBER_DIGEST_BYTES, person=PERSON)
         self._series: Final[dict[str, _Series]] = {}
         self._floor: int | None = None
