@@ -19,7 +19,22 @@ def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=_name)
+SHOWN_ELSEWHERE = {
+    "docs/heads.md",  # tests/kafka/owner/test_heads.py, tests/cli/test_audit_heads.py
+    "docs/how-to/back-up-and-restore.md",  # tests/kafka/rebuild/test_backup.py and test_resend.py
+    "docs/how-to/keys.md",  # tests/kafka/test_key_life.py, tests/cli/test_keys.py
+    "docs/how-to/scale-out.md",  # tests/faults/load/test_scale.py, tests/kafka/client/test_silent_brokers.py
+}
+"""Pages with a real broker for `make long`, each with the tests that show in `make test` what it does."""
+
+
+def _marks(page: Path) -> list[pytest.MarkDecorator]:
+    """Return what a page needs, which no test can find in its own code."""
+    marks = [pytest.mark.broker] if wants_broker(blocks_of(page.read_text())) else [pytest.mark.slow]
+    return [*marks, pytest.mark.long] if _name(page) in SHOWN_ELSEWHERE else marks
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=_name(page), marks=_marks(page)) for page in WITH_COMMANDS])
 def test_page_does_what_it_says(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Commands end well in the order of the page, and output is as it stands there."""
     blocks = blocks_of(page.read_text())
@@ -49,4 +64,5 @@ def test_few_blocks_are_skipped() -> None:
 def test_pages_are_found() -> None:
     """The tests above look at something, folders included."""
     assert ROOT / "docs" / "policies.md" in PAGES
+    assert {_name(page) for page in WITH_COMMANDS} >= SHOWN_ELSEWHERE
     assert len(WITH_COMMANDS) > 5
