@@ -1,0 +1,94 @@
+"""The local rows, in memory and in RocksDB: what a partition's owner writes, reads and loses."""
+
+from pathlib import Path
+
+import pytest
+
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.brokers import DamagedCopyError, Rows
+from tests.kafka.faust.damage import damage_copy
+from tests.kafka.faust.test_localcopy import store_in
+
+
+@pytest.fixture(params=["memory", "rocksdb"])
+def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Rows:
+    """Give both, one after the other."""
+    return MemoryRows() if request.param == "memory" else store_in(tmp_path)
+
+
+def test_rows_hold_what_was_written_last(rows: Rows) -> None:
+    """By partition; a value of None deletes, and an offset of None stays."""
+    assert rows.reopen(0) is None
+    assert rows.offset(0) is None
+    assert rows.read(0, b"a") is None
+    rows.write(0, [(b"a", b"1"), (b"b", b"2"), (b"a", b"3")], 7)
+    rows.write(1, [(b"a", b"other")], 9)
+    assert (rows.read(0, b"a"), rows.read(0, b"b"), rows.offset(0)) == (b"3", b"2", 7)
+    rows.write(0, [(b"a", None), (b"c", b"")], None)
+    assert (rows.read(0, b"a"), rows.read(0, b"c"), rows.offset(0)) == (None, b"", 7)
+    rows.write(0, [], 11)
+    assert (rows.offset(0), rows.offset(1), rows.read(1, b"a")) == (11, 9, b"other")
+
+
+def test_rows_are_scanned_by_prefix_in_the_order_of_keys(rows: Rows) -> None:
+    """Every key that begins so, and no other."""
+    rows.write(0, [(b"s\xff", b"3"), (b"t", b"-"), (b"s", b"1"), (b"r\xff", b"-"), (b"s\x00", b"2")], 1)
+    assert list(rows.scan(0, b"s")) == [b"1", b"2", b"3"]
+    assert list(rows.scan(0, b"u")) == []
+    assert list(rows.scan(1, b"s")) == []
+
+
+def test_discarded_rows_are_gone_and_others_stay(rows: Rows) -> None:
+    """The partition begins anew."""
+    for partition in (0, 1):
+        rows.write(partition, [(b"a", b"1")], 5)
+    rows.discard(0)
+    assert (rows.read(0, b"a"), rows.offset(0)) == (None, None)
+    assert (rows.read(1, b"a"), rows.offset(1)) == (b"1", 5)
+    rows.write(0, [(b"a", b"2")], 0)
+    assert (rows.read(0, b"a"), rows.offset(0)) == (b"2", 0)
+
+
+@pytest.mark.parametrize("kind", ["memory", "rocksdb"])
+def test_damaged_rows_answer_nothing_until_they_are_opened_again(kind: str, tmp_path: Path) -> None:
+    """Then they are empty, and the damage is told once."""
+    rows = _damaged(kind, tmp_path)
+    for _ in range(2):
+        with pytest.raises(DamagedCopyError):
+            rows.read(0, b"s")
+    with pytest.raises(DamagedCopyError):
+        rows.offset(0)
+    with pytest.raises(DamagedCopyError):
+        list(rows.scan(0, b"s"))
+    with pytest.raises(DamagedCopyError):
+        rows.write(0, [(b"s", b"2")], 2)
+    assert isinstance(rows.reopen(0), DamagedCopyError)
+    assert (rows.read(0, b"s"), rows.offset(0)) == (None, None)
+    assert rows.reopen(0) is None
+    rows.write(0, [(b"s", b"2")], 0)
+    assert rows.read(0, b"s") == b"2"
+
+
+def _damaged(kind: str, folder: Path) -> Rows:
+    if kind == "memory":
+        memory = MemoryRows()
+        memory.write(0, [(b"s", b"1")], 1)
+        memory.damage(0)
+        return memory
+    store = store_in(folder)
+    store.write(0, [(b"s", b"1")], 1)
+    store.release(0)
+    damage_copy(store.partition_path(0), "MANIFEST flipped")
+    return store
+
+
+def test_rows_in_memory_lose_their_last_writes() -> None:
+    """As a disk that lost power: they are what they were before."""
+    rows = MemoryRows()
+    rows.write(0, [(b"a", b"1")], 1)
+    rows.write(0, [(b"a", b"2"), (b"b", b"2")], 3)
+    rows.write(0, [(b"a", None)], 5)
+    rows.lose_last(0)
+    assert (rows.read(0, b"a"), rows.read(0, b"b"), rows.offset(0)) == (b"2", b"2", 3)
+    rows.lose_last(0, 9)
+    assert (rows.read(0, b"a"), rows.read(0, b"b"), rows.offset(0)) == (None, None, None)
