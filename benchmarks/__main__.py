@@ -20,7 +20,7 @@ from benchmarks.rig.process import ClientError
 from benchmarks.rig.site import Ground
 from benchmarks.rig.workload import FILTERS, SCHEMES, VALUES
 from stream_app.formats import wire
-from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker import LocalBrokerError
 
 BENCHES: Mapping[str, str] = {
     "worker": "events/s over those of a bare client that writes the same bytes",

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.jars import KAFKA_VERSION, Progress, fetch_jars, find_java
 from stream_app.localbroker.ports import HOST, ports_of
 from stream_app.localbroker.process import Process

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker import LocalBrokerError
 
 KAFKA_VERSION = "4.1.2"
 JAVA_MINIMUM = 17  # Kafka 4's brokers need it

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Final
 
-from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker import LocalBrokerError
 
 HOST: Final = "127.0.0.1"
 _SERVERS: Final = range(20_000, 32_768)

@@ -15,7 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from stream_app.cli import main
-from stream_app.kafka.client import group
+from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames, wanted_topics
@@ -148,11 +148,11 @@ class Installation:
 
     def committed(self) -> int:
         """Return the sum of the group's offsets."""
-        return sum(asyncio.run(group.committed(self.settings(), self.names.events)).values())
+        return sum(asyncio.run(group_offsets(self.settings(), self.names.events)).values())
 
     def committed_of(self, partition: int) -> int:
         """Return the group's offset of one partition; 0 before its first."""
-        return asyncio.run(group.committed(self.settings(), self.names.events)).get(partition, 0)
+        return asyncio.run(group_offsets(self.settings(), self.names.events)).get(partition, 0)
 
     def set_offset(self, offset: int) -> None:
         """Set the group's offset of partition 0, as kafka-consumer-groups --reset-offsets does."""

@@ -15,9 +15,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from stream_app.cli import main
-from stream_app.localbroker import jars
+from stream_app.localbroker import LocalBrokerError, jars
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.errors import LocalBrokerError
 from stream_app.localbroker.process import Process
 from tests.patience import PATIENCE_SECONDS
 

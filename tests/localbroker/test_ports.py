@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.localbroker.errors import LocalBrokerError
+from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.ports import HOST, free_ports, ports_of
 
 

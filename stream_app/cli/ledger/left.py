@@ -124,7 +124,7 @@ def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
 def _read_topic(settings: Settings, remains: Remains) -> None:
     # A client of Kafka takes seconds to load, and files need none.
     from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
-    from stream_app.kafka.client.reading import records_of  # noqa: PLC0415
+    from stream_app.kafka.client.log import records_of  # noqa: PLC0415
 
     async def take() -> None:
         async for record in records_of(settings, f"{settings.prefix}.ledger", isolation="read_uncommitted"):

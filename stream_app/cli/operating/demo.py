@@ -19,14 +19,14 @@ from stream_app.cli.shared.eventfile import series_key
 from stream_app.demo.data import DemoSeries, demo_series
 from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
 from stream_app.formats import wire
-from stream_app.kafka.client.reading import records_of
+from stream_app.kafka.client.log import records_of
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.errors import LocalBrokerError
 from stream_app.setup import keyfile
+from stream_app.localbroker import LocalBrokerError
 from stream_app.setup.settings import Settings
 
 PARTITIONS = 4

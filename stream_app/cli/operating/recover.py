@@ -18,8 +18,8 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import RebuildError
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.cluster import group_members
 from stream_app.kafka.client.eventstopic import EventsTopic
-from stream_app.kafka.client.group import members
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
@@ -80,7 +80,7 @@ async def _run(
     wanted: Sequence[int],
     arguments: argparse.Namespace,
 ) -> list[Recovered]:
-    workers = await members(settings)
+    workers = await group_members(settings)
     if workers:
         raise UsageError(f"group {settings.application} has {workers} workers: stop them first, they write state too")
     names = TopicNames.of(settings.prefix, settings.application)

@@ -14,7 +14,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config, moment_of
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.formats import wire
-from stream_app.kafka.client.reading import records_of
+from stream_app.kafka.client.log import records_of
 from stream_app.kafka.client.refusal import refusal_of
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from stream_app.kafka.client import group
+from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.producer import PartitionProducer
@@ -45,4 +45,4 @@ class KafkaBrokers:
         return await describe(self._settings, (self._names.events, self._names.changelog))
 
     async def _look_at_group(self, partition: int) -> int | None:
-        return (await group.committed(self._settings, self._names.events)).get(partition)
+        return (await group_offsets(self._settings, self._names.events)).get(partition)

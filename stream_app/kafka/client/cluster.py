@@ -1,4 +1,4 @@
-"""What a cluster has: its topics with their settings, read and made through Kafka's admin requests."""
+"""What a cluster has, by Kafka's admin requests: topics with their settings, and how far the consumer group is."""
 
 import asyncio
 import time
@@ -8,11 +8,15 @@ from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import for_code
+from aiokafka.errors import GroupCoordinatorNotAvailableError, GroupLoadInProgressError, for_code
 
+from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topics import Topic
+from stream_app.setup.settings import Settings
 
 _PATIENCE_SECONDS = 30
+_ATTEMPTS = 60
+_PAUSE_SECONDS = 0.5
 
 
 class ClusterError(Exception):
@@ -26,22 +30,17 @@ class ClusterError(Exception):
 
 
 class Cluster:
-    """Admin requests to one cluster."""
+    """Admin requests about the topics of one cluster; ``connected`` makes these."""
 
     def __init__(self, admin: AIOKafkaAdminClient) -> None:
-        """Hold a started admin client; ``connected`` makes these."""
         self._admin = admin
 
     @classmethod
     @asynccontextmanager
     async def connected(cls, client: Mapping[str, Any]) -> AsyncIterator["Cluster"]:
         """Connect with the options that every client gets: ``bootstrap_servers`` and those of security."""
-        admin = AIOKafkaAdminClient(**client)
-        try:
-            await admin.start()
+        async with _connected(client) as admin:
             yield cls(admin)
-        finally:
-            await admin.close()
 
     async def brokers(self) -> int:
         """Return how many brokers there are."""
@@ -88,6 +87,45 @@ class Cluster:
                     raise ClusterError(f"settings of {name}", _reason(code, message)) from for_code(code)()
                 result[name] = {entry[0]: entry[1] for entry in entries}
         return result
+
+
+async def group_members(settings: Settings) -> int:
+    """Return how many workers the group has now."""
+    async with _connected(client_arguments(settings)) as admin:
+        await _coordinator(admin, settings.application)
+        (answer,) = await admin.describe_consumer_groups([settings.application])
+    return sum(len(group[5]) for group in answer.groups)
+
+
+async def group_offsets(settings: Settings, topic: str) -> Mapping[int, int]:
+    """Return the group's offset of each partition of ``topic`` that has one."""
+    async with _connected(client_arguments(settings)) as admin:
+        await _coordinator(admin, settings.application)
+        offsets = await admin.list_consumer_group_offsets(settings.application)
+    return {tp.partition: found.offset for tp, found in offsets.items() if tp.topic == topic and found.offset >= 0}
+
+
+@asynccontextmanager
+async def _connected(client: Mapping[str, Any]) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(**client)
+    try:
+        await admin.start()
+        yield admin
+    finally:
+        await admin.close()
+
+
+async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
+    """Wait for the group's coordinator: a new cluster makes the topic it lives in at the first question."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            await admin.find_coordinator(group)
+        except (GroupCoordinatorNotAvailableError, GroupLoadInProgressError):
+            if attempt == _ATTEMPTS - 1:
+                raise
+            await asyncio.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _reason(code: int, message: str | None = None) -> str:

@@ -1,38 +1,33 @@
-"""Reading a stretch of one partition's log, outside of any consumer group."""
+"""Reads logs up to their ends, outside of any consumer group: a stretch of one partition, or a whole topic."""
 
-from collections.abc import AsyncIterator, Callable
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.structs import ConsumerRecord
 
 from stream_app.kafka.client.security import client_arguments, started
 from stream_app.kafka.owner.brokers import Isolation
 from stream_app.setup.settings import Settings
 
+_POLL_MS = 200
 _LAST_RECORDS = 256
 """How far back a last record is first looked for: behind it only aborted ones can stand, and other kinds."""
 
 
 class LogReader:
-    """Reads from given offsets up to the end that the log had when it was asked."""
+    """Reads stretches of one partition at a time; ``opened`` makes these, of a started consumer."""
 
     def __init__(self, consumer: AIOKafkaConsumer) -> None:
-        """Hold a started consumer; ``opened`` makes these."""
         self._consumer = consumer
 
     @classmethod
     @asynccontextmanager
     async def opened(cls, settings: Settings, isolation: Isolation) -> AsyncIterator[Self]:
         """Connect, and close at the end of the ``with`` block."""
-        consumer = AIOKafkaConsumer(
-            **client_arguments(settings),
-            enable_auto_commit=False,
-            isolation_level=isolation,
-            auto_offset_reset="earliest",
-            max_partition_fetch_bytes=settings.fetch_bytes,
-            fetch_max_wait_ms=100,
-        )
+        consumer = _consumer(settings, isolation, max_partition_fetch_bytes=settings.fetch_bytes, fetch_max_wait_ms=100)
         async with started(consumer):
             yield cls(consumer)
 
@@ -71,8 +66,59 @@ class LogReader:
             return
         self._consumer.assign([tp])
         self._consumer.seek(tp, position)
-        while position < end:
-            batches = await self._consumer.getmany(tp, timeout_ms=200)
-            if tp in batches:
-                yield batches[tp]
-            position = await self._consumer.position(tp)
+        async for records in _fetched(self._consumer, {tp: end}):
+            yield records
+
+
+async def records_of(
+    settings: Settings,
+    topic: str,
+    *,
+    isolation: Isolation = "read_committed",
+    follow: bool = False,
+    from_end: bool = False,
+    since_ms: int | None = None,
+) -> AsyncIterator[ConsumerRecord]:
+    """Yield the records of ``topic`` up to its end when the call began, or for ever with ``follow``.
+
+    It begins at the start of each partition; with ``from_end`` behind what is there. With ``since_ms`` records of an
+    earlier timestamp are left out, without reading those before the first later one.
+    Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
+    """
+    client = _consumer(settings, isolation, topic)
+    async with started(client) as consumer:
+        places = list(consumer.assignment())  # without a group every partition, once the topic is known
+        if not places:
+            raise LookupError(
+                f"topic {topic} is not there; make it with `topics`, set `prefix`, or allow this user to see it"
+            )
+        ends = await consumer.end_offsets(places)
+        starts = ends if from_end else {}
+        if since_ms is not None:
+            found = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
+            starts = {place: ends[place] if first is None else first.offset for place, first in found.items()}
+        for place, start in starts.items():
+            consumer.seek(place, start)
+        last = dict.fromkeys(places, math.inf) if follow else ends
+        async for records in _fetched(consumer, last):
+            for record in records:
+                if since_ms is None or record.timestamp >= since_ms:
+                    yield record
+
+
+def _consumer(settings: Settings, isolation: Isolation, *topics: str, **more: int) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        *topics,
+        **client_arguments(settings),
+        isolation_level=isolation,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        **more,
+    )
+
+
+async def _fetched(consumer: AIOKafkaConsumer, ends: Mapping[TopicPartition, float]) -> AsyncIterator[list[Any]]:
+    """Yield records as they come, a list of one partition at a time, until each is read up to its end."""
+    while [place for place, end in ends.items() if await consumer.position(place) < end]:
+        for records in (await consumer.getmany(timeout_ms=_POLL_MS)).values():
+            yield records

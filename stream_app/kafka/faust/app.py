@@ -3,14 +3,16 @@
 from typing import Any, cast
 
 import faust
+from faust.auth import SASLCredentials, SSLCredentials
+from faust.types.auth import CredentialsT
 
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
+from stream_app.kafka.client.security import tls_context
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.consumer import Consumer, Transport
-from stream_app.kafka.faust.credentials import faust_credentials
 from stream_app.kafka.faust.feed import FaustFeed
 from stream_app.kafka.faust.recovery import Recovery, TableManager
 from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
@@ -53,7 +55,7 @@ class App(faust.App):
         super().__init__(
             settings.application,
             broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
-            broker_credentials=faust_credentials(settings),
+            broker_credentials=_credentials(settings),
             broker_session_timeout=seconds,
             # Members learn of a rebalance with a heartbeat, and all wait for the last one to learn.
             broker_heartbeat_interval=min(_HEARTBEAT_SECONDS, seconds / 10),
@@ -126,3 +128,22 @@ class App(faust.App):
         await self.consumer.commit()
         await super().on_stop()
         await self._topic.close()
+
+
+def _credentials(settings: Settings) -> CredentialsT | None:
+    """Return Faust's credentials; its own rule (no TLS context, so plain text) must never choose the protocol."""
+    if settings.security_protocol == "PLAINTEXT":
+        return None
+    context = tls_context(settings)
+    if settings.security_protocol == "SSL":
+        return SSLCredentials(context)
+    credentials = SASLCredentials(
+        username=settings.sasl_user,
+        password=settings.password(),
+        ssl_context=context,
+        mechanism=settings.sasl_mechanism,
+    )
+    chosen = credentials.protocol.value
+    if chosen != settings.security_protocol:
+        raise AssertionError(f"Faust would use {chosen} where the settings say {settings.security_protocol}")
+    return credentials

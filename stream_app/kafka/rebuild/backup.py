@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stream_app.formats import wire
-from stream_app.kafka.client import group
+from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import Event
 from stream_app.kafka.client.topicid import describe
@@ -69,7 +69,7 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
     if missing:
         raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
     found = dict.fromkeys(range(facts[names.events].partitions), 0)
-    found |= await group.committed(settings, names.events)
+    found |= await group_offsets(settings, names.events)
     async with (
         LogReader.opened(settings, "read_committed") as committed,
         LogReader.opened(settings, "read_uncommitted") as whole,

@@ -30,8 +30,8 @@ from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.client import group
 from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
@@ -153,7 +153,7 @@ async def dry_runs(settings: Settings, whole: Context, later: Context) -> AsyncI
     missing = [name for name in names if name not in facts]
     if missing:
         raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
-    committed = await group.committed(settings, names.events)
+    committed = await group_offsets(settings, names.events)
     for partition in range(facts[names.events].partitions):
         run = _PartitionRun(settings, (whole, later), names, facts, partition)
         yield await run.result(committed.get(partition))

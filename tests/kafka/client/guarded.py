@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from stream_app.cli import main
-from stream_app.kafka.client import group
 from stream_app.kafka.client.acls import Access, needs
+from stream_app.kafka.client.cluster import group_offsets
 from stream_app.setup.settings import Settings
 from tests.kafka.client.secured import SecuredBroker
 from tests.kafka.forked import Forked
@@ -83,7 +83,7 @@ class Guarded:
         }
         settings = Settings(**plain)
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while sum(asyncio.run(group.committed(settings, f"{self.name}.events")).values()) < self.sent:
+        while sum(asyncio.run(group_offsets(settings, f"{self.name}.events")).values()) < self.sent:
             assert worker.process.poll() is None, worker.said()[-3000:]
             assert time.monotonic() < deadline, worker.said()[-3000:]
             time.sleep(0.3)
