@@ -1,4 +1,4 @@
-"""Making the topics that are missing and checking those that are there, the logs' ends too."""
+"""Makes the topics that are missing and checks those that are there, and the ends of their logs."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ MOST_REPLICAS = 3  # what is acknowledged by two of three outlives any one broke
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was made, and what differs now."""
+    """What `make_and_check` made, and what differs then."""
 
     made: tuple[str, ...]
     differences: tuple[Difference, ...]

@@ -18,11 +18,11 @@ from stream_app.kafka.evidence.stops import LOCAL_REASONS, REASONS, files_exhaus
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
 from stream_app.monitoring.forcedexit import ForcedExit
-from stream_app.monitoring.logs import loggable, tell_repeated
+from stream_app.monitoring.logs import loggable, write_repeated_counts
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.periodic import run_periodically
 from stream_app.monitoring.serve import Server
-from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.document import View
 from stream_app.monitoring.statuspage.worker import AboutWorker, worker_page
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
@@ -50,10 +50,6 @@ class Worker:
         events_id: str,
         forced_exit: ForcedExit,
     ) -> None:
-        """Hold settings, context, the key of signed heads, the events topic's id, and what ends a worker that hangs.
-
-        ``run`` does the rest.
-        """
         self._settings = settings
         self._forced_exit = forced_exit
         self._signing_key = signing_key
@@ -127,7 +123,7 @@ class Worker:
             self._forced_exit.leave(code)
 
     async def _watch(self, starting: "asyncio.Task[None]") -> bool:
-        """Wait for a reason to end; return whether it is a failure."""
+        """Wait until the worker must end; return whether that is a failure."""
         # What lives this long lives to the end: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
@@ -161,12 +157,12 @@ class Worker:
         return limit if now - self._had_files > _FILES_SECONDS else None
 
     async def _count_budgets(self) -> None:
-        """Show how budgets stand: beside the decisions, in a thread."""
+        """Count the budgets that are left in a thread, beside the decisions, and show them."""
         counts = await asyncio.to_thread(counted_budgets, self._app.partitions.recent())
         show_budgets(self._metrics, self._labels, counts)
 
     async def _tell_repeated(self) -> None:
-        tell_repeated()
+        write_repeated_counts()
 
     def _given_up(self) -> bool:
         partitions = self._app.partitions
@@ -191,7 +187,7 @@ class Worker:
         degraded = "; degraded: the brokers give no answer" if self._topic.silent else ""
         return True, f"partitions {partitions.running}{degraded}"
 
-    def _page(self, look: Look) -> str:
+    def _page(self, view: View) -> str:
         partitions = self._app.partitions
         return worker_page(
             AboutWorker(
@@ -205,7 +201,7 @@ class Worker:
                 degraded=self._topic.silent,
                 advice=dict(REASONS.items()),
             ),
-            look,
+            view,
         )
 
     def _refresh(self) -> None:

@@ -1,8 +1,8 @@
-"""What a local Kafka broker runs from: its jars, its process, its errors. ``stream_app.localbroker.broker`` runs it."""
+"""A local Kafka broker for newcomers and tests: its jars, its ports, its process; it knows no worker."""
 
 
 class LocalBrokerError(Exception):
-    """A local broker that cannot be had: what was asked, what was found, and what mends it."""
+    """A local broker cannot be had; the message says what was asked, what was found, and the remedy."""
 
     def __init__(self, asked: str, found: str, remedy: str) -> None:
         super().__init__(f"{asked}: {found}. {remedy}")

@@ -53,7 +53,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """What a folder remembers of its broker."""
+    """What `broker.json` in a broker's folder holds."""
 
     process: Process
     port: int
@@ -67,10 +67,9 @@ class BrokerState:
 
 
 class LocalBroker:
-    """A running broker; leaving its ``with`` block stops it."""
+    """A running broker, made by ``start`` or ``find``; leaving its ``with`` block stops it."""
 
     def __init__(self, folder: Path, state: BrokerState) -> None:
-        """Hold a broker that runs; ``start`` and ``find`` make these."""
         self.folder = folder
         self.state = state
 
@@ -81,7 +80,7 @@ class LocalBroker:
 
     @property
     def pid(self) -> int:
-        """Its process id, for tests that kill it."""
+        """Process id, for tests that kill the broker."""
         return self.state.process.pid
 
     @classmethod
@@ -129,11 +128,11 @@ class LocalBroker:
         return None if state is None or not state.process.alive() else cls(folder.absolute(), state)
 
     def answers(self) -> bool:
-        """Tell whether it answers a Kafka request now: its listener opens only when it is ready to serve."""
+        """Tell whether the broker answers a request now: its listener opens only when it is ready to serve."""
         return _answers(self.state.port)
 
     def stop(self) -> None:
-        """Stop it and nothing else; its data stays."""
+        """Stop the broker; its data stays."""
         if not self.state.process.stop(STOP_SECONDS):
             raise LocalBrokerError(f"stopping the broker in {self.folder}", f"process {self.pid} stays", "Look at it")
 
@@ -232,7 +231,7 @@ def _answers(port: int) -> bool:
 
 
 def _last_words(folder: Path) -> str:
-    """Return the last error of its log, or the end of what the Java machine said."""
+    """Return the last error of the broker's log, or the end of what the Java machine wrote."""
     for name, mark in (("broker.log", "ERROR"), ("broker.log", "FATAL"), ("broker.out", "")):
         with contextlib.suppress(FileNotFoundError):
             lines = (folder / name).read_text(errors="replace").splitlines()

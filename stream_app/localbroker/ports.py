@@ -35,7 +35,7 @@ def ports_of(asked: int | None, wished: Iterable[int | None]) -> tuple[int, int]
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return so many different ports that nobody has, of those that no system gives to a connection.
+    """Return ``count`` different free ports, none of which the system gives to outgoing connections.
 
     A server that is away for a moment finds its port free again: a client that calls it meanwhile from a port of the
     system's choice would get that very port one day, reach itself, and keep it.

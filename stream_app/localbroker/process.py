@@ -1,4 +1,4 @@
-"""A process named by its pid and start time, so that a pid used again is never taken for it."""
+"""A process identified by its pid and start time: another process may get the same pid later."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ class Process:
         return _start_of(self.pid) == self.started
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; return whether it came in time."""
+        """Wait until the process ends; return whether it did in time."""
         deadline = time.monotonic() + seconds
         while self.alive():
             if time.monotonic() > deadline:
@@ -41,7 +41,7 @@ class Process:
         return True
 
     def stop(self, patience_seconds: float) -> bool:
-        """End it politely, then by force; return whether it is gone."""
+        """Send SIGTERM, and after ``patience_seconds`` SIGKILL; return whether the process has ended."""
         for number, seconds in ((signal.SIGTERM, patience_seconds), (signal.SIGKILL, 5.0)):
             if not self.alive():
                 return True

@@ -1,4 +1,4 @@
-"""A metrics endpoint over HTTP: what it says now, and what it said before."""
+"""Scrapes a metrics endpoint over HTTP."""
 
 import time
 from http.client import HTTPException
@@ -19,13 +19,12 @@ class EndpointError(ValueError):
     """A URL that names no endpoint; `url` is the one that was given."""
 
     def __init__(self, url: str) -> None:
-        """Say the form that is wanted."""
         super().__init__(f"{url!r} names no endpoint; write http://HOST:PORT, or https")
         self.url = url
 
 
 class Endpoint:
-    """One endpoint, looked at again and again."""
+    """One endpoint, scraped again and again."""
 
     def __init__(self, url: str) -> None:
         """Take a URL, with or without the path /metrics; raises `EndpointError` for one that is none."""
@@ -42,8 +41,8 @@ class Endpoint:
         self._opener = build_opener(ProxyHandler({}))
         self._before: Scrape | None = None
 
-    def look(self) -> Snapshot:
-        """Return what is to be seen now; rates are those since the last look."""
+    def snapshot(self) -> Snapshot:
+        """Scrape, and return what the endpoint shows; rates are those since the last call."""
         try:
             with self._opener.open(self._asked, timeout=TIMEOUT_SECONDS) as answer:
                 scrape = scrape_of(answer.read(MOST_BYTES).decode(), time.monotonic())

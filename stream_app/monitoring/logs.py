@@ -56,21 +56,20 @@ class _Repeated:
 
 
 class Lines(logging.StreamHandler[TextIO]):
-    """Writes a line at most once a minute, and how often it came again when the minute is over.
+    """Writes a line at most once a minute; when the minute is over, how often it came again. ``clock`` only grows.
 
     Without brokers or without file descriptors the libraries log what failed ten times a second. Lines of libraries are
     equal whatever numbers they hold; our own when they are the same in full, since they name partitions.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        """Write to ``stream``; ``clock`` gives seconds that only grow."""
         super().__init__(stream)
         self._clock = clock
         self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # in the order of their ends
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, or count it; logging has this handler's lock."""
-        self._tell(self._clock())
+        self._write_counts(self._clock())
         key = record.name, record.levelno, _sameness(record)
         known = self._repeated.get(key)
         if known is not None:
@@ -82,10 +81,10 @@ class Lines(logging.StreamHandler[TextIO]):
         self._repeated[key] = _Repeated(self._clock() + MINUTE_SECONDS)
         super().emit(record)
 
-    def tell(self) -> None:
+    def write_counts(self) -> None:
         """Write the counts of lines whose minute is over; without a call they wait for the next line."""
         with self._held():
-            self._tell(self._clock())
+            self._write_counts(self._clock())
 
     def close(self) -> None:
         """Write all counts."""
@@ -97,7 +96,7 @@ class Lines(logging.StreamHandler[TextIO]):
     def _held(self) -> AbstractContextManager[object]:
         return self.lock or nullcontext()
 
-    def _tell(self, now: float) -> None:
+    def _write_counts(self, now: float) -> None:
         while self._repeated:
             key, first = next(iter(self._repeated.items()))
             if first.until > now:
@@ -123,15 +122,15 @@ def _sameness(record: logging.LogRecord) -> str:
     return _NUMBER.sub("#", text)[:_MOST_CHARACTERS]
 
 
-def tell_repeated() -> None:
-    """Write how often lines came again whose minute is over."""
+def write_repeated_counts() -> None:
+    """Write the counts of repeated lines whose minute is over."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, Lines):
-            handler.tell()
+            handler.write_counts()
 
 
-class _Coordinator(logging.Filter):
-    """Keeps to itself what a healthy group says: first refusals of a coordinator that is being made, and rebalances.
+class _HealthyGroup(logging.Filter):
+    """Drops what a healthy group logs: the first refusals of a coordinator that is being made, and rebalances.
 
     More refusals are trouble, and show. A heartbeat that fails for a rebalance is how a member learns of it, and a
     commit that fails for one is made again by the partition's next owner; the worker logs what it owns after it.
@@ -152,8 +151,8 @@ class _Coordinator(logging.Filter):
 
 
 @contextmanager
-def told_otherwise() -> Iterator[None]:
-    """Keep aiokafka from logging that no broker answers: for callers whose own error says it, with the remedy."""
+def without_bootstrap_errors() -> Iterator[None]:
+    """Keep aiokafka from logging that no broker answers, for callers whose own error says so with the remedy."""
 
     def is_news(record: logging.LogRecord) -> bool:
         return record.msg != NO_BOOTSTRAP
@@ -177,7 +176,7 @@ def configure_logs(level: str) -> None:
     )
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO if chosen == logging.DEBUG else max(chosen, logging.WARNING))
-    logging.getLogger("aiokafka.consumer.group_coordinator").filters[:] = [_Coordinator()]
+    logging.getLogger("aiokafka.consumer.group_coordinator").filters[:] = [_HealthyGroup()]
 
 
 class LoggableError(Exception):
@@ -185,7 +184,7 @@ class LoggableError(Exception):
 
 
 def loggable(error: BaseException) -> str:
-    """Return what a log may have of an error."""
+    """Return the part of an error that a log may have: all of it, or its class and where it was raised."""
     if isinstance(error, KafkaError | LoggableError):
         return repr(error)
     # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.

@@ -1,4 +1,4 @@
-"""What a worker measures, and an audit that follows it: a registry and a table of names each, no series labels.
+"""The metrics of a worker and of an audit that follows it, and the registry that holds them; no series labels.
 
 # PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. Records and
 rejects are counted, and such a count can be private: that of contributions is the sum of raw counters, that of
@@ -25,7 +25,7 @@ _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_00
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric: its name, what it says, and the names of its labels."""
+    """A metric: its name, its help text, and the names of its labels."""
 
     kind: ClassVar[str]
     name: str
@@ -34,32 +34,32 @@ class Metric:
 
     @property
     def sample(self) -> str:
-        """Name of its samples in a scrape: a counter's have an ending of their own."""
+        """Name of its samples in a scrape."""
         return self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Counter(Metric):
-    """What only grows while the process runs."""
+    """A number that only grows while the process runs."""
 
     kind = "counter"
 
     @property
     def sample(self) -> str:
-        """Name of its samples in a scrape."""
+        """Name of its samples in a scrape: Prometheus adds an ending to that of a counter."""
         return f"{self.name}_total"
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge(Metric):
-    """What grows and falls."""
+    """A number that grows and falls."""
 
     kind = "gauge"
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Metric):
-    """Values counted by range; ``labels`` are none."""
+    """Values counted by range, without labels."""
 
     kind = "histogram"
     buckets: tuple[float, ...] = ()
@@ -232,7 +232,7 @@ AUDIT_TABLE: Final = _by_name(AuditMetric)
 
 
 class Metrics:
-    """The measures of one worker, or of one audit."""
+    """Holds the values of the metrics of one process."""
 
     def __init__(self, table: Mapping[str, Metric] = TABLE) -> None:
         self.registry = prometheus.CollectorRegistry()

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 class ScrapeError(ValueError):
-    """Text that is not in Prometheus' format."""
+    """A text is not in Prometheus' format."""
 
 
 class Sample(NamedTuple):
@@ -81,25 +81,25 @@ def per_second(before: Scrape | None, after: Scrape, name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Observations by range."""
+    """How often each range of a histogram was met."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
-    """By the range's upper end, as Prometheus writes it (`le`); in growing order."""
+    """Observations by the upper end of their range, as Prometheus writes it (`le`), in growing order."""
     total: float = 0.0
     """Sum of the values that were observed."""
 
     @property
     def observations(self) -> int:
-        """Return how many there are in all."""
+        """Return the number of observations."""
         return sum(self.counts.values())
 
     @property
     def mean(self) -> float | None:
-        """Return the mean of what was observed; None where nothing was."""
+        """Return the mean of the observed values; None where there are none."""
         return self.total / self.observations if self.observations else None
 
     def since(self, before: "Distribution") -> "Distribution":
-        """Return what came after `before`; all of it where that counted more, since the counting began anew."""
+        """Return the growth since `before`; everything if a restart made the counts smaller."""
         if before.observations > self.observations:
             return self
         counts = {upper: count - before.counts.get(upper, 0) for upper, count in self.counts.items()}

@@ -14,7 +14,7 @@ from stream_app.monitoring.logs import loggable
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.periodic import run_periodically
 from stream_app.monitoring.scrape import gathered
-from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.document import View
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, History
 from stream_app.monitoring.statuspage.style import POLICY
 
@@ -36,7 +36,7 @@ closes.
 
 
 def _without_bytes(record: logging.LogRecord) -> bool:
-    """Let a record of the log say what failed, without what the request held."""
+    """Take what the request held out of a log record, and keep what failed."""
     # PRIVACY: aiohttp tells of a request that is no HTTP by a traceback with its bytes; an event sent to this port by
     # mistake would stand in the log.
     if record.exc_info and record.exc_info[1] is not None:
@@ -50,10 +50,9 @@ _logger.addFilter(_without_bytes)
 
 
 class ListenError(Exception):
-    """The endpoint cannot be served there: address, and what the system says."""
+    """The address cannot be listened on."""
 
     def __init__(self, host: str, port: int, error: OSError) -> None:
-        """Keep address and reason as fields and make the sentence of them; the remedy is the command's to say."""
         self.host = host
         self.port = port
         self.in_use = error.errno == errno.EADDRINUSE
@@ -62,7 +61,10 @@ class ListenError(Exception):
 
 
 class Server:
-    """A small HTTP server that only tells: it answers GET and HEAD. It knows no raw value (metrics.py)."""
+    """A small HTTP server that answers GET and HEAD. It knows no raw value (metrics.py).
+
+    It asks ``healthy`` and ``ready`` at each request, and calls ``refresh`` before it reads ``metrics``.
+    """
 
     def __init__(
         self,
@@ -70,9 +72,8 @@ class Server:
         healthy: Condition,
         ready: Condition,
         refresh: Callable[[], None],
-        page: Callable[[Look], str],
+        page: Callable[[View], str],
     ) -> None:
-        """Ask ``healthy`` and ``ready`` at each request; call ``refresh`` before measures are looked at."""
         self._metrics = metrics
         self._refresh = refresh
         self._page = page
@@ -88,7 +89,7 @@ class Server:
         self.port = 0
 
     async def start(self, host: str, port: int) -> Self:
-        """Listen; ``port`` 0 takes a free one, which ``self.port`` tells; raises `ListenError`."""
+        """Listen; ``port`` 0 takes a free one, and ``self.port`` holds it then; raises `ListenError`."""
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port).start()
@@ -102,7 +103,7 @@ class Server:
         return self
 
     async def stop(self) -> None:
-        """Close."""
+        """Stop listening."""
         if self._sampling is not None:
             self._sampling.cancel()
             with suppress(asyncio.CancelledError):
@@ -110,7 +111,7 @@ class Server:
         await self._runner.cleanup()
 
     async def _sample(self) -> None:
-        """Keep what is measured, for the page's last minutes."""
+        """Add a sample to the history that the page draws."""
         self._refresh()
         self._history.add(gathered(self._metrics.registry.collect(), time.monotonic()))
 
@@ -118,8 +119,8 @@ class Server:
         self._refresh()
         scrape = gathered(self._metrics.registry.collect(), time.monotonic())
         refreshes = request.query.get("refresh") != "off"
-        look = Look(self._history.snapshot(scrape), self._history, refreshes)
-        return web.Response(text=self._page(look), content_type="text/html", charset="utf-8")
+        view = View(self._history.snapshot(scrape), self._history, refreshes)
+        return web.Response(text=self._page(view), content_type="text/html", charset="utf-8")
 
     async def _show_metrics(self, _: web.Request) -> web.Response:
         self._refresh()

@@ -30,7 +30,7 @@ from stream_app.monitoring.logs import (
     REBALANCING,
     Lines,
     configure_logs,
-    told_otherwise,
+    without_bootstrap_errors,
 )
 
 
@@ -80,7 +80,7 @@ def test_a_rebalance_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
 def test_brokers_that_do_not_answer_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Where the caller tells of them the library does not; brokers lost later, and all else, are logged."""
     configure_logs("info")
-    with told_otherwise():
+    with without_bootstrap_errors():
         client.log.error(NO_BOOTSTRAP, "127.0.0.1", 1, "refused")
         assert capsys.readouterr().err == ""
         client.log.error("Unable connect to node with id %s: %s", 1, "refused")
@@ -143,10 +143,10 @@ def test_a_count_is_told_when_nothing_follows() -> None:
     written = Written()
     for line in ("one", "two", "two"):
         written.log(line)
-    written.handler.tell()
+    written.handler.write_counts()
     assert written.lines == ["one", "two"]
     written.now = MINUTE_SECONDS
-    written.handler.tell()
+    written.handler.write_counts()
     assert written.lines[2:] == ["two … repeated once more in the last minute"]
     written.log("one")
     written.log("two")

@@ -15,7 +15,7 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.monitoring.serve import Server
-from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.document import View
 from tests.kafka.installation import Installation, readings
 from tests.kafka.workerprocess import WorkerProcess
 from tests.monitoring.statuspage.read import Page
@@ -117,7 +117,7 @@ def test_the_style_is_the_one_that_is_allowed(worker: WorkerProcess) -> None:
 async def test_no_byte_of_a_request_is_logged(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     """A producer that took the port for Kafka's, a header or a page that goes wrong: only the fault's kind is told."""
 
-    def fail(_: Look) -> str:
+    def fail(_: View) -> str:
         """Be a page that cannot be made of what was asked."""
         raise ValueError(sent)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stream_app.audit.topic import Waiting
     from stream_app.cli.ledger.topicsource import TopicSource
     from stream_app.monitoring.statuspage.audit import Found
-    from stream_app.monitoring.statuspage.document import Look
+    from stream_app.monitoring.statuspage.document import View
     from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -144,13 +144,13 @@ class Following:
         place = f"{finding.series} {finding.sequence}" if finding.sequence else finding.series
         return Found(when, finding.code, place, finding.message)
 
-    def _page(self, auditor: Auditor, look: "Look") -> str:
+    def _page(self, auditor: Auditor, view: "View") -> str:
         from stream_app.monitoring.statuspage.audit import AboutAudit, audit_page  # noqa: PLC0415
 
         up_seconds = time.monotonic() - self._began_seconds
         signed = auditor.heads is not None
         return audit_page(
-            AboutAudit(self._source.topic, self._ready, signed, dict(CODES.items()), self._latest, up_seconds), look
+            AboutAudit(self._source.topic, self._ready, signed, dict(CODES.items()), self._latest, up_seconds), view
         )
 
     def _refresh(self, auditor: Auditor) -> None:

@@ -110,7 +110,7 @@ def _watch(console: Console, endpoints: Sequence[Endpoint], pool: ThreadPoolExec
 
 def _look(endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor) -> list[Snapshot]:
     """Look at all endpoints at once: one that is slow to fail delays none."""
-    return list(pool.map(Endpoint.look, endpoints))
+    return list(pool.map(Endpoint.snapshot, endpoints))
 
 
 def _default(arguments: argparse.Namespace) -> str:

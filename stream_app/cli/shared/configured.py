@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaError
 from stream_app.cli import UsageError
 from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.refusal import refusal_of
-from stream_app.monitoring.logs import told_otherwise
+from stream_app.monitoring.logs import without_bootstrap_errors
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 
@@ -25,7 +25,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 def reaching(settings: Settings) -> Iterator[None]:
     """Turn what goes wrong with the brokers into a `UsageError` that names them and the remedy."""
     try:
-        with told_otherwise():
+        with without_bootstrap_errors():
             yield
     except BrokenPipeError:  # whoever read the output has enough; a broker that goes away is a `KafkaError`
         raise

@@ -23,7 +23,6 @@ class ClusterError(Exception):
     """A request that the cluster refused."""
 
     def __init__(self, asked: str, found: str) -> None:
-        """Keep what was asked and what the cluster said as fields."""
         super().__init__(f"{asked}: {found}")
         self.asked = asked
         self.found = found
@@ -58,7 +57,7 @@ class Cluster:
         }
 
     async def make(self, topics: Iterable[Topic]) -> None:
-        """Make topics; every refusal is told at once."""
+        """Make topics; raises `ClusterError` with every refusal."""
         wanted = [
             NewTopic(topic.name, topic.partitions, topic.replication, topic_configs=dict(topic.settings))
             for topic in topics

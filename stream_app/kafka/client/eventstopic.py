@@ -1,4 +1,4 @@
-"""The events topic under a running worker: whether it is still the one whose offsets the state is of.
+"""Watches whether the events topic is still the one to which the offsets of the state belong.
 
 Deleted and made again, it is another one, in which the old offsets mean nothing. A consumer asks by name, so what it
 fetched may be of the new one: a batch takes effect only if the topic was still the old one after it was fetched. Ids
@@ -67,7 +67,7 @@ class EventsTopic:
         self._found = found
 
     async def confirm(self, partition: int, topic: str) -> None:
-        """Return once the broker that leads ``partition`` says that the topic's id still is ``topic``.
+        """Return once the broker that leads ``partition`` says that the topic's id is still ``topic``.
 
         Nobody can go on while the brokers do not answer or the topic is missing, so it asks until they do.
 
@@ -142,7 +142,7 @@ class EventsTopic:
 
     @property
     def silent(self) -> bool:
-        """Whether the brokers have given no answer for a while, though they are asked every few seconds."""
+        """Whether the brokers have not answered for a while, though they are asked every few seconds."""
         return time.monotonic() - self._answered > SILENT_SECONDS
 
     @property

@@ -20,7 +20,6 @@ class Pages:
     __slots__ = ("_append", "_count", "_new", "pages", "records")
 
     def __init__(self, new: Callable[[], Any]) -> None:
-        """Make pages by ``new``, which is the producer's ``create_batch``."""
         self._new = new
         self._append: Callable[..., Any] | None = None
         self._count = 0
@@ -42,7 +41,7 @@ class Pages:
         self.records += 1
 
     def sealed(self) -> list[Any]:
-        """Return the pages, to which nothing can be added any more."""
+        """Return the pages; no record can be added after that."""
         self._seal()
         self._append = None
         return self.pages
@@ -59,7 +58,6 @@ class PartitionProducer:
     """One transaction at a time, under an id that only the partition's owner may use."""
 
     def __init__(self, producer: AIOKafkaProducer, partition: int) -> None:
-        """Hold a started producer; ``open`` makes these."""
         self._producer = producer
         self._partition = partition
 
@@ -116,7 +114,7 @@ class PartitionProducer:
         )
 
     def _why(self, error: BaseException) -> BaseException:
-        """Return what ended the transaction: the batch of a topic that is refused fails only as of no transaction."""
+        """Return what ended the transaction, where aiokafka raised only that there is none."""
         ended = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
         cause: BaseException | None = ended.exception() if ended.done() and not ended.cancelled() else None
         return cause or error

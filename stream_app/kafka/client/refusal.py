@@ -54,7 +54,7 @@ def refusal_of(settings: Settings, error: Exception) -> Refusal:
 
 
 async def _tried(settings: Settings) -> Exception | None:
-    """Log in at each broker named; return the first reason why not that is not a dead address."""
+    """Connect to each configured broker; return the first error that is not a dead address."""
     client = client_arguments(settings)
     why: Exception | None = None
     for host, port, _ in collect_hosts(client.pop("bootstrap_servers")):

@@ -25,7 +25,7 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
 
 @asynccontextmanager
 async def started(client: Any) -> AsyncIterator[Any]:
-    """Start an aiokafka client for a ``with`` block; its own block leaves one open that could not start."""
+    """Start an aiokafka client for a ``with`` block; aiokafka's own block leaves a client open that could not start."""
     try:
         await client.start()
         yield client
@@ -34,7 +34,7 @@ async def started(client: Any) -> AsyncIterator[Any]:
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """Return what TLS is checked with; None where the brokers are reached without it."""
+    """Return the TLS context of the settings; None where the protocol has no TLS."""
     if settings.security_protocol not in ("SSL", "SASL_SSL"):
         return None
     context = ssl.create_default_context(cafile=settings.ca_file)

@@ -63,7 +63,7 @@ class TopicNames(NamedTuple):
 
     @classmethod
     def of(cls, prefix: str, application: str, table: str = "state") -> "TopicNames":
-        """Return them for a prefix and an application id; Faust names the changelog after its table."""
+        """Return the names for a prefix and an application id; Faust names the changelog after its table."""
         return cls(
             events=f"{prefix}.events",
             releases=f"{prefix}.releases",
@@ -114,7 +114,7 @@ def wanted_topics(names: TopicNames, partitions: int, replication: int) -> tuple
 
 
 def differences(wanted: Iterable[Topic], found: Mapping[str, Topic]) -> tuple[Difference, ...]:
-    """Return everything that differs, at once."""
+    """Return everything that differs."""
     return tuple(difference for topic in wanted for difference in _of_topic(topic, found.get(topic.name)))
 
 

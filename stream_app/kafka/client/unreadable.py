@@ -17,10 +17,9 @@ CODECS: Final = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
 
 
 class UnreadableBatchError(KafkaError):
-    """A batch that cannot be decoded; its sentences hold no byte of it."""
+    """A batch cannot be decoded; the message holds no byte of it."""
 
     def __init__(self, topic: str, partition: int, offset: int, codec_name: str, cause: Exception) -> None:
-        """Hold the place of the batch, its codec, and what the decoder raised."""
         self.topic, self.partition, self.offset, self.codec = topic, partition, offset, codec_name
         self.asked = f"a batch that can be decoded at offset {offset} of {topic}, partition {partition}"
         if isinstance(cause, UnsupportedCodecError):

@@ -1,4 +1,4 @@
-"""The Faust app: one agent over whole fetches, one table, and everything of Faust's that would leak or lose closed."""
+"""The Faust app: one agent over whole fetches, one table; what of Faust could leak or lose records is switched off."""
 
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ _LAST_SECONDS = 5.0  # to acknowledge what was decided; the partition rows know 
 
 
 class WholeFetch(faust.Schema[Any, Any]):
-    """Hands a fetch on as it is: decoding is the decision's, record by record."""
+    """Passes a fetch on undecoded: its records are decoded one by one when they are decided."""
 
     def loads_key(self, app: Any, message: Any, **_: Any) -> None:
         """Return no key: a fetch has none of its own."""
@@ -50,7 +50,6 @@ class App(faust.App):
         names: TopicNames,
         metrics: Metrics,
     ) -> None:
-        """Configure; nothing connects before it is started."""
         seconds = settings.session_timeout_ms / 1000
         super().__init__(
             settings.application,
@@ -122,7 +121,7 @@ class App(faust.App):
             self.partitions.put(event.message.partition, event.value, event)
 
     async def on_stop(self) -> None:
-        """Let running transactions end and acknowledge them before anything else stops."""
+        """Before anything else stops, wait for running transactions and acknowledge their input."""
         await self.partitions.close()
         cast("Consumer", self.consumer).thread.answer_for(_LAST_SECONDS)
         await self.consumer.commit()

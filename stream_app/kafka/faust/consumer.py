@@ -1,4 +1,4 @@
-"""Batched consumption: what Faust hands on is one message a partition and fetch, holding all its records.
+"""Consumes in batches: Faust passes on one message for each partition and fetch, which holds all its records.
 
 Faust's cost per message (50 microseconds) is paid per fetch. Changelog records never become messages at all: they go
 into RocksDB in one write a fetch.
@@ -24,13 +24,12 @@ _GROUP_SECONDS = 1.0
 
 
 class Consumer(driver.Consumer):
-    """Faust's consumer with whole fetches for messages and the partition rows for positions."""
+    """Faust's consumer: a message is a whole fetch, and positions come from the partition rows."""
 
     app: Any
     _thread: ConsumerThread
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Start with nothing to be read again."""
         super().__init__(*arguments, **named)
         self._kept: dict[TP, int] = {}
         self._flows_since: dict[TP, float] = {}
@@ -49,7 +48,7 @@ class Consumer(driver.Consumer):
                 await self._thread.check_group()
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Let Faust complain where nothing was fetched for its patience though a partition takes input, or stands by.
+        """Let Faust warn where a partition takes input, or stands by, and nothing was fetched for long.
 
         Its other looks are at streams and acknowledgements, from the worker's start, or from the last rebalance: they
         took partitions for stalled that read their state back, or whose first record just came. Here one agent hands
@@ -65,11 +64,11 @@ class Consumer(driver.Consumer):
             self._thread.verify_recovery_event_path(now, tp)
 
     def keep(self, tp: TP, offset: int) -> None:
-        """Let the group's offset of a partition go no further than this, whatever is acknowledged."""
+        """Bound the group's offset of a partition, whatever is acknowledged."""
         self._kept[tp] = offset
 
     def cannot_read(self, error: UnreadableBatchError) -> None:
-        """Ask a partition for nothing more, and stop its owner behind what was read before."""
+        """Fetch no more of a partition, and stop its owner once it has decided what was read before."""
         tp = TP(error.topic, error.partition)
         self.pause_partitions({tp})
         if tp.topic == self.app.events_topic:
@@ -130,25 +129,25 @@ class Consumer(driver.Consumer):
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Close what went to others, and let the rest begin or go on."""
+        """Close the partitions that went to others; the rest begins or goes on."""
         self._flows_since.clear()
         numbers = [tp.partition for tp in assigned if tp.topic == self.app.events_topic]
         await self.app.partitions.assign(numbers, generation_id)
         await super().on_partitions_assigned(assigned, generation_id)
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Resume what has an owner that runs; a stopped partition stays silent."""
+        """Resume partitions whose owner runs; a stopped one stays paused."""
         super().resume_partitions(
             {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp.partition)}
         )
 
     async def perform_seek(self) -> None:
-        """Go to where each partition's state is: the partition rows rule, not the group's offsets."""
+        """Seek to where each partition's state ends: the partition rows rule, not the group's offsets."""
         topic = self.app.events_topic
         await self.seek_partitions({TP(topic, number): at for number, at in self.app.partitions.positions().items()})
 
     async def seek_partitions(self, positions: Mapping[TP, int]) -> None:
-        """Continue at these offsets."""
+        """Seek partitions to offsets, and wait until that is done."""
         if positions:
             await self.seek_wait(positions)
 
@@ -169,7 +168,7 @@ class Consumer(driver.Consumer):
         return await self._thread.owns(tp, offset)
 
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
-        """Make nothing: `topics` makes every topic with the settings it needs, and the worker checks them."""
+        """Make no topic: `topics` makes each with the settings it needs, and the worker checks them."""
 
     # Messages of a partition are acknowledged strictly in order, each for its whole stretch, so the newest one names
     # the offset to commit. Faust's own bookkeeping keeps every single offset in lists and trees: as dear as a decision.
@@ -192,10 +191,10 @@ class Consumer(driver.Consumer):
 
 
 class Producer(driver.Producer):
-    """Faust's producer, by which nothing is sent."""
+    """Faust's producer; nothing is sent by it."""
 
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
-        """Make nothing, as the consumer: Faust would make the changelog's topic, which a worker need not be allowed."""
+        """Make no topic either: Faust would make the changelog's, which a worker need not be allowed."""
 
 
 class Transport(driver.Transport):

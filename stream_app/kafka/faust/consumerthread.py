@@ -1,4 +1,4 @@
-"""The thread that talks to Kafka: it drains whole fetches, and answers whoever asks until it ends."""
+"""Faust's thread for Kafka: it drains whole fetches, and answers requests until it ends."""
 
 import asyncio
 import gc
@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 
 
 class ConsumerEndedError(KafkaConnectionError):
-    """The consumer's thread has ended: the worker is about to end, and asks nothing more of the brokers by it."""
+    """The consumer's thread has ended, as it does when the worker ends; it takes no more requests."""
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """The thread that talks to Kafka; read-committed, and it remembers which stretch each fetch covered."""
+    """Faust's thread for Kafka, read-committed; it remembers the offsets that each fetch covered."""
 
     def __post_init__(self) -> None:
-        """Start with no stretch, and nobody waiting for an answer."""
+        """Begin without fetches and requests; mode calls this at the end of its constructor."""
         super().__post_init__()
         self.stretches: dict[TP, tuple[int, int]] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
@@ -58,7 +58,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             self._waiting.discard(promise)
 
     def answer_for(self, seconds: float) -> None:
-        """Let nobody wait longer than this for an answer: the group takes none while brokers are away."""
+        """Refuse requests after so many seconds: while brokers are away, none to the group would be answered."""
         self.parent_loop.call_later(seconds, self._refuse)
 
     def _refuse(self) -> None:
@@ -77,7 +77,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             super()._stopped_set()
 
     def set_shutdown(self) -> None:
-        """Say, in the loop of those who ask, that nothing is answered any more."""
+        """Refuse all further requests, in the loop of those who ask."""
         self.parent_loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
@@ -137,7 +137,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
 
     async def check_group(self) -> None:
-        """Take up what the group's coordinator refused; raises aiokafka's error when ACLs did."""
+        """Log what the group's coordinator refused; raises aiokafka's error when ACLs were the reason."""
         await self.call_thread(self._check_group)
 
     async def _check_group(self) -> None:

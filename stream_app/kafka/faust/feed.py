@@ -13,7 +13,6 @@ class FaustFeed:
     """`stream_app.kafka.owner.brokers.Feed` over an app's consumer, which Faust makes when it starts."""
 
     def __init__(self, app: "App") -> None:
-        """Ask for the consumer when it is needed first."""
         self._app = app
 
     @property
@@ -30,11 +29,11 @@ class FaustFeed:
         self.resume(partition)
 
     async def seek(self, partition: int, offset: int) -> None:
-        """Go on at an offset."""
+        """Seek to an offset."""
         await self._consumer.seek_partitions({self._tp(partition): offset})
 
     def pause(self, partition: int) -> None:
-        """Fetch no more for now."""
+        """Stop fetching until `resume`."""
         self._consumer.on_buffer_full(self._tp(partition))
 
     def resume(self, partition: int) -> None:
@@ -51,7 +50,7 @@ class FaustFeed:
         return await self._consumer.owns(self._tp(partition), offset)
 
     def keep(self, partition: int, offset: int) -> None:
-        """Let the group's offset go no further."""
+        """Bound the group's offset of a partition."""
         self._consumer.keep(self._tp(partition), offset)
 
     async def committed(self, partition: int) -> int | None:

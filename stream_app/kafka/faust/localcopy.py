@@ -27,7 +27,6 @@ class HoleError(Exception):
     """A copy that lacks some of its rows though it tells the newest offset: RocksDB opens it without an error."""
 
     def __init__(self, found: str) -> None:
-        """Say it as RocksDB says what it finds itself."""
         super().__init__(f"Corruption: {found}")
 
 
@@ -35,7 +34,7 @@ CopyFault = DamagedCopyError | LocalStateError
 
 
 def fault_of(path: Path, error: Exception) -> CopyFault:
-    """Return what an error of RocksDB means; rocksdict raises plain exceptions that hold its words."""
+    """Classify an error of RocksDB; rocksdict raises plain exceptions with RocksDB's message."""
     said = " ".join(str(error).split())[:_MOST_CHARACTERS]
     if _says(said, _FULL):
         return LocalStateError("disk-full", path, f"{said} ({_free(path)})")
@@ -82,7 +81,7 @@ def mark_open(path: Path) -> None:
 
 
 def mark_closed(path: Path) -> None:
-    """Note that all of a copy is in its tables."""
+    """Remove the mark: all of the copy is in its tables."""
     (path / _OPEN).unlink(missing_ok=True)
 
 
@@ -100,7 +99,7 @@ def _is_whole(table: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove a local copy, whatever it is.
+    """Remove a local copy, be it a folder or a file.
 
     Raises:
         LocalStateError: if it stays.

@@ -1,4 +1,4 @@
-"""Faust's recovery, for copies that stand by alone: a partition that is owned reads its own state back (`Restorer`).
+"""Faust's recovery, used for standby copies alone: an owned partition reads its own state back (`Restorer`).
 
 Faust would let no partition of a worker go on before the last one is read back. And it waits for the last *record* of
 the changelog, which in a transactional log is a marker that no consumer is given: here a copy is complete when the
@@ -30,7 +30,6 @@ class Recovery(FaustRecovery):
     app: Any
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Start with no partition reached."""
         super().__init__(*arguments, **named)
         self._reached: dict[TP, int] = {}
         self.standby_rows = 0
@@ -110,7 +109,7 @@ class Recovery(FaustRecovery):
         return remaining
 
     async def on_rebalance(self, *arguments: Any, **named: Any) -> None:
-        """Forget how far the last assignment's reading went."""
+        """Forget how far the copies of the last assignment were read."""
         self._reached.clear()
         self._given_up.clear()
         await super().on_rebalance(*arguments, **named)

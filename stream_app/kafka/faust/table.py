@@ -27,10 +27,12 @@ _BLOOM_BITS = 10  # about one false positive in a hundred: a new series seldom r
 
 
 class MemoryBudget:
-    """One cache and one bound of write buffers for all databases of a worker, whatever their number."""
+    """One cache and one bound of write buffers for all databases of a worker, whatever their number.
+
+    Memtables may fill half of the budget, and are charged to the cache.
+    """
 
     def __init__(self, settings: Settings) -> None:
-        """Take the budget of the settings: memtables may fill half of it, and are charged to the cache."""
         total = settings.rocksdb_budget_bytes
         self.write_buffer_bytes = max(1 << 20, min(16 << 20, total // 8))
         self.cache = rocksdict.Cache(total)
@@ -69,7 +71,6 @@ class StateStore(rocksdb.Store):
     """The RocksDB databases of the state, one a partition, keys and values raw bytes."""
 
     def __init__(self, *arguments: Any, budget: MemoryBudget, **named: Any) -> None:
-        """Open nothing yet."""
         super().__init__(*arguments, driver="rocksdict", **named)
         self.rocksdb_options = _Options(budget)
         self._faults: dict[int, CopyFault] = {}
@@ -132,7 +133,7 @@ class StateStore(rocksdb.Store):
         return database
 
     def _asked(self, partition: int, ask: Callable[[Any], Any]) -> Any:
-        """Return what a database answers; after trouble it is asked nothing until it is opened again."""
+        """Return what ``ask`` gets from a database; after an error it is not asked until it is opened again."""
         known = self._faults.get(partition)
         if known is not None:
             raise known
@@ -200,7 +201,7 @@ class StateStore(rocksdb.Store):
         )
 
     def revoke_partitions(self, table: Any, tps: set[TP]) -> None:
-        """Close what is no longer ours: Faust leaves that to the garbage collector."""
+        """Close the databases of revoked partitions: Faust leaves that to the garbage collector."""
         for tp in tps:
             if tp.topic in table.changelog_topic.topics:
                 self.release(tp.partition)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stream_app.monitoring.snapshot import AuditSnapshot
 from stream_app.monitoring.statuspage import figure
-from stream_app.monitoring.statuspage.document import Look, Row, State, facts, page, section, table
+from stream_app.monitoring.statuspage.document import Row, State, View, facts, page, section, table
 from stream_app.monitoring.statuspage.figure import datum
 from stream_app.monitoring.statuspage.markup import Markup, element
 from stream_app.monitoring.statuspage.plot import lately
@@ -39,10 +39,10 @@ class AboutAudit(NamedTuple):
     up_seconds: float
 
 
-def audit_page(about: AboutAudit, look: Look) -> str:
+def audit_page(about: AboutAudit, view: View) -> str:
     """Return the page."""
-    assert isinstance(look.snapshot, AuditSnapshot), "an audit's registry has an audit's metrics"
-    return page("audit", about.topic, _state(about, look.snapshot), look, _sections(about, look, look.snapshot))
+    assert isinstance(view.snapshot, AuditSnapshot), "an audit's registry has an audit's metrics"
+    return page("audit", about.topic, _state(about, view.snapshot), view, _sections(about, view, view.snapshot))
 
 
 def _state(about: AboutAudit, seen: AuditSnapshot) -> State:
@@ -52,7 +52,7 @@ def _state(about: AboutAudit, seen: AuditSnapshot) -> State:
     return State("good", "Holds: no findings") if about.reached else State("wait", "Reading what there is")
 
 
-def _sections(about: AboutAudit, look: Look, seen: AuditSnapshot) -> Iterator[Markup]:
+def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Markup]:
     if seen.findings:
         yield _findings(about, seen)
     for name, datum_name, number, beside, drawn in (
@@ -67,7 +67,7 @@ def _sections(about: AboutAudit, look: Look, seen: AuditSnapshot) -> Iterator[Ma
         ),
     ):
         now = element("p", datum(datum_name, number, figure.count(number)), class_="now")
-        course = lately(name, look.history.of_audit(drawn), figure.count)
+        course = lately(name, view.history.of_audit(drawn), figure.count)
         yield section(name, now, element("p", beside), *course, kind="figure")
     unsigned = datum("unsigned", seen.unsigned_entries, figure.count(seen.unsigned_entries))
     yield section(

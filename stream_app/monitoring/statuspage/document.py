@@ -16,14 +16,14 @@ _SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}
 
 
 class State(NamedTuple):
-    """How something is, in a few words."""
+    """A state as the page tells it: a colour and a few words."""
 
     level: Level
     text: str
 
 
-class Look(NamedTuple):
-    """What a page is made of."""
+class View(NamedTuple):
+    """What a page shows besides texts of its own."""
 
     snapshot: Snapshot
     history: History
@@ -31,11 +31,11 @@ class Look(NamedTuple):
     """Whether the page asks for itself again."""
 
 
-def page(subject: str, name: str, state: State, look: Look, sections: Iterable[Markup]) -> str:
+def page(subject: str, name: str, state: State, view: View, sections: Iterable[Markup]) -> str:
     """Return the whole page: `subject` is worker or audit, `name` the application that it belongs to."""
     title = f"{_SIGNS[state.level]} {state.text} · Landmark Stream {subject}"
     every = f"{EVERY_SECONDS:.0f}"
-    again = (void("meta", http_equiv="refresh", content=every),) if look.refreshes else ()
+    again = (void("meta", http_equiv="refresh", content=every),) if view.refreshes else ()
     head = element(
         "head",
         void("meta", charset="utf-8"),
@@ -48,7 +48,7 @@ def page(subject: str, name: str, state: State, look: Look, sections: Iterable[M
         "header",
         element("h1", "Landmark Stream ", element("small", f"{subject} of {name}")),
         pill(state),
-        element("p", *_refreshing(look, every), class_="by"),
+        element("p", *_refreshing(view, every), class_="by"),
     )
     footer = element(
         "footer",
@@ -75,7 +75,7 @@ def section(title: str, *children: str, kind: str = "") -> Markup:
 
 
 class Row(NamedTuple):
-    """A row of a table: what it is about, then its cells."""
+    """A row of a table: its heading, then its cells."""
 
     head: str
     cells: Sequence[str]
@@ -99,7 +99,7 @@ def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterabl
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Markup:
-    """Return names with what they stand for."""
+    """Return a list of names, each with its figure."""
     return element("dl", *(element("div", element("dt", name), element("dd", found)) for name, found in pairs))
 
 
@@ -108,7 +108,7 @@ def joined_by(between: str, parts: Sequence[Markup]) -> list[str]:
     return [each for part in parts for each in (between, part)][1:]
 
 
-def _refreshing(look: Look, every: str) -> Sequence[str]:
-    if look.refreshes:
+def _refreshing(view: View, every: str) -> Sequence[str]:
+    if view.refreshes:
         return f"Refreshed every {every} s · ", element("a", "pause", href="/?refresh=off")
     return "Paused · ", element("a", "go on", href="/")

@@ -7,24 +7,24 @@ NONE = "–"
 
 
 def datum(name: str, value: float, text: str) -> Markup:
-    """Return a figure that programs can read too: `id` names it, `value` is exact."""
+    """Return a figure as text, for programs also exactly (`value`) and by name (`id`)."""
     return element("data", text, id=name, value=repr(value))
 
 
 def count(number: float) -> str:
-    """Return a count."""
+    """Return a count with separators of thousands."""
     return f"{number:,.0f}"
 
 
 def rate(per_second: float | None) -> str:
-    """Return how many a second."""
+    """Return a rate; a dash where it is unknown."""
     if per_second is None:
         return NONE
     return f"{per_second:,.1f}" if 0 < per_second < 1_000 else f"{per_second:,.0f}"
 
 
 def epsilon(nano: float | None) -> str:
-    """Return a budget; the smaller it is, the more digits."""
+    """Return nano-epsilon as epsilon; the smaller it is, the more digits."""
     if nano is None:
         return NONE
     found = nano / NANO
@@ -32,12 +32,12 @@ def epsilon(nano: float | None) -> str:
 
 
 def share(part: float | None) -> str:
-    """Return a share of a whole."""
+    """Return a share as a percentage."""
     return NONE if part is None else f"{part:.1%}".replace("%", " %")
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time, in the unit that suits it."""
+    """Return a time in milliseconds, seconds, minutes, hours or days."""
     if seconds is None:
         return NONE
     if seconds < 1:
@@ -49,7 +49,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(found: float) -> str:
-    """Return a size in bytes."""
+    """Return a size in B, KiB, MiB or GiB."""
     for unit in ("B", "KiB", "MiB"):
         if found < 1024:
             return f"{found:.0f} {unit}"

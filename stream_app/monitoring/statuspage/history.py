@@ -38,21 +38,21 @@ class History:
         self._scrapes.append(scrape)
 
     def snapshot(self, scrape: Scrape) -> Snapshot:
-        """Return what there is to see now; rates are those of the last seconds."""
+        """Return what ``scrape`` shows; rates are those since the newest scrape that is old enough."""
         old = (each for each in reversed(self._scrapes) if scrape.seconds - each.seconds >= LEAST_SECONDS)
         return snapshot_of("", next(old, None), scrape)
 
     def of_worker(self, figure: Callable[[WorkerSnapshot], float | None]) -> list[float | None]:
-        """Return one figure of every sample; None where there is none."""
+        """Return a figure of every sample, oldest first; None where it is unknown."""
         snapshots = (sample.snapshot for sample in self._samples)
         return [figure(snapshot) if isinstance(snapshot, WorkerSnapshot) else None for snapshot in snapshots]
 
     def of_audit(self, figure: Callable[[AuditSnapshot], float | None]) -> list[float | None]:
-        """Return one figure of every sample; None where there is none."""
+        """Return a figure of every sample, oldest first; None where it is unknown."""
         snapshots = (sample.snapshot for sample in self._samples)
         return [figure(snapshot) if isinstance(snapshot, AuditSnapshot) else None for snapshot in snapshots]
 
-    def lately(self, histogram: Histogram, detail: WorkerDetail) -> Distribution:
+    def observed(self, histogram: Histogram, detail: WorkerDetail) -> Distribution:
         """Return what a histogram observed since the oldest sample; since the start while none was dropped."""
         whole = detail.distributions[histogram.name]
         if len(self._samples) < PLACES:

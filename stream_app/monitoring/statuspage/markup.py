@@ -25,7 +25,7 @@ def void(tag: str, /, **attributes: str | float) -> Markup:
 
 
 def joined(*children: str) -> Markup:
-    """Return one after the other; texts are escaped."""
+    """Return the children joined; texts among them are escaped."""
     return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in children))
 
 

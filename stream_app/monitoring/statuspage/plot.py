@@ -16,7 +16,7 @@ MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"
 
 
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:
-    """Return the course of a figure over the last minutes, the newest at the right, and its ends; 0 is below."""
+    """Return a line of a figure over the last minutes, the newest at the right and 0 at the bottom, and its legend."""
     known = [value for value in values if value is not None]
     most = max(known, default=0.0)
     first = PLACES - len(values)
@@ -34,7 +34,7 @@ def lately(name: str, values: Sequence[float | None], text: Callable[[float], st
 
 
 def bars(name: str, found: Distribution, text: Callable[[float], str]) -> Markup:
-    """Return how often each range was met, a bar each."""
+    """Return a bar for each range of a histogram, as high as its count."""
     uppers, counts = [float(upper) for upper in found.counts], list(found.counts.values())
     most = max(counts, default=0)
     wide = WIDTH / max(1, len(counts))
@@ -57,12 +57,12 @@ def bars(name: str, found: Distribution, text: Callable[[float], str]) -> Markup
 
 
 def ends(left: str, right: str) -> Markup:
-    """Return what stands under the two ends of a plot."""
+    """Return the texts under the two ends of a plot."""
     return element("p", element("span", left), element("span", right), class_="ends")
 
 
 def part(share: float) -> Markup:
-    """Return a bar that is filled to a share; what it shows stands beside it."""
+    """Return a bar that is filled to ``share``, for a number that stands beside it."""
     filled = element("rect", x=0, y=0, width=round(100 * share, 1), height=6, class_="filled")
     whole = element("rect", x=0, y=0, width=100, height=6, class_="whole")
     return element(

@@ -10,7 +10,7 @@ from stream_app.monitoring.metrics import WorkerMetric
 from stream_app.monitoring.scrape import Distribution
 from stream_app.monitoring.snapshot import PartitionFigures, WorkerDetail, WorkerSnapshot
 from stream_app.monitoring.statuspage import figure
-from stream_app.monitoring.statuspage.document import Level, Look, Row, State, facts, page, pill, section, table
+from stream_app.monitoring.statuspage.document import Level, Row, State, View, facts, page, pill, section, table
 from stream_app.monitoring.statuspage.figure import datum
 from stream_app.monitoring.statuspage.markup import Markup, element, joined, prose
 from stream_app.monitoring.statuspage.plot import bars, ends, lately, part
@@ -50,7 +50,7 @@ class AboutWorker(NamedTuple):
 
     @property
     def state(self) -> State:
-        """Return the whole worker's."""
+        """Return the state of the worker as a whole, the worst first."""
         if self.crashed:
             return State("bad", "Crashed")
         if self.stopped:
@@ -66,24 +66,24 @@ class AboutWorker(NamedTuple):
         return State("good", "Serves " + _counted(len(self.running), "partition"))
 
 
-def worker_page(about: AboutWorker, look: Look) -> str:
+def worker_page(about: AboutWorker, view: View) -> str:
     """Return the page."""
-    seen = look.snapshot
+    seen = view.snapshot
     assert isinstance(seen, WorkerSnapshot), "a worker's registry has a worker's metrics"
     assert seen.detail is not None, "it was made of a scrape"
-    return page("worker", about.application, about.state, look, _sections(about, look, seen, seen.detail))
+    return page("worker", about.application, about.state, view, _sections(about, view, seen, seen.detail))
 
 
-def _sections(about: AboutWorker, look: Look, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
+def _sections(about: AboutWorker, view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     if about.stopped:
         yield _troubles(about)
-    yield from _figures(look, seen)
+    yield from _figures(view, seen)
     yield section("Partitions", _partitions(about, detail), kind="half")
-    yield section("Budget", *_budget(look, detail), kind="half")
+    yield section("Budget", *_budget(view, detail), kind="half")
     yield section("Decisions", _decisions(detail.decided), kind="half")
     yield section("Rejects", _rejects(seen), kind="half")
     if seen.correlated_series or seen.backward_loss.observations:
-        yield section("Temporal loss", *_losses(look, seen, detail), kind="half")
+        yield section("Temporal loss", *_losses(view, seen, detail), kind="half")
     yield section("This worker", _about(about, seen.recovery_remaining, detail), kind="half")
 
 
@@ -101,11 +101,11 @@ def _troubles(about: AboutWorker) -> Markup:
     return section("Stopped", table("Stopped partitions", heads, rows), note, kind="trouble")
 
 
-def _figures(look: Look, seen: WorkerSnapshot) -> Iterator[Markup]:
+def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
     def card(
         name: str, now: Sequence[str], beside: str, drawn: Callable[[WorkerSnapshot], float | None], text: _Text
     ) -> Markup:
-        course = lately(name, look.history.of_worker(drawn), text)
+        course = lately(name, view.history.of_worker(drawn), text)
         return section(name, element("p", *now, class_="now"), element("p", beside), *course, kind="figure")
 
     yield card(
@@ -180,10 +180,10 @@ def _state(about: AboutWorker, number: int) -> State:
     return State("good", "runs") if number in about.running else State("wait", "reads back")
 
 
-def _budget(look: Look, detail: WorkerDetail) -> Iterator[Markup]:
-    left = look.history.lately(WorkerMetric.BUDGET_LEFT_SHARE, detail)
+def _budget(view: View, detail: WorkerDetail) -> Iterator[Markup]:
+    left = view.history.observed(WorkerMetric.BUDGET_LEFT_SHARE, detail)
     yield from _distribution("Share left when a batch ended", left, figure.share, ("nothing", "all of it"))
-    rate = look.history.lately(WorkerMetric.SAMPLING_RATE, detail)
+    rate = view.history.observed(WorkerMetric.SAMPLING_RATE, detail)
     if rate.observations:
         yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always"))
     yield element("p", _SAMPLES, class_="note")
@@ -247,7 +247,7 @@ def _advice(advice: Advice | None) -> Markup:
     return joined(prose(_sentence(advice.meaning)), " ", element("em", prose(_sentence(advice.remedy))))
 
 
-def _losses(look: Look, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
+def _losses(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     level: Level = "bad" if seen.alarmed_series else "good"
     alarmed = figure.count(seen.alarmed_series)
     yield element("p", pill(State(level, _counted(seen.alarmed_series, "series", "series") + " over the alarm")))
@@ -260,7 +260,7 @@ def _losses(look: Look, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
             ("of them over the alarm", datum("alarmed", seen.alarmed_series, alarmed)),
         )
     )
-    found = look.history.lately(WorkerMetric.BACKWARD_LOSS, detail)
+    found = view.history.observed(WorkerMetric.BACKWARD_LOSS, detail)
     yield from _distribution(
         "Backward loss", found, lambda loss: figure.NONE if loss is None else f"{loss:.3g}", ("0", "more")
     )

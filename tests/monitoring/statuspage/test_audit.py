@@ -3,7 +3,7 @@
 from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Gauge, Metrics
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.statuspage.audit import AboutAudit, Found, audit_page
-from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.document import View
 from stream_app.monitoring.statuspage.history import History
 from tests.monitoring.statuspage.read import Page
 
@@ -21,7 +21,7 @@ def shown(metrics: Metrics, *latest: Found, reached: bool = True) -> Page:
         latest=latest,
         up_seconds=5.0,
     )
-    return Page(audit_page(about, Look(history.snapshot(scrape), history, refreshes=True)))
+    return Page(audit_page(about, View(history.snapshot(scrape), history, refreshes=True)))
 
 
 def measured(**gauges: int) -> Metrics:

@@ -9,7 +9,7 @@ from stream_app.kafka.evidence.stops import REASONS, StopReason
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.snapshot import WorkerSnapshot
-from stream_app.monitoring.statuspage.document import Look
+from stream_app.monitoring.statuspage.document import View
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES, History
 from stream_app.monitoring.statuspage.worker import AboutWorker, worker_page
 from stream_app.privacy.reason import REASONS as REJECTS
@@ -30,7 +30,7 @@ def shown(metrics: Metrics, how: AboutWorker, history: History | None = None, *,
     """Return the page of a registry."""
     history = history or History()
     scrape = gathered(metrics.registry.collect(), 1_000.0)
-    return worker_page(how, Look(history.snapshot(scrape), history, refreshes))
+    return worker_page(how, View(history.snapshot(scrape), history, refreshes))
 
 
 def test_its_figures_are_those_of_the_registry() -> None:
@@ -131,7 +131,7 @@ def test_the_last_minutes() -> None:
     seen = history.snapshot(scrape)
     assert isinstance(seen, WorkerSnapshot)
     assert seen.detail is not None
-    found = history.lately(WorkerMetric.BUDGET_LEFT_SHARE, seen.detail)
+    found = history.observed(WorkerMetric.BUDGET_LEFT_SHARE, seen.detail)
     assert {upper: met for upper, met in found.counts.items() if met} == {"0.4": 1}
     assert found.mean == pytest.approx(0.35)
     assert history.snapshot(scrape) != history.snapshot(scrape._replace(seconds=scrape.seconds + 100))
