@@ -12,8 +12,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError
 
-from stream_app.kafka.client import group
 from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.cluster import group_members
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
@@ -280,7 +280,7 @@ class OnBroker:
 
     async def members(self, application: str) -> int:
         """Return how many members the group has."""
-        return await group.members(self.settings(application))
+        return await group_members(self.settings(application))
 
 
 class _RealMember:

@@ -24,9 +24,9 @@ from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.provision import make_and_check
+from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
-from stream_app.localbroker import LocalBrokerError
 from stream_app.setup.settings import Settings
 
 PARTITIONS = 4
