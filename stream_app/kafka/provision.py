@@ -6,9 +6,8 @@ from stream_app.kafka.client.cluster import Cluster
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topics import Difference, Topic, TopicNames, differences, wanted_topics
-from stream_app.kafka.evidence.ends import shortage
-from stream_app.kafka.evidence.logends import ends_of
-from stream_app.kafka.evidence.placement import last_row
+from stream_app.kafka.evidence.ends import ends_of, shortage
+from stream_app.kafka.evidence.row import last_row
 from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.setup.settings import Settings
 

@@ -11,7 +11,7 @@ import logging
 from typing import Any, Final, NamedTuple
 
 from stream_app.formats import wire
-from stream_app.kafka.evidence.placement import last_row
+from stream_app.kafka.evidence.row import last_row
 from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.owner.brokers import Reader, Writer
 from stream_app.kafka.owner.parts import Site

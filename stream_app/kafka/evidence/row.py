@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from stream_app.formats import wire
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.owner.brokers import Reader
 
 PARTITION_KEY: Final = b"\x00partition"
 """Its key in the changelog; keys of other rows begin with a letter."""
@@ -61,3 +63,21 @@ class PartitionRow:
         fields: Any = wire.load(value)
         fields.setdefault("recall_offset", fields["next_offset"])  # rows from before anything was collected
         return cls(**{name: fields[name] for name in cls.__slots__ if name in fields})
+
+
+async def placed_by(reader: Reader, names: TopicNames, partitions: int) -> int | None:
+    """Return the count that the first partition with a row was made with; None when no partition has one.
+
+    ``reader`` reads committed records; ``partitions`` of the changelog are looked at.
+    """
+    for partition in range(partitions):
+        row = await last_row(reader, names, partition)
+        if row is not None:
+            return row.partitions
+    return None
+
+
+async def last_row(reader: Reader, names: TopicNames, partition: int) -> PartitionRow | None:
+    """Return a partition's row as the changelog has it, read from its end; None when it has none."""
+    found = await reader.last(names.changelog, partition, lambda record: record.key == PARTITION_KEY)
+    return None if found is None or found.value is None else PartitionRow.decode(found.value)

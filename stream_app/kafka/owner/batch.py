@@ -2,9 +2,10 @@
 
 import asyncio
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
@@ -21,22 +22,16 @@ _SLICE = 128
 """Records decided before others may run, some milliseconds: the last batch's commit goes on meanwhile."""
 
 
-class Outputs(NamedTuple):
-    """The pages of one transaction, a topic each."""
-
-    ledger: Pages
-    releases: Pages
-    rejects: Pages
-    changelog: Pages
-
-
 @dataclass(slots=True)
 class Batch:
     """What one transaction holds, and what is counted of it."""
 
     start: int
     end: int
-    outputs: Outputs
+    ledger: Pages
+    releases: Pages
+    rejects: Pages
+    changelog: Pages
     messages: list[Any]
     records: int
     recall_offset: int
@@ -66,18 +61,19 @@ class Batch:
     """Backward loss before and after, of series whose policy names a correlation."""
 
     @classmethod
-    def of(cls, given: BatchInput, outputs: Outputs) -> "Batch":
-        """Return the batch of some input before anything of it is decided."""
+    def of(cls, given: BatchInput, ledger: Pages, releases: Pages, rejects: Pages, changelog: Pages) -> "Batch":
+        """Return the batch of some input before anything of it is decided; the pages are those of its transaction."""
         records, end = given.records, given.end
         first_ms, last_ms = (records[0].timestamp_ms, records[-1].timestamp_ms) if records else (0, 0)
         last = records[-1].offset if records else -1
-        return cls(given.start, end, outputs, given.messages, len(records), end, first_ms, last_ms, last)
+        pages = (ledger, releases, rejects, changelog)
+        return cls(given.start, end, *pages, given.messages, len(records), end, first_ms, last_ms, last)
 
 
 async def decide(
-    given: BatchInput, outputs: Outputs, context: Context, find: Lookup, tail: Tail, collection: Collection
+    given: BatchInput, new: Callable[[], Pages], context: Context, find: Lookup, tail: Tail, collection: Collection
 ) -> Batch:
-    """Decide records in order; ``find`` gives the row of a series before it.
+    """Decide records in order; ``new`` makes pages, ``find`` gives the row of a series before it.
 
     ``collection`` holds what collected steps count, and goes on with the records.
 
@@ -89,13 +85,20 @@ async def decide(
     cut = bisect_left(given.records, answered, key=_offset) or len(given.records)
     silent = cut > 0 and given.records[0].offset < answered
     records, later = iter(given.records[:cut]), given.records[cut:]
-    decider = Decider(context, find, _outlets(outputs, tail, given.start, silent=silent), collection)
+    pages = (new(), new(), new(), new())
+    ledger, releases, rejects, _ = pages
+    if silent:
+        outlets = Outlets(_drop, _drop, _drop, tail.confirm)
+    else:
+        settle = tail.settle if tail.binds(given.start) else None
+        outlets = Outlets(ledger.append, releases.append, rejects.append, settle)
+    decider = Decider(context, find, outlets, collection)
     for _ in range(0, cut, _SLICE):
         if not decider.decide(islice(records, _SLICE)):
             break
         await asyncio.sleep(0)
     done, rest = _parted(given, [*records, *later])
-    batch = Batch.of(done, outputs)
+    batch = Batch.of(done, *pages)
     batch.rest, batch.silent = rest, silent
     floor = collection.floor()
     batch.recall_offset = batch.end if floor is None else floor
@@ -113,13 +116,6 @@ async def decide(
 
 def _offset(record: InputRecord) -> int:
     return record.offset
-
-
-def _outlets(outputs: Outputs, tail: Tail, start: int, *, silent: bool) -> Outlets:
-    if silent:
-        return Outlets(_drop, _drop, _drop, tail.confirm)
-    settle = tail.settle if tail.binds(start) else None
-    return Outlets(outputs.ledger.append, outputs.releases.append, outputs.rejects.append, settle)
 
 
 def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:

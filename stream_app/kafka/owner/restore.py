@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 from stream_app.deciding import rows
 from stream_app.kafka.evidence.claim import holds_entries
-from stream_app.kafka.evidence.ends import Answered, Ends, adopted, disagreement, shortage, torn
-from stream_app.kafka.evidence.logends import answered_of, ends_of
-from stream_app.kafka.evidence.placement import placed_by
-from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.ends import Answered, Ends, adopted, answered_of, disagreement, ends_of, shortage, torn
+from stream_app.kafka.evidence.row import PartitionRow, placed_by
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
 from stream_app.kafka.owner.brokers import Reader, Rows, TopicFacts

@@ -9,7 +9,7 @@ from typing import Any, Self
 from stream_app.deciding.counters import Collection
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.owner import batch as batches
-from stream_app.kafka.owner.batch import Batch, Outputs
+from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.brokers import TopicFacts, Writer
 from stream_app.kafka.owner.cache import RowCache, RowReader
 from stream_app.kafka.owner.changelogcopy import tell_discarded
@@ -130,8 +130,8 @@ class Tenure:
             tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
             if restored.fresh:
                 # With the row in place before the first entry, a ledger without a row always means a loss.
-                nothing = BatchInput(row.next_offset, row.next_offset, [], [])
-                await tenure._commit(Batch.of(nothing, tenure._outputs()))
+                nothing, pages = BatchInput(row.next_offset, row.next_offset, [], []), writer.pages
+                await tenure._commit(Batch.of(nothing, pages(), pages(), pages(), pages()))
             recalling()
             await parts.feed.start(number, kept.inbox.next_offset)
             tenure._collection = await recall(parts, number, tenure.row, tenure._rows.find)
@@ -147,7 +147,7 @@ class Tenure:
         """Decide input while the batch before commits; what is left of it goes back to the inbox."""
         started = time.perf_counter()
         batch = await batches.decide(
-            given, self._outputs(), self._parts.context, self._rows.find, self._tail, self._collection
+            given, self._writer.pages, self._parts.context, self._rows.find, self._tail, self._collection
         )
         if batch.rest is not None:
             self._kept.inbox.give_back(batch.rest)
@@ -193,10 +193,6 @@ class Tenure:
         await self._pending.cancel()
         self._heads.stop()
         await self._writer.stop()
-
-    def _outputs(self) -> Outputs:
-        pages = self._writer.pages
-        return Outputs(pages(), pages(), pages(), pages())
 
     async def _commit(self, batch: Batch) -> None:
         started = time.perf_counter()

@@ -74,14 +74,13 @@ class Transactions:
             PartitionStoppedError: if a log lost records, or was made again, since the batch before.
         """
         names, writer = self._parts.names, self._writer
-        outputs = batch.outputs
         await writer.begin()
         try:
             ledger_end: int | None = None
-            if outputs.ledger.records:
-                written = await writer.send(names.ledger, outputs.ledger)
+            if batch.ledger.records:
+                written = await writer.send(names.ledger, batch.ledger)
                 self._check(written, partial(ledger_shortage, row))
-                await self._ownership.check(names.ledger, written, outputs.ledger.records, writer.id)
+                await self._ownership.check(names.ledger, written, batch.ledger.records, writer.id)
                 ledger_end = written.end
             row = replace(self._moved(row, batch, ledger_end), producer=writer.id)
             encoded = row.encode()
@@ -89,17 +88,17 @@ class Transactions:
             sends = [
                 writer.send(topic, pages)
                 for topic, pages in (
-                    (names.releases, outputs.releases),
-                    (names.rejects, outputs.rejects),
-                    (names.changelog, outputs.changelog),
+                    (names.releases, batch.releases),
+                    (names.rejects, batch.rejects),
+                    (names.changelog, batch.changelog),
                 )
                 if pages.records
             ]
             extents = _unless_raised(await asyncio.gather(*sends, return_exceptions=True))
             changelog = extents[-1]
             self._check_changelog(changelog)
-            if outputs.releases.records:
-                await self._ownership.check(names.releases, extents[0], outputs.releases.records, writer.id)
+            if batch.releases.records:
+                await self._ownership.check(names.releases, extents[0], batch.releases.records, writer.id)
                 self._check(extents[0], partial(releases_shortage, row))
                 # The row that travels with the releases cannot know where they lie yet.
                 row = row if extents[0].end is None else replace(row, releases_offset=extents[0].end)
@@ -151,7 +150,7 @@ class Transactions:
     def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
         """Put the changed rows into the changelog pages; a default policy's row, which series share, once."""
         batch.stored = [(key, value) for key, value in batch.stored if key[:1] != b"d" or not self._known(key)]
-        append, now_ms = batch.outputs.changelog.append, self._parts.now_ms()
+        append, now_ms = batch.changelog.append, self._parts.now_ms()
         for key, value in batch.stored:
             append(key, value, now_ms, [])
         append(PARTITION_KEY, partition_row, now_ms, [])

@@ -20,7 +20,7 @@ from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import Event
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.placement import last_row
+from stream_app.kafka.evidence.row import last_row
 from stream_app.setup.settings import Settings
 
 _PAUSE_SECONDS = 0.2

@@ -20,14 +20,14 @@ from stream_app.kafka.evidence.ends import (
     Ends,
     Shortage,
     adopted,
+    answered_of,
     begins_late,
     disagreement,
+    ends_of,
     ledger_shortage,
     releases_shortage,
 )
-from stream_app.kafka.evidence.logends import answered_of, ends_of
-from stream_app.kafka.evidence.placement import last_row
-from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.brokers import Reader
 from stream_app.kafka.owner.parts import Site
 from stream_app.kafka.rebuild.folding import Folded, Progress, fold, stored_rows
