@@ -1,0 +1,195 @@
+"""The life of a partition over a cluster in memory: each state, and what leads from one to another."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.deciding.context import Context
+from stream_app.formats.records import InputRecord
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.row import PARTITION_KEY
+from stream_app.kafka.memory.brokers import MemoryBrokers
+from stream_app.kafka.memory.cluster import MemoryCluster
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.partitions import Partitions
+from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.monitoring.metrics import Metrics
+from stream_app.setup import keyfile
+from stream_app.setup.settings import Settings
+from tests.patience import PATIENCE_SECONDS
+from tests.run import KEYS, default, observation
+
+NAMES = TopicNames.of("life", "life")
+
+
+class Feed:
+    """Hands a partition what the events topic holds, as often as it is asked to begin anew somewhere."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        """Hand on nothing yet."""
+        self._cluster = cluster
+        self.owner: Partitions | None = None
+        self.acked = 0
+        self.ours = True
+
+    async def start(self, partition: int, offset: int) -> None:
+        """Begin at an offset."""
+        await self.seek(partition, offset)
+
+    async def seek(self, partition: int, offset: int) -> None:
+        """Hand on all from there, in one go."""
+        found = self._cluster.log(NAMES.events, partition).visible(offset, 1 << 30, "read_committed")
+        records = [InputRecord(NAMES.events, partition, one.offset, one.timestamp, one.key, one.value) for one in found]
+        if records and self.owner is not None:
+            self.owner.put(partition, Fetched(records, records[0].offset, records[-1].offset + 1), self)
+
+    def ack(self) -> None:
+        """Count what was acknowledged."""
+        self.acked += 1
+
+    def pause(self, partition: int) -> None:
+        """Do nothing: all was handed on."""
+
+    def resume(self, partition: int) -> None:
+        """Do nothing."""
+
+    async def earliest(self, partition: int) -> int:
+        """Return the first offset kept."""
+        return self._cluster.log(NAMES.events, partition).first
+
+    async def owns(self, partition: int, offset: int) -> bool:  # noqa: ARG002 (as the protocol says)
+        """Tell what the test says."""
+        return self.ours
+
+    def keep(self, partition: int, offset: int) -> None:
+        """Commit nothing."""
+
+
+class Site:
+    """One partition, and workers that may own it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the topics."""
+        self.cluster = MemoryCluster(lambda: int(time.time() * 1000))
+        for name in NAMES:
+            self.cluster.make(name, 1, append_time=name == NAMES.events)
+        self.key = folder / "key"
+        keyfile.create(self.key)
+        self.sent = 0
+
+    def worker(self, name: str) -> tuple[Partitions, Feed]:
+        """Return a worker's partitions, of which it owns none."""
+        given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
+        feed = Feed(self.cluster)
+        parts = WorkerParts(
+            settings=Settings(**given),
+            context=Context(KEYS, (default("home-*"),), partition_of=lambda _: 0),
+            names=NAMES,
+            brokers=MemoryBrokers(self.cluster, name, "life", NAMES),
+            signing_key=None,
+            metrics=Metrics(),
+            rows=MemoryRows(),
+            feed=feed,
+        )
+        feed.owner = Partitions(parts)
+        return feed.owner, feed
+
+    async def send(self, feed: Feed, count: int = 3) -> None:
+        """Append events and hand them on."""
+        begin = self.sent
+        for _ in range(count):
+            self.sent += 1
+            value = json.dumps(observation("home-1", self.sent, 1.0)).encode()
+            self.cluster.append(Place(NAMES.events, 0), [Draft(b"home-1", value, 0)])
+        await feed.seek(0, begin)
+
+    def committed(self, topic: str) -> list[Any]:
+        """Return the committed records of a topic."""
+        return self.cluster.log(topic, 0).visible(0, 1 << 30, "read_committed")
+
+    def decided(self) -> int:
+        """Return how far the last committed row says that the input was decided."""
+        rows = [one for one in self.committed(NAMES.changelog) if one.key == PARTITION_KEY]
+        return int(json.loads(rows[-1].value)["next_offset"]) if rows else -1
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Make a site."""
+    return Site(tmp_path)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.01)
+
+
+async def test_a_fresh_partition_works_and_ends_well(site: Site) -> None:
+    """Its row comes before the first entry; what it decided is committed once, and acknowledged."""
+    partitions, feed = site.worker("a")
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    assert site.decided() == 0
+    await site.send(feed)
+    await until(lambda: site.decided() == 3)
+    await partitions.close()
+    assert [json.loads(one.value)["timestamp"] for one in site.committed(NAMES.releases)] == [1, 2, 3]
+    assert feed.acked >= 1
+    assert partitions.owned == {}
+
+
+async def test_held_it_decides_nothing_and_goes_on(site: Site) -> None:
+    """A rebalance that leaves it where it is takes nothing over anew."""
+    partitions, feed = site.worker("a")
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    await partitions.hold()
+    await site.send(feed)
+    await asyncio.sleep(0.1)
+    assert (site.decided(), partitions.working, partitions.prepared) == (0, [0], False)
+    writers = {one.producer for one in site.committed(NAMES.changelog)}
+    await partitions.assign([0], 2)
+    await until(lambda: site.decided() == 3)
+    assert {one.producer for one in site.committed(NAMES.changelog)} == writers
+    await partitions.close()
+
+
+async def test_fenced_it_waits_until_it_is_the_owner(site: Site) -> None:
+    """What another owner fences commits nothing more; it comes back only when the group says that it is the owner."""
+    partitions, feed = site.worker("a")
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    other, _ = site.worker("b")
+    await other.assign([0], 1)
+    await until(lambda: other.working == [0])
+    feed.ours = False
+    await site.send(feed)
+    await until(lambda: partitions.working == [])
+    assert (site.decided(), partitions.stopped) == (0, {})
+    await other.close()
+    feed.ours = True
+    await until(lambda: site.decided() == 3)
+    assert len(site.committed(NAMES.releases)) == 3
+    await partitions.close()
+
+
+async def test_a_remade_topic_stops_it(site: Site) -> None:
+    """It says so, and what waits is decided by nobody; to close it is still possible."""
+    partitions, feed = site.worker("a")
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    site.cluster.remake(NAMES.events)
+    await site.send(feed)
+    await until(lambda: partitions.stopped == {0: "topic-replaced"})
+    assert (partitions.running, site.committed(NAMES.releases)) == ([], [])
+    await partitions.close()
