@@ -13,6 +13,8 @@ from stream_app.formats import wire
 from stream_app.setup import keyfile
 from tests.programs import program
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EVENTS = 400
 KINDS: dict[str, tuple[dict[str, object], object]] = {

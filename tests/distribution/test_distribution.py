@@ -17,6 +17,8 @@ import stream_app
 from stream_app.cli import main
 from tests.deploy import ROOT
 
+pytestmark = pytest.mark.slow
+
 EVENTS = "".join(f'{{"series":"home-7","timestamp":{hour * 3_600_000},"value":{hour % 5}}}\n' for hour in range(20))
 POLICY = (
     '{"series":"home-*","epsilon":1.0,"protection":{"level":"landmark","landmarks":[18000000],"step":3600000},'

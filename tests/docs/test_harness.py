@@ -11,6 +11,8 @@ from tests.docs.reader import Reader
 from tests.docs.transcript import agrees
 from tests.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.slow
+
 
 def said(folder: Path, markdown: str, seconds: float = PATIENCE_SECONDS) -> str | None:
     """Return what a reader of a page complains of."""

@@ -17,6 +17,8 @@ from stream_app.evaluation import store
 from stream_app.evaluation.evaluation import EXPERIMENTS
 from tests.patience import PATIENCE_SECONDS
 
+pytestmark = pytest.mark.slow
+
 QUICK = ["--steps", "20", "--seeds", "2", "--jobs", "1", "--no-plots"]
 POLICY = {
     "series": "home-*",

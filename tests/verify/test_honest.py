@@ -16,6 +16,8 @@ from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, 
 from tests.run import ADAPTIVE, BALANCED, KINDS, NUMBER, SKIP, UNIFORM, Run
 from tests.verify.tried import SECRET, protected, row_of
 
+pytestmark = pytest.mark.slow
+
 LANDMARKS = protected("landmark", landmarks=[2, 3])
 LEVELS: list[tuple[Any, Any]] = [
     *((LANDMARKS, scheme) for scheme in (UNIFORM, ADAPTIVE, BALANCED, SKIP)),
