@@ -32,7 +32,7 @@ class DefaultPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The operator's caps; None is no cap of its own."""
+    """The operator's caps; None where none is set."""
 
     lifetime_nano: int | None = None  # None: the epsilon of a series' first policy
     max_epsilon_nano: int | None = None

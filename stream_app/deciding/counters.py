@@ -70,7 +70,7 @@ class Counters:
 
 
 class _Series(NamedTuple):
-    """What is open of one series."""
+    """The open steps of one series, and the counter that each key has."""
 
     cell_of: dict[str, int]
     steps: dict[int, Counters]  # ascending
@@ -138,7 +138,7 @@ class Collection:
         return RawCells(tuple(counters.cells))
 
     def drop(self, series: str) -> None:
-        """Forget whatever a series has open, unread."""
+        """Forget all open steps of a series, without reading their counters."""
         self._series.pop(series, None)
         self._floor = None
 

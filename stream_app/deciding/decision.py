@@ -38,7 +38,7 @@ _TIMED: Final = (Observation, Watermark)
 """Those that move event time on. A contribution does not: its step is open already, whatever the limit is by now."""
 
 Lookup = Callable[[str], SeriesRow | None]
-"""Finds the row of a series; None: it has none yet."""
+"""Returns the row of a series, None if it has none yet."""
 
 
 def decide(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:

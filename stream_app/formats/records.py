@@ -69,7 +69,7 @@ class LandmarksRecord:
 
 @dataclass(frozen=True, slots=True)
 class CloseRecord:
-    """A series that ends."""
+    """The request to end a series for ever."""
 
     series: str
 

@@ -48,7 +48,7 @@ class Correlation:
         return cls(matrix, matrix)  # symmetric: the same in both directions
 
     def adversary(self) -> Adversary:
-        """Return who knows this correlation."""
+        """Return the adversary who knows this correlation."""
         return Adversary(Envelope.of(self.backward), Envelope.of(self.forward))
 
 

@@ -35,7 +35,7 @@ class Envelope:
         return cls(vertices, tuple(log1p(1 / w) for w in crossings))
 
     def place(self, alpha: float) -> int:
-        """Return which vertex rules at alpha."""
+        """Return the index of the vertex that gives L(alpha)."""
         return bisect_right(self.breaks, alpha)
 
     def carried(self, alpha: float) -> float:

@@ -11,7 +11,7 @@ from stream_app.loss.envelope import LARGE, Envelope
 from stream_app.loss.hull import Vertex
 
 _MOST = 1e300
-"""More steps than there are; an infinity has no floor."""
+"""Stands for an infinite number of steps, which has no floor: more than any series has."""
 
 
 def faded(envelope: Envelope, alpha: float, steps: int) -> float:

@@ -19,7 +19,7 @@ from stream_app.privacy.values import ReleasedCells
 
 LevelState = tuple[float, ...]
 MOST_STEPS = 64
-"""Longer gaps widen no further."""
+"""Steps without measurement after which the level grows no more uncertain."""
 NUMBER_POWERS = (3, 2, 1, 0)
 LOCATION_POWERS = (3, 2, 1, 0)
 COUNTS_POWERS = (4, 3, 2, 1, 0)

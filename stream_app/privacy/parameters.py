@@ -24,7 +24,7 @@ MOST_OPEN_STEPS = 1000
 MOST_OPEN_CELLS = 65_536
 """Raw counters of all open steps of a series: a watermark or an intrusion may draw noise for each of them."""
 LARGEST_INTRUSION_NANO = 10**15
-"""That of the largest epsilon."""
+"""The nano-epsilon of the largest epsilon."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -33,7 +33,7 @@ Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 
 
 class Form(BaseModel):
-    """A closed, frozen object."""
+    """An object without unknown members, which cannot be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,7 +59,7 @@ class ProtectionForm(Form):
 
 
 class CollectForm(Form):
-    """How members' items become counts."""
+    """How the items of contributors become counts."""
 
     neighbours: Literal["replace", "add-remove"]
     open_steps: Annotated[StrictInt, Field(ge=1, le=MOST_OPEN_STEPS)]

@@ -16,12 +16,11 @@ Place = tuple[bool, int]
 
 
 def place(policy: Policy, state: State, index: int) -> Place:
-    """Return what step ``index`` is under the policy."""
+    """Return whether step ``index`` is a landmark, and how many landmarks are left from it on."""
     match policy.protection:
         case LandmarkLevel():
-            return index in state.promise.landmarks, state.promise.landmarks.count_from(
-                index
-            ) + state.promise.spare_left
+            landmarks = state.promise.landmarks
+            return index in landmarks, landmarks.count_from(index) + state.promise.spare_left
         case EventLevel() | WindowLevel():
             return False, 0
         case UserLevel(length):

@@ -8,9 +8,9 @@ from stream_app.privacy.level import LevelState
 from stream_app.privacy.values import NANO, ReleasedCells
 
 NEVER = -1
-"""A step or a timestamp that has not come yet."""
+"""Stands for a step or a timestamp that has not come yet."""
 NO_WINDOW = Window()
-"""Of a series that no version at level w-event has ruled yet."""
+"""The window of a series that no version at level w-event has ruled yet."""
 
 
 _PROMISE = ("first_budget_nano", "landmarks", "prior_nano", "spare_left")

@@ -37,7 +37,7 @@ SENTENCES: Final[dict[Less, str]] = {
     "length": "steps to come of the level user before are none of its landmarks",
     "neighbours": "fewer values of one step are neighbours (or valid), or items are protected otherwise",
 }
-"""What is protected less together, for people."""
+"""Sentences for people, by what is protected less together."""
 
 
 def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, ...]:

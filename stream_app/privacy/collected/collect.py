@@ -17,7 +17,7 @@ SENSITIVITY = {"replace": 2, "add-remove": 1}
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """Counts are collected; ``open_steps`` take items at a time."""
+    """How counts are collected; ``open_steps`` steps take items at the same time."""
 
     replace: bool  # neighbours change one member's item; else a member takes part or does not
     open_steps: int

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from stream_app.privacy.noise.randomness import BitStream
 
 MOST_BINS = 256
-"""Every draw looks at all bins; narrower ones are widened."""
+"""Every draw looks at all bins: they are made wider until there are no more than this."""
 
 
 class Histogram(NamedTuple):

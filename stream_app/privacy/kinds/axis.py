@@ -9,9 +9,9 @@ from typing import Final
 LARGEST_CELL = 2**50
 """Within it every cell has a double of its own, which reads back as it; measurements beyond it saturate there."""
 _DIGITS: Final = 17
-"""No double's shortest decimal has more."""
+"""Most digits of a double's shortest decimal."""
 _EXACT: Final = Context(prec=_DIGITS)
-"""Moves the point of such a decimal and rounds nothing."""
+"""Moves the point of such a decimal without rounding."""
 
 
 def saturated(cell: int) -> int:
@@ -70,5 +70,5 @@ class Axis:
         return self.low if cell < self.low else min(cell, self.high)
 
     def double(self, cell: int) -> float:
-        """Return what ``cell`` stands for, rounded once."""
+        """Return the number that ``cell`` stands for, rounded once to a double."""
         return cell * self.cells_per_unit.denominator / self.cells_per_unit.numerator

@@ -19,7 +19,7 @@ class Category:
     _longest: int = field(init=False, repr=False, compare=False)  # characters
 
     def __post_init__(self) -> None:
-        """Make the index."""
+        """Derive the index of each category."""
         cells: dict[str | bool | None, RawCells] = {
             category: RawCells((index,)) for index, category in enumerate(self.categories)
         }
