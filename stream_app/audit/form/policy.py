@@ -1,139 +1,26 @@
-"""The domain of every member of a policy: what it may be alone, and what must hold between members.
+"""Whether the parameters in a `policy` entry make a policy: each member by itself, and the members together.
 
-A second reading of the format, which shares nothing with the worker's: a policy that the worker would refuse promises
-something else than it says. Numbers are read as the decimals they are written as.
+This reading shares nothing with the worker's: a policy that the worker would refuse promises something else than it
+says. Numbers are read as the decimals that they are written as.
 """
 
 from collections.abc import Mapping
-from fractions import Fraction
-from sys import float_info
-from typing import Any, Final
 
-from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
-from stream_app.audit.form.lattice import box_fault, decimal_of, grid_fault
-from stream_app.audit.form.members import Member, is_number, listed, needed, number, one_of, or_null, positive, whole
-
-Members = Mapping[str, Any]
-"""An object as JSON holds it."""
-
-LEVELS: Final = ("landmark", "event", "user", "w-event")
-
-
-MOST_WINDOW: Final = 10_000
-"""Steps of a window."""
-MOST_OPEN: Final = 1_000
-"""Steps that take contributions at a time."""
-MOST_OPEN_COUNTERS: Final = 65_536
-"""Their counters: one for each of these steps and keys."""
-MOST_NANO: Final = 10**15
-"""The largest epsilon in nano-epsilon."""
-
-
-def _is_text(found: object) -> bool:
-    return isinstance(found, str) and 1 <= len(found) <= 200
-
-
-def _is_landmark(found: object) -> bool:
-    if isinstance(found, list):
-        return len(found) == 2 and all(map(_TIMESTAMP.fits, found)) and found[0] < found[1]
-    return _TIMESTAMP.fits(found)
-
-
-_TIMESTAMP: Final = whole(0, MAX_TIMESTAMP)
-_OBJECT: Final = Member(lambda found: isinstance(found, dict), "an object", needed=True)
-_FLAG: Final = Member(lambda found: isinstance(found, bool), "true or false")
-_TEXT: Final = Member(_is_text, "a text of 1 to 200 characters")
-_DOUBLE: Final = number(-float_info.max, float_info.max)
-_COORDINATE: Final = number(-1e100, 1e100)
-_SHARE: Final = number(0, 1)
-_METRES: Final = 20_100_000
-_ANY: Final = Member(lambda _: True, "")
-"""Of `invalid`, whose domain is told by the members beside it."""
-
-PARAMETERS: Final = {
-    "epsilon": Member(
-        lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
-        "a number of 1e-9 to 1e6",
-        needed=True,
-    ),
-    "protection": _OBJECT,
-    "scheme": _OBJECT,
-    "filter": or_null(one_of("none", "level")),
-    "value": _OBJECT,
-    "correlation": or_null(_TEXT),
-    "collect": or_null(Member(lambda found: isinstance(found, dict), "an object")),
-}
-"""The members of a policy's parameters."""
-PROTECTION: Final = {
-    "level": needed(one_of(*LEVELS)),
-    "landmarks": Member(
-        lambda found: isinstance(found, list) and all(map(_is_landmark, found)),
-        "a list of timestamps and [start, end) pairs of timestamps with start < end",
-    ),
-    "step": whole(1, MAX_TIMESTAMP),
-    "spare": whole(0, MAX_TIMESTAMP),
-    "length": or_null(whole(1, MAX_TIMESTAMP)),
-    "window": or_null(whole(1, MOST_WINDOW)),
-}
-"""The members of `protection`."""
-_RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
-SCHEMES: Final[dict[str, dict[str, Member]]] = {
-    "uniform": {"name": _ANY},
-    "adaptive": {"name": _ANY, **_RATES},
-    "skip": {"name": _ANY, "accept_risk": Member(lambda found: found is True, "true", needed=True)},
-    "balanced": {"name": _ANY, "regular_share": _SHARE},
-    "bd": {"name": _ANY, **_RATES, "dissimilarity": one_of("released", "private")},
-    "ba": {"name": _ANY, **_RATES, "dissimilarity": one_of("released", "private")},
-}
-"""The schemes with their members."""
-KINDS: Final[dict[str, dict[str, Member]]] = {
-    "number": {
-        "kind": _ANY,
-        "lower": needed(_COORDINATE),
-        "upper": needed(_COORDINATE),
-        "resolution": needed(number(1e-100, 1e100)),
-        "sensitivity": or_null(positive(float_info.max)),
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-    "counts": {
-        "kind": _ANY,
-        "keys": needed(listed(_is_text, 1, "texts of 1 to 200 characters")),
-        "sensitivity": whole(1, MAX_SEQUENCE),
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-    "location": {
-        "kind": _ANY,
-        "radius": needed(number(0.001, _METRES)),
-        "resolution": needed(number(0.1, _METRES)),
-        "bounds": _OBJECT,
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-    "category": {
-        "kind": _ANY,
-        "categories": needed(
-            listed(lambda found: _is_text(found) or isinstance(found, bool), 2, "texts of 1 to 200 characters or flags")
-        ),
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-}
-"""The value kinds with their members."""
-COLLECT: Final = {
-    "neighbours": needed(one_of("replace", "add-remove")),
-    "open_steps": needed(whole(1, MOST_OPEN)),
-    "intrusion_nano": or_null(whole(1, MOST_NANO)),
-}
-"""The members of `collect`."""
-BOUNDS: Final = {
-    "south": needed(number(-85, 85)),
-    "west": needed(number(-180, 180)),
-    "north": needed(number(-85, 85)),
-    "east": needed(number(-180, 180)),
-}
-"""The members of a location's `bounds`, in degrees."""
+from stream_app.audit.form.domains import (
+    BOUNDS,
+    COLLECT,
+    DOUBLE,
+    KINDS,
+    MOST_OPEN_COUNTERS,
+    PARAMETERS,
+    PROTECTION,
+    RATES,
+    SCHEMES,
+    Domain,
+    whole,
+)
+from stream_app.audit.form.entry import MAX_SEQUENCE
+from stream_app.audit.form.lattice import Members, box_fault, decimal_of, grid_fault
 
 
 def fault_of(parameters: Members) -> str:
@@ -178,7 +65,7 @@ def _collect(parameters: Members) -> str:
     return ""
 
 
-def _members(where: str, found: Members, table: Mapping[str, Member]) -> str:
+def _members(where: str, found: Members, table: Mapping[str, Domain]) -> str:
     unknown = sorted(found.keys() - table.keys())
     if unknown:
         return f"{where}.{unknown[0]} is not known"
@@ -220,7 +107,7 @@ def _private(parameters: Members) -> str:
     scheme = parameters["scheme"]
     if scheme.get("dissimilarity") != "private":
         return ""
-    if scheme.keys() & _RATES.keys():
+    if scheme.keys() & RATES.keys():
         return "a private dissimilarity has no rate"
     if parameters["value"]["kind"] not in ("number", "counts"):
         return "a private dissimilarity compares numbers or counts"
@@ -261,7 +148,7 @@ def _is_substitute(value: Members) -> bool:
         return True
     match kind:
         case "number":
-            return _DOUBLE.fits(found)
+            return DOUBLE.fits(found)
         case "counts":
             count = whole(0, MAX_SEQUENCE)
             return (
@@ -269,4 +156,4 @@ def _is_substitute(value: Members) -> bool:
             )
         case _:
             position = isinstance(found, dict) and found.keys() == {"latitude", "longitude"}
-            return position and all(map(_DOUBLE.fits, found.values()))
+            return position and all(map(DOUBLE.fits, found.values()))

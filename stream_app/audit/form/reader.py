@@ -13,7 +13,7 @@ import orjson
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import MAX_SEQUENCE, Entry, OpaqueEntry, ReleaseRecord
 from stream_app.audit.form.exact import ENTRY_FORMS, ENTRY_KINDS, release_of
-from stream_app.audit.heads.record import Head, Leaf, Leaves, Proof, head_record_of, proof_of
+from stream_app.audit.form.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
 CLAIM: Final = b'{"entry":"claim"'
 """How a claim begins; entries begin with their series."""

@@ -16,10 +16,10 @@ from typing import NamedTuple, assert_never
 from stream_app.audit.chain import DIGEST_BYTES
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import ZEROS
+from stream_app.audit.form.head import SIGNATURE_MEMBER, Head, Leaf, Leaves
 from stream_app.audit.form.reader import leaf_bytes, read_head_record
 from stream_app.audit.heads.expected import Expected
 from stream_app.audit.heads.publickey import PublicKeys
-from stream_app.audit.heads.record import SIGNATURE_MEMBER, Head, Leaf, Leaves
 from stream_app.audit.heads.tree import leaf_hash, root_of
 
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.exact import HASH_DIGITS
+from stream_app.audit.form.head import Leaf
 from stream_app.audit.form.reader import read_spelling
-from stream_app.audit.heads.record import Leaf
 
 _SEQUENCE_BYTES: Final = 8
 _LEAF_BYTES: Final = _SEQUENCE_BYTES + HASH_DIGITS // 2

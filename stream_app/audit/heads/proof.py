@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from stream_app.audit.chain import digest_of
 from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.head import SIGNATURE_MEMBER, Head, Leaf, Leaves, Proof
 from stream_app.audit.form.reader import leaf_bytes, read_entry, read_head_record
 from stream_app.audit.heads.publickey import PublicKeys
-from stream_app.audit.heads.record import SIGNATURE_MEMBER, Head, Leaf, Leaves, Proof
 from stream_app.audit.heads.tree import leaf_hash, path_of, rooted
 
 

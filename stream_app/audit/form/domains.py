@@ -1,0 +1,186 @@
+"""The domain of every member of a policy: what it may be by itself, in a table for each object of the policy."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from sys import float_info
+from typing import Any, Final, NamedTuple
+
+from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
+from stream_app.audit.form.lattice import decimal_of
+
+
+class Domain(NamedTuple):
+    """What one member may be: a test, the words for it in a message, and whether the member must be there."""
+
+    fits: Callable[[Any], bool]
+    says: str
+    needed: bool = False
+
+
+def needed(domain: Domain) -> Domain:
+    """Return the same domain for a member that may not be left out."""
+    return domain._replace(needed=True)
+
+
+def whole(least: int, most: int) -> Domain:
+    """Return the domain of whole numbers, without booleans."""
+    return Domain(lambda found: type(found) is int and least <= found <= most, f"a whole number of {least} to {most}")
+
+
+def number(least: float, most: float) -> Domain:
+    """Return the domain of numbers, whole ones too."""
+    return Domain(lambda found: is_number(found) and least <= found <= most, f"a number of {least} to {most}")
+
+
+def positive(most: float) -> Domain:
+    """Return the domain of numbers above 0."""
+    return Domain(lambda found: is_number(found) and 0 < found <= most, f"a number above 0, at most {most}")
+
+
+def one_of(*texts: str) -> Domain:
+    """Return the domain of some texts."""
+    return Domain(lambda found: isinstance(found, str) and found in texts, f"one of {', '.join(texts)}")
+
+
+def listed(fits: Callable[[Any], bool], least: int, says: str) -> Domain:
+    """Return the domain of lists of different items, `least` to 4096 of them."""
+    return Domain(
+        lambda found: (
+            isinstance(found, list) and least <= len(found) <= 4096 and all(map(fits, found)) and _different(found)
+        ),
+        f"a list of {least} to 4096 different {says}",
+    )
+
+
+def or_null(domain: Domain) -> Domain:
+    """Return the domain with null in it."""
+    return Domain(lambda found: found is None or domain.fits(found), f"{domain.says}, or null")
+
+
+def is_number(found: object) -> bool:
+    """Tell whether JSON's number was found: true and false are none."""
+    return type(found) in (int, float)
+
+
+def _different(found: list[Any]) -> bool:
+    return len(set(found)) == len(found)
+
+
+LEVELS: Final = ("landmark", "event", "user", "w-event")
+MOST_WINDOW: Final = 10_000
+"""Steps of a window."""
+MOST_OPEN: Final = 1_000
+"""Steps that take contributions at a time."""
+MOST_OPEN_COUNTERS: Final = 65_536
+"""Their counters: one for each of these steps and keys."""
+MOST_NANO: Final = 10**15
+"""The largest epsilon in nano-epsilon."""
+
+
+def _is_text(found: object) -> bool:
+    return isinstance(found, str) and 1 <= len(found) <= 200
+
+
+def _is_landmark(found: object) -> bool:
+    if isinstance(found, list):
+        return len(found) == 2 and all(map(_TIMESTAMP.fits, found)) and found[0] < found[1]
+    return _TIMESTAMP.fits(found)
+
+
+_TIMESTAMP: Final = whole(0, MAX_TIMESTAMP)
+_OBJECT: Final = Domain(lambda found: isinstance(found, dict), "an object", needed=True)
+_FLAG: Final = Domain(lambda found: isinstance(found, bool), "true or false")
+_TEXT: Final = Domain(_is_text, "a text of 1 to 200 characters")
+DOUBLE: Final = number(-float_info.max, float_info.max)
+"""Any finite number."""
+_COORDINATE: Final = number(-1e100, 1e100)
+_SHARE: Final = number(0, 1)
+_METRES: Final = 20_100_000
+_ANY: Final = Domain(lambda _: True, "")
+"""Of `invalid`, whose domain depends on the members beside it."""
+
+PARAMETERS: Final = {
+    "epsilon": Domain(
+        lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
+        "a number of 1e-9 to 1e6",
+        needed=True,
+    ),
+    "protection": _OBJECT,
+    "scheme": _OBJECT,
+    "filter": or_null(one_of("none", "level")),
+    "value": _OBJECT,
+    "correlation": or_null(_TEXT),
+    "collect": or_null(Domain(lambda found: isinstance(found, dict), "an object")),
+}
+"""The members of a policy's parameters."""
+PROTECTION: Final = {
+    "level": needed(one_of(*LEVELS)),
+    "landmarks": Domain(
+        lambda found: isinstance(found, list) and all(map(_is_landmark, found)),
+        "a list of timestamps and [start, end) pairs of timestamps with start < end",
+    ),
+    "step": whole(1, MAX_TIMESTAMP),
+    "spare": whole(0, MAX_TIMESTAMP),
+    "length": or_null(whole(1, MAX_TIMESTAMP)),
+    "window": or_null(whole(1, MOST_WINDOW)),
+}
+"""The members of `protection`."""
+RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
+"""The members of a scheme that has a rate of publishing."""
+SCHEMES: Final[dict[str, dict[str, Domain]]] = {
+    "uniform": {"name": _ANY},
+    "adaptive": {"name": _ANY, **RATES},
+    "skip": {"name": _ANY, "accept_risk": Domain(lambda found: found is True, "true", needed=True)},
+    "balanced": {"name": _ANY, "regular_share": _SHARE},
+    "bd": {"name": _ANY, **RATES, "dissimilarity": one_of("released", "private")},
+    "ba": {"name": _ANY, **RATES, "dissimilarity": one_of("released", "private")},
+}
+"""The schemes with their members."""
+KINDS: Final[dict[str, dict[str, Domain]]] = {
+    "number": {
+        "kind": _ANY,
+        "lower": needed(_COORDINATE),
+        "upper": needed(_COORDINATE),
+        "resolution": needed(number(1e-100, 1e100)),
+        "sensitivity": or_null(positive(float_info.max)),
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+    "counts": {
+        "kind": _ANY,
+        "keys": needed(listed(_is_text, 1, "texts of 1 to 200 characters")),
+        "sensitivity": whole(1, MAX_SEQUENCE),
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+    "location": {
+        "kind": _ANY,
+        "radius": needed(number(0.001, _METRES)),
+        "resolution": needed(number(0.1, _METRES)),
+        "bounds": _OBJECT,
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+    "category": {
+        "kind": _ANY,
+        "categories": needed(
+            listed(lambda found: _is_text(found) or isinstance(found, bool), 2, "texts of 1 to 200 characters or flags")
+        ),
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
+}
+"""The value kinds with their members."""
+COLLECT: Final = {
+    "neighbours": needed(one_of("replace", "add-remove")),
+    "open_steps": needed(whole(1, MOST_OPEN)),
+    "intrusion_nano": or_null(whole(1, MOST_NANO)),
+}
+"""The members of `collect`."""
+BOUNDS: Final = {
+    "south": needed(number(-85, 85)),
+    "west": needed(number(-180, 180)),
+    "north": needed(number(-85, 85)),
+    "east": needed(number(-180, 180)),
+}
+"""The members of a location's `bounds`, in degrees."""
