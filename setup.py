@@ -17,7 +17,7 @@ COMPILED = {
     "privacy/collected": "collect steps",
     "privacy/kinds": "__init__ axis category counts kind_form location number",
     "privacy/noise": "key mechanisms randomness streams",
-    "audit": "chain finding series swift",
+    "audit": "chain fastpath finding series",
     "audit/books": "guarantee intrusions landmarks period share terms window",
     "audit/form": "entry exact reader",
     "deciding": "collecting context counters decider decision outcome rows",

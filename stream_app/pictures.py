@@ -113,12 +113,12 @@ def legend_below(axes: "Axes") -> None:
 
 
 def thinned(count: int) -> range:
-    """Return which of `count` points to draw."""
+    """Return the places of the points to draw of `count`: all, or evenly spaced ones."""
     return range(0, count, max(1, -(-count // DRAWN_POINTS)))
 
 
 def peaks(values: Sequence[float]) -> list[int]:
-    """Return which of many values to draw so that no peak is lost: the largest of each stretch."""
+    """Return the places of the values to draw so that no peak is lost: of each stretch the largest."""
     stretch = max(1, -(-len(values) // DRAWN_PEAKS))
     starts = range(0, len(values), stretch)
     return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]

@@ -21,7 +21,7 @@ class Composed(NamedTuple):
 
     @property
     def law(self) -> Law:
-        """What it is a case of."""
+        """The theorem that gives it, and where that holds."""
         return LAWS[self.name]
 
     def document(self) -> dict[str, object]:
@@ -30,7 +30,7 @@ class Composed(NamedTuple):
 
 
 def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str, str]) -> Composed:
-    """Compose the losses of all series, by one of `OVER_SERIES`.
+    """Compose the losses of all series by the theorem `name` of `OVER_SERIES`.
 
     Raises:
         composition.CompositionError: for a series without a member.
@@ -47,7 +47,9 @@ def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str,
 
 
 def over_steps(name: str, steps: Steps, rate: float) -> Composed:
-    """Compose the steps of one series, by one of `OVER_STEPS` that needs no correlation; `rate` is a step's.
+    """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, any but "correlated".
+
+    `rate` is by how much a step's weight falls with each step of age, where the theorem discounts.
 
     Raises:
         composition.CompositionError: for a rate below 0.

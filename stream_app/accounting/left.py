@@ -41,7 +41,7 @@ class LeftError(Exception):
 
 
 class Left(NamedTuple):
-    """What one series begins anew with."""
+    """What one series has left: the records with which it begins anew."""
 
     series: str
     records: tuple[Record, ...]
@@ -56,7 +56,7 @@ class Left(NamedTuple):
     """Whether the series may get some, but only from somebody who knows more than the ledger."""
 
     def __str__(self) -> str:
-        """Return a sentence about it."""
+        """Return a sentence for the operator."""
         if not self.records:
             return f"{self.series}: {self.why}{', decide by hand' if self.by_hand else ''}"
         return f"{self.series}: epsilon {Decimal(self.epsilon_nano) / NANO:.9f} is left{self.why}"
@@ -75,10 +75,12 @@ class _ByHand(Exception):  # noqa: N818
 
 
 class Remains:
-    """Takes the lines of a ledger, committed and aborted ones, copies too, in the order of the log."""
+    """Computes what series have left from the lines of a ledger: committed and aborted ones, copies too, in log order.
+
+    ``lifetime_nano`` is what a series may use in all its life; None is its first epsilon.
+    """
 
     def __init__(self, lifetime_nano: int | None) -> None:
-        """Begin; ``lifetime_nano`` is what a series may use in all its life, None its first epsilon."""
         self._lifetime = lifetime_nano
         self._found: dict[str, _Series] = {}
 
@@ -105,7 +107,7 @@ class Remains:
 
 
 class _Series:
-    """What the entries of one series come to."""
+    """The sums over the entries of one series."""
 
     def __init__(self, lifetime_nano: int | None) -> None:
         self._lifetime = lifetime_nano

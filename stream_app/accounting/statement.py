@@ -1,4 +1,4 @@
-"""All that was computed beyond the audit, for a reader and for a program."""
+"""What was computed beyond the audit, as text for people and as members of the JSON report."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -72,7 +72,7 @@ def steps_of(curve: Curve) -> Steps | LeftOut:
 
 
 class CorrelatedLoss(NamedTuple):
-    """The losses of one series under one adversary, a step an item."""
+    """The losses of one series against one adversary who knows a correlation; an item for each step."""
 
     steps: Steps
     source: str  # the file of the correlation
@@ -81,7 +81,7 @@ class CorrelatedLoss(NamedTuple):
 
     @classmethod
     def of(cls, steps: Steps, adversary: Adversary, source: str) -> "CorrelatedLoss":
-        """Return the losses against who knows a correlation."""
+        """Return the losses of the steps against `adversary`."""
         landmark = landmark_losses(adversary, steps.epsilons, steps.landmarks)
         return cls(steps, source, adversary.temporal_loss(steps.epsilons), landmark)
 

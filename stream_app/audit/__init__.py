@@ -2,7 +2,7 @@
 
 It shares no code with what wrote the ledger and trusts no derived figure. Records come from `files`, `topic` or
 `follow`; `form` reads their bytes; `chain` checks hashes, order and copies; `series` follows one series over its policy
-versions with the arithmetic of `books` (`swift` does both at once for an entry that is what must come next); `releases`
+versions with the arithmetic of `books` (`fastpath` does both at once for an entry that is what must come next); `releases`
 compares releases with entries, `heads` signed heads with entries; `auditor` does so for all series; `report` says what
 came out, and `explain` why one step was decided as it was. Every fault is a `Finding` with one of `CODES`; what is none
 and should be known is a `remark`.

@@ -8,6 +8,7 @@ from typing import Final
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.chain import Place, digest_of, follow, unproven
+from stream_app.audit.fastpath import advance
 from stream_app.audit.finding import Finding, Kept
 from stream_app.audit.form.entry import Entry, ReleaseEntry
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
@@ -17,22 +18,24 @@ from stream_app.audit.releases import CoveredEntry, Pairing
 from stream_app.audit.remark import KeyChange, KeysUsed, Remark
 from stream_app.audit.report.report import Report, Tally
 from stream_app.audit.series import Rules, Series
-from stream_app.audit.swift import advance
 
 TURN: Final = 256
-"""Lines that are taken in of the ledger before the releases have their turn, and the other way round."""
+"""Lines that are read of the ledger before as many are read of the releases, and the other way round."""
 
 Watch = Callable[[ReleaseEntry], None]
-"""Told of every release entry that found its place in a chain."""
+"""Is called with every release entry that has its place in a chain."""
 
 
 class Auditor:
-    """Takes ledger entries and, if wanted, releases, as they come; `finish` gives the report.
+    """Audits ledger entries and, if wanted, releases, as they come; `finish` returns the report.
+
+    `compare` promises that the releases will be fed, too. `topic` is the name of the ledger in the signed heads.
+    `watch` is called with each release entry that has its place in a chain.
 
     `lifetime_nano` is the bound on the total over policy versions, in nano-epsilon; None is each series' first epsilon.
-    `heads` takes in the signed heads, all of them before the first entry; None when no key was given to trust.
-    `live` is told of each finding as soon as it is certain; heads may then also come after the entries that they name.
-    `aside` is told of each remark and each change of a series' key, which are no faults.
+    `heads` checks the signed heads: all of them are fed before the first entry. It is None where no key is trusted.
+    `live` is called with each finding as soon as it is certain; heads may then also come after the entries they name.
+    `aside` is called with each remark and each change of a series' key, which are no faults.
     """
 
     def __init__(
@@ -46,7 +49,6 @@ class Auditor:
         live: Callable[[Finding], None] | None = None,
         aside: Callable[[Remark | KeyChange], None] | None = None,
     ) -> None:
-        """Begin with no series; `compare` promises that the releases will be fed, too; `topic` names the ledger."""
         self._series: dict[str, Series] = {}  # by the series' spelling in JSON
         self._tally = Tally(Kept(live))
         self._claimed = False
@@ -59,7 +61,7 @@ class Auditor:
         self.heads = None if keys is None else HeadsCheck(keys, self._tally.add, topic, late=live is not None)
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Take in lines of the ledger."""
+        """Check the next lines of the ledger."""
         if self.heads is not None:
             self.heads.entries(lines)
         tell = self._tell if self._told else None
@@ -69,7 +71,7 @@ class Auditor:
             place = advance(self._series, lines, place + 1, self._tally, tell)
 
     def releases(self, lines: Sequence[bytes]) -> None:
-        """Take in lines of the releases."""
+        """Check the next lines of the releases."""
         assert self._pairing is not None, "an auditor that is fed releases is made with compare=True"
         for data in lines:
             release = read_release(data)
@@ -81,7 +83,7 @@ class Auditor:
 
     @property
     def recognised(self) -> bool:
-        """Whether any line so far was an entry, whatever was wrong with it, or a claim."""
+        """Whether any line so far was a claim, or an entry that could be read, even if something is wrong with it."""
         return bool(self._series) or self._claimed
 
     def pending(self) -> set[tuple[str, int]]:
@@ -95,12 +97,12 @@ class Auditor:
 
     @property
     def entries_read(self) -> int:
-        """How many entries were taken in, without copies."""
+        """How many entries were read, without copies."""
         return self._tally.others + sum(self._tally.decisions.values())
 
     @property
     def series_read(self) -> int:
-        """How many series were met."""
+        """How many series the entries so far belong to."""
         return len(self._series)
 
     def losses(self) -> Iterator[SeriesLoss]:
@@ -191,7 +193,7 @@ class Auditor:
             self._tally.others += 1
 
     def _tell(self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None) -> None:
-        """Hand a release entry on to the comparison with its release, and to whoever watches."""
+        """Give a release entry to the comparison with its release, and to `watch`."""
         if self._pairing is not None:
             for finding in self._pairing.entry(CoveredEntry(entry, terms, source_ms)):
                 self._tally.add(finding)

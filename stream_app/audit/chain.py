@@ -34,7 +34,7 @@ class Place(Enum):
 
 @dataclass(slots=True)
 class Chain:
-    """The end of a series' chain so far; replaced in place, because a million series are followed at once."""
+    """The end of a series' chain so far. It is changed in place, because a million series are followed at once."""
 
     sequence: int = 0
     hash: str = ZEROS
@@ -106,7 +106,7 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
 
 
 def unproven(chain: Chain, series: str) -> tuple[Finding, ...]:
-    """Return a finding if a run of old repeats ended without reaching an entry it could be compared with."""
+    """Return a finding if repeats of forgotten entries ended before one that could be compared."""
     if chain.old_repeat is None:
         return NO_FINDINGS
     sequence, _ = chain.old_repeat

@@ -18,22 +18,20 @@ UNCOMMITTED: Final = b'{"ledger":"uncommitted"}'
 Feed = Callable[[Sequence[bytes]], None]
 """Takes records as they come, some at a time."""
 Progress = Callable[[int, int], None]
-"""Told how much was read and how much there is: bytes of files, offsets of topics."""
+"""Is called with how much was read and how much there is: bytes of files, offsets of topics."""
 
 
 class UncommittedError(Exception):
     """A ledger with aborted entries among the committed ones, which an audit would take for forks and spends."""
 
     def __init__(self) -> None:
-        """Say what to read instead."""
         super().__init__("was read with --uncommitted, for `left` alone; give what `read ledger` prints without it")
 
 
 class LineReader:
-    """The lines of a file, without their ends and without empty ones, block by block."""
+    """Feeds the lines of a file, without their ends and without empty ones, block by block; `size` is in bytes."""
 
     def __init__(self, file: BinaryIO, size: int, feed: Feed) -> None:
-        """Begin at the start of a file of `size` bytes."""
         self._file = file
         self._size = max(size, 1)
         self._feed = feed
@@ -45,7 +43,7 @@ class LineReader:
 
     @property
     def share(self) -> float:
-        """How much of the file was read; above everything once it ended."""
+        """The part of the file that was read, 0 to 1; 2 once it ended, so that it is never the one that is behind."""
         return 2.0 if self.ended else self.read / self._size
 
     def turn(self) -> None:

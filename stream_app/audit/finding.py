@@ -138,7 +138,7 @@ Told = TypeVar("Told")
 
 
 class Kept(Generic[Told]):
-    """The first `LISTED` of what an audit tells; all are counted, and `tell` is given each at once."""
+    """Findings, remarks or key changes: the first `LISTED` are kept, all are counted; `tell` is called with each."""
 
     def __init__(self, tell: Callable[[Told], None] | None = None) -> None:
         self._tell = tell
@@ -146,7 +146,7 @@ class Kept(Generic[Told]):
         self.count = 0
 
     def add(self, told: Told) -> None:
-        """Count it, hand it on, and list it unless there are too many."""
+        """Count a finding, remark or key change, hand it on, and list it unless there are too many."""
         self.count += 1
         if self._tell is not None:
             self._tell(told)

@@ -19,10 +19,10 @@ from stream_app.audit.topic import (
     WAIT_MS,
     HeadRecords,
     Waiting,
-    behind,
+    check_whole,
+    read_next,
     read_to_end,
     reading,
-    whole,
 )
 
 
@@ -39,8 +39,8 @@ async def follow_topics(
 ) -> Waiting:
     """Feed the topics to `auditor` until `stop`, then up to where they end; return what `read_topics` returns.
 
-    `seen` is told after each turn how many offsets were read and how many there are. A worker commits an entry and its
-    release together and signs what it has committed, so heads are read to their end before the ledger is.
+    `seen` is called after each turn with how many offsets were read and how many there are. A worker commits an entry
+    and its release together and signs what it has committed, so heads are read to their end before the ledger is.
 
     Raises:
         TopicError: a topic is not there, or its start was deleted before the audit began.
@@ -50,17 +50,17 @@ async def follow_topics(
     async with AsyncExitStack() as stack:
         names = [topic for topic in (topics.ledger, topics.releases) if topic is not None]
         consumer = await stack.enter_async_context(reading(client, names))
-        await whole(consumer, topics.ledger)
+        await check_whole(consumer, topics.ledger)
         heads = None
         if topics.heads is not None:
             assert auditor.heads is not None, "heads are followed by an auditor that was given keys to trust"
             signed = await stack.enter_async_context(reading(client, [topics.heads]))
-            await whole(signed, topics.ledger)
+            await check_whole(signed, topics.ledger)
             heads = HeadRecords(signed, auditor.heads.record)
 
         def turn(unread: list[TopicPartition]) -> list[TopicPartition]:
             """Choose what to read next."""
-            return behind(auditor, unread, topics.ledger)
+            return read_next(auditor, unread, topics.ledger)
 
         async def to_end() -> None:
             """Read on to where the topics end now, heads first."""

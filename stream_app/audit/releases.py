@@ -36,7 +36,6 @@ class RecentDigests:
     __slots__ = ("_digests", "_forgotten", "_numbers")
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._forgotten = -1  # the highest number that is no longer held
         self._numbers = array("q")
         self._digests = bytearray()
@@ -73,7 +72,7 @@ class _Series:
     points: Points | None = None  # of those terms
 
     def points_of(self, terms: Terms) -> Points:
-        """Return the points of the terms, made once for as long as they rule."""
+        """Return the points of the terms; they are made once while the terms stay the same."""
         if self.points is None or self.terms is not terms:
             self.terms, self.points = terms, points_of(terms.value, filtered=terms.filtered)
         return self.points
@@ -83,7 +82,6 @@ class Pairing:
     """Joins releases with their entries; findings come out as soon as they are certain."""
 
     def __init__(self) -> None:
-        """Begin with nothing on either side."""
         self._series: dict[str, _Series] = {}
         self.compared = 0
         self.repeated = 0
@@ -96,14 +94,14 @@ class Pairing:
         return self._entries, self._releases
 
     def entry(self, covered: CoveredEntry) -> list[Finding]:
-        """Take in a release entry."""
+        """Add a release entry; return the findings that are certain now."""
         series = self._of(covered.entry.series)
         series.entries.append(covered)
         self._entries += 1
         return self._join(series)
 
     def release(self, release: ReleaseRecord, data: bytes) -> list[Finding]:
-        """Take in a release with its bytes."""
+        """Add a release with its bytes; return the findings that are certain now."""
         series = self._of(release.series)
         digest = blake2b(data, digest_size=DIGEST_BYTES).digest()
         if release.timestamp <= series.last:
@@ -126,7 +124,7 @@ class Pairing:
         }
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> list[Finding]:
-        """Return a finding for everything that stayed without partner, or for those of it that are in `judged`."""
+        """Return a finding for each entry and release without a partner; with `judged` only for those in it."""
         findings = []
         for name, series in self._series.items():
             missing = {covered.entry.timestamp: _without_release(covered) for covered in series.entries}
@@ -181,7 +179,7 @@ class Pairing:
 
 
 def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> list[str]:
-    """Return where a release contradicts its entry or the policy."""
+    """Return how a release contradicts its entry or the policy, a sentence each."""
     entry, terms, source = covered
     faults = []
     if release.decision != entry.decision:

@@ -1,4 +1,4 @@
-"""What an audit tells besides faults: versions that protect less than the one before, and changes of the noise key.
+"""What an audit reports besides faults: versions that protect less than the one before, and changes of the noise key.
 
 Neither is a finding: the ledger holds. Old ledgers have unmarked weaker versions, and a new key may be meant.
 """
@@ -20,7 +20,7 @@ REMARKS: Final[dict[RemarkCode, str]] = {
 
 
 class Remark(NamedTuple):
-    """Something that an auditor should know and that is no fault."""
+    """Something that an auditor should know although it is no fault."""
 
     code: RemarkCode
     series: str
@@ -47,7 +47,7 @@ class KeysUsed(NamedTuple):
 
     @classmethod
     def of(cls, counted: Counter[str], changes: Kept[KeyChange], changed_series: int) -> "KeysUsed":
-        """Return what an audit counted."""
+        """Return the keys by how many series used each, and the changes."""
         return cls(dict(sorted(counted.items())), tuple(changes.listed), changes.count, changed_series)
 
     def document(self) -> dict[str, Any]:

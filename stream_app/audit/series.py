@@ -36,11 +36,10 @@ class Rules:
 
     `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
     all of it: a ledger does not tell the lifetime that it was written under. `replaced` says whether any series had a
-    further policy version, without which its lifetime is its epsilon.
+    further policy version; without one, its lifetime is its epsilon. `remark` is called with each remark.
     """
 
     def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
-        """Begin without known terms; a lifetime of None is each series' first epsilon; `remark` gets the remarks."""
         self.lifetime_nano = lifetime_nano
         self.needed_nano = 0
         self.needy = ""
@@ -49,7 +48,7 @@ class Rules:
         self._known: dict[str, Terms] = {}
 
     def need(self, promised_nano: int, series: str) -> None:
-        """Take in what a series promised in all."""
+        """Note what a series promised in all."""
         if promised_nano > self.needed_nano:
             self.needed_nano, self.needy = promised_nano, series
 
@@ -67,7 +66,7 @@ class Rules:
 
 @dataclass(slots=True)
 class Series:
-    """All that is kept of a series; replaced in place, because a million are followed at once."""
+    """All that is kept of one series. It is changed in place, because a million are followed at once."""
 
     name: str
     chain: Chain = field(default_factory=Chain)
@@ -80,17 +79,17 @@ class Series:
         default_factory=EarlierSpends
     )  # what earlier versions leave to windows, as far as a version at level w-event asked
     exposure: ExposedSteps | None = None  # None: no intrusion was announced
-    ready: Books | None = None  # the books, where the next entry may take the short way
+    ready: Books | None = None  # the books, where the next entry may take the fast path (fastpath.py)
 
     def settle(self) -> None:
-        """Say whether the next entry may take the short way; to be called after each that took the long one."""
+        """Decide whether the next entry may take the fast path; called after each entry that was checked in full."""
         books = self.books
         plain = books is not None and books.sure and not self.closed and self.chain.old_repeat is None
         plain = plain and books is not None and books.window is None
         self.ready = books if plain and self.chain.sequence < MAX_SEQUENCE else None
 
     def doubt(self) -> None:
-        """Check no figures until they fit again: something is missing, unknown, or out of place."""
+        """Check no figures until they fit again, because an entry is missing, unknown, or out of place."""
         if self.books is not None:
             self.books.sure = False
             if self.books.window is not None:
@@ -178,7 +177,7 @@ class Series:
             self.books.window = Window(terms.frame, terms.frame.opens_ms(self.left))
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
-        """Remark a version that protects less together than the one whose books are `before`, or says so."""
+        """Remark on a version that protects less together than the one whose books are `before`, or that says so."""
         assert self.books is not None, "a version whose terms are known has books"
         terms = self.books.terms
         self.books.carried = carried_into(before, terms, self.end_ms)
@@ -230,7 +229,10 @@ class Series:
     def _in_force(
         self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
     ) -> Books | None:
-        """Return the books of the policy that the entry names, or None with a finding unless one told of it before."""
+        """Return the books of the policy that the entry names; None where that is not in force.
+
+        That it is not is a finding, unless an earlier finding explains it.
+        """
         if entry.policy == self.version:
             return self.books
         if not self.version:

@@ -48,12 +48,12 @@ async def read_topics(
     topics = [topic for topic in (ledger, releases) if topic is not None]
     feeds = {ledger: auditor.entries, releases: auditor.releases}
     async with reading(client, topics) as consumer:
-        await whole(consumer, ledger)
-        await read_to_end(consumer, feeds, progress, lambda unread: behind(auditor, unread, ledger))
+        await check_whole(consumer, ledger)
+        await read_to_end(consumer, feeds, progress, lambda unread: read_next(auditor, unread, ledger))
         judged = auditor.pending()
         if judged:
             await asyncio.sleep(SETTLE_SECONDS)
-            await read_to_end(consumer, feeds, progress, lambda unread: behind(auditor, unread, ledger))
+            await read_to_end(consumer, feeds, progress, lambda unread: read_next(auditor, unread, ledger))
         return judged
 
 
@@ -72,7 +72,7 @@ async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[
     Raises what `read_topics` raises.
     """
     async with reading(client, [topic]) as consumer:
-        await whole(consumer, topic)
+        await check_whole(consumer, topic)
         await HeadRecords(consumer, feed).to_end()
 
 
@@ -100,7 +100,7 @@ class HeadRecords:
 @asynccontextmanager
 async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator[Any]:
     """Open a consumer of whole topics, committed records only; raises `TopicError` for one that is not there."""
-    await find(client, topics)
+    await check_there(client, topics)
     # No group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
     consumer = AIOKafkaConsumer(
         *topics, **client, isolation_level="read_committed", enable_auto_commit=False, auto_offset_reset="earliest"
@@ -112,7 +112,7 @@ async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator
         await consumer.stop()
 
 
-async def find(client: Mapping[str, Any], topics: list[str]) -> None:
+async def check_there(client: Mapping[str, Any], topics: list[str]) -> None:
     """Raise `TopicError` for a topic that is not there; a consumer of it would wait for a minute, and not say which."""
     consumer = AIOKafkaConsumer(**client)
     try:
@@ -125,7 +125,7 @@ async def find(client: Mapping[str, Any], topics: list[str]) -> None:
         raise TopicError(f"topic {min(missing)} is not there; {remedy}")
 
 
-async def whole(consumer: Any, ledger: str) -> None:
+async def check_whole(consumer: Any, ledger: str) -> None:
     """Raise `TopicError` for a topic that does not begin at its first record any more."""
     for partition, start in (await consumer.beginning_offsets(list(consumer.assignment()))).items():
         if start > 0:
@@ -156,8 +156,8 @@ async def read_to_end(
             progress(sum(reached.values()), total)
 
 
-def behind(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> list[TopicPartition]:
-    """Return the partitions to read next: one topic's alone when the other ran too far ahead of it."""
+def read_next(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> list[TopicPartition]:
+    """Return the partitions to read next: those of one topic alone, where the other one is too far ahead of it."""
     waiting_entries, waiting_releases = auditor.waiting
     if max(waiting_entries, waiting_releases) < AHEAD:
         return unread

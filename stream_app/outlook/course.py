@@ -34,13 +34,12 @@ class CourseError(ValueError):
     """An event that the policy would reject; ``reason`` is the code."""
 
     def __init__(self, reason: str) -> None:
-        """Keep the reason as a field."""
         self.reason = reason
         super().__init__(f"an event of the horizon would be rejected as {reason}; begin elsewhere (--start)")
 
 
 class Spend(NamedTuple):
-    """What one step costs."""
+    """What one step spends."""
 
     landmark: bool
     spend_nano: int
@@ -55,7 +54,7 @@ def _loaded(entry: bytes) -> dict[str, Any]:
 
 
 class Course:
-    """A policy over a horizon, of which each series takes a course of its own."""
+    """A policy over a horizon; each made-up series that runs over it tosses its own coins."""
 
     def __init__(
         self, parameters: Mapping[str, object], horizon: Horizon, rate: float | None = None, *, moving: bool = False

@@ -40,7 +40,7 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
 
 
 def unit(kind: Kind) -> str:
-    """Return what `expected_error` is measured in."""
+    """Return the unit of `expected_error`, in words."""
     match kind:
         case Number():
             return "in the value's unit"

@@ -20,7 +20,6 @@ class HorizonError(ValueError):
     """Options that give no horizon, or one too long to walk; ``option`` names what mends it."""
 
     def __init__(self, option: str, problem: str) -> None:
-        """Keep the option as a field."""
         self.option = option
         super().__init__(f"{option}: {problem}")
 

@@ -72,7 +72,7 @@ def events_of(request: PlanRequest) -> int:
 
 
 def outlooks(request: PlanRequest, watch: Watch) -> Iterator[Outlook]:
-    """Yield what each scheme of the policy's level comes to; raises `CourseError` for a horizon that it rejects."""
+    """Yield the figures of each scheme of the policy's level; raises `CourseError` for a horizon that it rejects."""
     for variant in variants(request.policy):
         yield _outlook(request, variant, watch)
 

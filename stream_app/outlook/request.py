@@ -21,7 +21,7 @@ MOST_DRAWN = 100_000
 
 
 class Variant(NamedTuple):
-    """A scheme, or one end of it."""
+    """A scheme; of one that follows the data, one end of how the data may be."""
 
     scheme: Mapping[str, Any]
     """The member of that name, as a policy record would have it."""
@@ -40,7 +40,7 @@ class Variant(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return how tables name it."""
+        """Return the name of the variant in tables."""
         share = self.scheme.get("regular_share")
         parts = [str(self.scheme["name"]), *([] if share is None else [f"{share:g}"])]
         return " ".join(parts) + (f", {self.end}" if self.end else "")

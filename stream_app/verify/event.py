@@ -86,7 +86,7 @@ class TellingEvent(NamedTuple):
         )
 
     def holds(self, score: Score) -> NDArray[np.bool_]:
-        """Return which runs it happened in."""
+        """Return for each run whether the event happened."""
         found: NDArray[np.bool_] = _WAYS[self.way](score, self.threshold)
         return found
 

@@ -69,7 +69,7 @@ class Experiment(NamedTuple):
 
 
 def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
-    """Return what verifies the policy of ``parameters``, a policy record without type, series and version.
+    """Return the experiment for the policy of ``parameters``, a policy record without type, series and version.
 
     The control is the same policy under twice its epsilon (and intrusion), which is what a worker does that makes every
     spend with twice the budget that it charges.

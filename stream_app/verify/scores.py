@@ -40,13 +40,13 @@ class BinRatios(NamedTuple):
         return cls(edges, np.log(shares[0] / shares[1]))
 
     def of(self, column: Score) -> Score:
-        """Return the logarithm for each run."""
+        """Return the logarithm of the ratio for each run."""
         ratios: Score = self.ratios[np.searchsorted(self.edges, column, side="right")]
         return ratios
 
 
 class PatternRatios(NamedTuple):
-    """The same for all decisions and spends of a run together."""
+    """The logarithm of how much likelier a run's decisions and spends, all together, are under the first history."""
 
     ratios: dict[tuple[int, ...], float]
 
@@ -61,7 +61,7 @@ class PatternRatios(NamedTuple):
         return cls({pattern: float(np.log(one / other)) for pattern, (one, other) in counts.items()})
 
     def of(self, columns: Seen) -> Score:
-        """Return the logarithm for each run; 0 for a pattern that was never seen."""
+        """Return the logarithm of the ratio for each run; 0 for a pattern that was never seen."""
         patterns, which = np.unique(columns, axis=0, return_inverse=True)
         ratios = np.array([self.ratios.get(tuple(pattern), 0.0) for pattern in patterns.tolist()])
         found: Score = ratios[which.reshape(-1)]
@@ -80,7 +80,7 @@ class Scores:
         self._histograms = [BinRatios.learnt(one, other) for (_, one), (_, other) in columns]
 
     def of(self, seen: Seen) -> Iterator[tuple[str, Score]]:
-        """Yield each score of some runs, with what it is of."""
+        """Yield each score of some runs, with the name of what it looks at."""
         patterns = self._patterns.of(seen[:, self._heads])
         yield "the decisions", patterns
         nearer = [weight * contrast for weight, contrast in self._contrasts(seen)]

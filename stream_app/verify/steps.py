@@ -16,7 +16,7 @@ FIRST = 1
 
 
 class Step(NamedTuple):
-    """A step with an event, by its index."""
+    """A step with an event; `at` is its index."""
 
     at: int
     differs: bool = True
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 
 class PairSteps(NamedTuple):
-    """The events of two neighbours."""
+    """At which steps two neighbours have events, and at which they differ."""
 
     name: str
     steps: tuple[Step, ...]

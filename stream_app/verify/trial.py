@@ -41,7 +41,6 @@ class UnusableError(ValueError):
     """A policy that decides nothing; ``reason`` is the code of its reject."""
 
     def __init__(self, reason: str) -> None:
-        """Keep the reason as a field."""
         self.reason = reason
         super().__init__(f"the worker would reject the policy as {reason}; `check` says more")
 

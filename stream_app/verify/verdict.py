@@ -1,4 +1,4 @@
-"""What the runs of a policy come to: a lower bound of the loss for each pair, beside what is declared."""
+"""The verdict on a policy: a lower bound of the loss for each pair, beside what is declared."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -24,7 +24,7 @@ class Judgement(Enum):
 
 
 class Measured(NamedTuple):
-    """What some runs of a pair show."""
+    """The lower bounds of the loss that some runs of a pair show."""
 
     shown: float
     """The loss is at least so much, with confidence 95 %."""
@@ -56,20 +56,20 @@ class PairResult(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A policy's results."""
+    """The results of a policy, pair by pair."""
 
     results: tuple[PairResult, ...]
 
     @property
     def judgement(self) -> Judgement:
-        """Return the verdict: what would not find the control shows nothing by result nothing."""
+        """Return the verdict: a test that does not find the control shows nothing when it finds no fault."""
         if any(result.broken for result in self.results):
             return Judgement.BROKEN
         return Judgement.HOLDS if any(result.found for result in self.results) else Judgement.NO_POWER
 
 
 def verdict(tried: Experiment, seen: Mapping[tuple[int, bool, int], Seen]) -> Verdict:
-    """Return what an experiment's runs come to, by pair, control and side."""
+    """Return the verdict on an experiment; ``seen`` holds its runs by pair, control and side."""
     results = []
     for nth, pair in enumerate(tried.pairs):
         measures = []

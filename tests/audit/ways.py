@@ -1,4 +1,4 @@
-"""Auditing by both ways, the short and the long one, which must agree in every finding and figure."""
+"""Auditing by the fast path and in full, which must agree in every finding and figure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ TURN = 3
 
 
 class LongWay(Auditor):
-    """An auditor without its short way."""
+    """An auditor without its fast path."""
 
     def entries(self, lines: Sequence[bytes]) -> None:
         """Take in lines of the ledger, as if each came alone after an unknown one."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 @dataclass(slots=True)
 class Guarantee:
-    """The loss so far; replaced in place, because a million series are followed at once."""
+    """The loss of one series so far. It is changed in place, because a million series are followed at once."""
 
     budget_nano: int = 0  # of the present period
     landmark_nano: int = 0  # spent on landmarks of the present period

@@ -25,7 +25,7 @@ class Intruded(NamedTuple):
 
 @dataclass(slots=True)
 class ExposedSteps:
-    """The exposed steps of one series; replaced in place."""
+    """The exposed steps of one series, period by period; changed in place."""
 
     announced: int = 0
     closed_nano: int = 0  # of earlier periods
@@ -34,7 +34,7 @@ class ExposedSteps:
     seen: LandmarkSet = field(default_factory=LandmarkSet)  # exposed steps of the present period
 
     def see(self, intrusion_nano: int, intervals: list[Interval]) -> None:
-        """Take in an intrusion; steps are exposed once, however often they are seen."""
+        """Add an intrusion; a step is exposed once, however often it is seen."""
         self.announced += 1
         self.intrusion_nano = intrusion_nano
         self.seen = self.seen.joined(intervals)
@@ -52,7 +52,7 @@ class ExposedSteps:
 
 
 def exposed_steps(books: Books, seen: LandmarkSet) -> int:
-    """Return j: how many exposed steps the level adds up, at most."""
+    """Return how many exposed steps count together, at most, under the level of the books: j above."""
     level = books.terms.level
     match level:
         case "landmark":

@@ -64,16 +64,16 @@ class LandmarkSet(NamedTuple):
         return self.before[-1]
 
     def count_before(self, step: int) -> int:
-        """How many landmarks lie before `step`."""
+        """Return how many landmarks lie before `step`."""
         return self.before[-1] - self.at(step)[1]
 
     def count_common(self, other: "LandmarkSet") -> int:
-        """How many landmarks stand in another set, too."""
+        """Return how many landmarks are in `other`, too."""
         pairs = zip(other.starts, other.ends, strict=True)
         return sum(self.count_before(end) - self.count_before(start) for start, end in pairs)
 
     def count_joined(self, intervals: Iterable[Interval]) -> int:
-        """How many intervals the set joined with others, ascending and apart, would have; without the joining."""
+        """Return how many intervals `joined(intervals)` would have; `intervals` ascend and do not touch each other."""
         count, taken = len(self.starts), 0
         for start, end in intervals:
             low, high = bisect_left(self.ends, start), bisect_right(self.starts, end)
@@ -83,7 +83,7 @@ class LandmarkSet(NamedTuple):
         return count
 
     def joined(self, intervals: Iterable[Interval]) -> "LandmarkSet":
-        """The set with more intervals in it; what it holds already changes nothing."""
+        """Return the set with more intervals in it; steps that it holds already change nothing."""
         starts, ends = list(self.starts), list(self.ends)
         changed = len(starts)
         for start, end in intervals:

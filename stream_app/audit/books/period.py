@@ -39,7 +39,7 @@ MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, 
 
 @dataclass(slots=True)
 class Books:
-    """The figures of a period so far; replaced in place, because a million series are followed at once."""
+    """The figures of a period so far. They are changed in place, because a million series are followed at once."""
 
     terms: Terms
     landmarks: LandmarkSet
@@ -85,7 +85,7 @@ class Books:
 
     @property
     def next_step(self) -> int:
-        """The first step that is not decided, as a number; 0 before the first."""
+        """The number of the step after the last decided one; 0 before the first."""
         return 0 if self.last_step is None else self.last_step + 1
 
 
@@ -180,7 +180,7 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
 
 
 def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
-    """Check what says that the landmarks of its policy were drawn, and move the books past it.
+    """Check an entry which says that the landmarks of its policy were drawn, and move the books past it.
 
     What the draw costs is a part of epsilon that the ledger does not tell; the figures after it must hold what it says.
     """

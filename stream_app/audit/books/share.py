@@ -42,7 +42,7 @@ def uniform(budget: int) -> Share:
 
 
 def balanced(budget: int, regular: int) -> Share:
-    """Return the share of Balanced; `regular` is what regular steps have to themselves."""
+    """Return the share of Balanced; `regular` is the part of the budget that regular steps share."""
 
     def share(spent: int, peak: int, left: int, landmark: bool) -> int:  # noqa: FBT001
         free = budget - spent

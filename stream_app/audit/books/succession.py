@@ -19,7 +19,7 @@ _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
 
 def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
-    """Return what is protected less together, one phrase each; nothing where the version is not weaker.
+    """Return what a new version protects less together, a phrase each; nothing where it is not weaker.
 
     `before` are the books of the version that ruled, `end_ms` is the end of the last decided step.
     """
@@ -45,13 +45,13 @@ def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
 
 
 def coming(before: Books, begin_ms: int) -> list[Interval]:
-    """Return what of a version's landmarks lies from a time on, in ms."""
+    """Return the part of a version's landmarks that lies at or after `begin_ms`, in ms."""
     spans = _spans(before.landmarks, before.terms.step_ms)
     return [(max(start, begin_ms), end) for start, end in spans if end > begin_ms]
 
 
 def carried_into(before: Books, terms: Terms, end_ms: int) -> LandmarkSet:
-    """Return the landmarks to come of the version before in steps of the new one: what its drawn ones may hold too."""
+    """Return the coming landmarks of the version before, in steps of the new one: its drawn landmarks may hold them."""
     step = terms.step_ms
     begin = ceil(Fraction(end_ms, step)) * step
     return LandmarkSet().joined((start // step, -(-end // step)) for start, end in coming(before, begin))
@@ -66,7 +66,7 @@ def _spans(landmarks: LandmarkSet, step_ms: int) -> list[Interval]:
 
 
 def _outside(wanted: Iterable[Interval], own: Iterable[Interval]) -> list[int]:
-    """Return where each wanted span is left uncovered first, if it is; both ascend and are disjoint."""
+    """Return the first uncovered place of each wanted span that is not all covered; both ascend and are disjoint."""
     found = []
     covers = iter(own)
     cover = next(covers, None)
@@ -85,7 +85,7 @@ def _outside(wanted: Iterable[Interval], own: Iterable[Interval]) -> list[int]:
 
 
 def _narrower(ruling: Terms, terms: Terms) -> list[str]:
-    """Return what values, substitutes or items are neighbours no more."""
+    """Return which values, substitutes or items are neighbours no more, a phrase each."""
     old, new = ruling.value, terms.value
     if old["kind"] != new["kind"]:
         return [f"kind {old['kind']} becomes kind {new['kind']}"]
@@ -112,7 +112,7 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
 
 
 def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return what keys became invalid, or categories with no substitute to hide it; other kinds have none."""
+    """Return a phrase where keys, or categories without a substitute, became invalid; other kinds have neither."""
     name = "keys" if new["kind"] == "counts" else "categories"
     known = set(new.get(name, ()))
     hidden = name == "categories" and _substitutes(new)

@@ -1,7 +1,4 @@
-"""The terms of one policy version, read from the parameters in its ledger entry; unknown terms are refused.
-
-Only what the arithmetic needs is kept.
-"""
+"""The terms of one policy version, read from the parameters in its ledger entry; unknown terms are refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +23,7 @@ class TermsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a policy version promises, as far as its arithmetic goes."""
+    """What a policy version promises: all that the arithmetic of its period needs."""
 
     version: int
     budget_nano: int

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 
 class EarlierSpends(NamedTuple):
-    """What the versions so far leave to the windows of later ones; zeros where nothing is known of any spend."""
+    """The last spend of the versions so far, which windows of later ones must not reach; zeros where none is known."""
 
     end_ms: int = 0  # of the last step that was spent on
     reach_ms: int = 0  # the end of the last w-event window, of versions before, around a step that it spent on
 
 
 class Frame(NamedTuple):
-    """What a policy says of windows; all 0 at the other levels."""
+    """The windows of a policy at level w-event."""
 
     steps: int  # w
     step_ms: int
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
 
 @dataclass(slots=True)
 class Window:
-    """The spends of one period as far as a window holds them; replaced in place."""
+    """The spends of one period that a window still holds; changed in place."""
 
     frame: Frame
     opens_ms: int
@@ -64,19 +64,19 @@ class Window:
                 return unit
 
     def held(self, step: int) -> int:
-        """Return what the other steps of the window that ends with `step` spent; what it has left behind is gone."""
+        """Return what the other steps of the window that ends with `step` spent, and forget the steps before it."""
         for at in [at for at in self.spends if at <= step - self.frame.steps]:
             del self.spends[at]
         return sum(spend for at, spend in self.spends.items() if at != step)
 
     def loss(self, step: int, spend: int) -> int:
-        """Return what the window that ends with `step` loses when it spends so much; 0 while it waits."""
+        """Return what the window that ends with `step` loses when `step` spends `spend`; 0 while the version waits."""
         if not spend and step * self.frame.step_ms < self.opens_ms:
             return 0
         return self.held(step) + spend + self.frame.steps * self.frame.charge_nano
 
     def pass_by(self, step: int, spend: int) -> None:
-        """Move past a decided step."""
+        """Move past a decided step, which spent `spend`."""
         start_ms = step * self.frame.step_ms
         if spend:
             self.spends[step] = spend
@@ -94,7 +94,7 @@ class Window:
         return True
 
     def leave(self, left: EarlierSpends) -> EarlierSpends:
-        """Return what the period leaves to later ones, `left` being what those before it left."""
+        """Return what the periods up to this one leave to later ones; `left` is what those before this one left."""
         if self.cost_ms is None:
             return left
         length_ms = self.frame.steps * self.frame.step_ms

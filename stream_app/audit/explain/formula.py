@@ -41,7 +41,7 @@ class Formula(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What a scheme proposes at one place of a period, in nano-epsilon."""
+    """What a scheme proposes for the next landmark and for the next other step, in nano-epsilon."""
 
     landmark_nano: int  # a
     regular_nano: int  # g

@@ -24,7 +24,6 @@ class UndecidedError(Exception):
     """A step that the ledger does not decide; `series` and `timestamp` (ms) are those that were asked for."""
 
     def __init__(self, series: str, timestamp: int, sentence: str) -> None:
-        """Say what was found instead."""
         super().__init__(sentence)
         self.series = series
         self.timestamp = timestamp
@@ -66,7 +65,7 @@ class Inquiry:
         return self._found is not None and self._found.is_tossed
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Take in lines of the ledger."""
+        """Read the next lines of the ledger."""
         for data in lines:
             if data[_SERIES_AT : data.find(_SEQUENCE, _SERIES_AT)] != self._spelling:
                 continue
@@ -79,7 +78,7 @@ class Inquiry:
                     self._follow(entry, digest_of(data))
 
     def releases(self, lines: Sequence[bytes]) -> None:
-        """Take in lines of the releases, after the whole ledger; only those that it covers count."""
+        """Read the next lines of the releases, after the whole ledger; only those that it covers count."""
         due = {each.release: each.timestamp for each in self._published}
         for data in lines:
             at = due.get(blake2b(data, digest_size=DIGEST_BYTES).hexdigest())

@@ -41,7 +41,7 @@ class ReleaseEntry(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version begins its reign; `weaker` says that it protects less together than the one before it."""
+    """A policy version begins to rule; `weaker` says that it protects less together than the one before it."""
 
     series: str
     sequence: int
@@ -57,7 +57,7 @@ class PolicyEntry(NamedTuple):
 
 
 class DummiesEntry(NamedTuple):
-    """The landmarks of the policy before it are drawn ones: some true, some dummies, and no more may come."""
+    """The landmarks of the policy that it follows were drawn: some are true, some dummies, and none may be added."""
 
     series: str
     sequence: int

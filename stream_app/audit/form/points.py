@@ -42,14 +42,14 @@ class Line:
         return None
 
     def point(self, cell: int) -> float:
-        """Return what stands for a cell in a release."""
+        """Return the number that stands for a cell in a release."""
         units, unit = self.per_unit.numerator, self.per_unit.denominator
         if self.decimals is None:
             return cell * unit / units
         return (2 * cell * unit * self.decimals + units) // (2 * units) / self.decimals
 
     def clamped(self, cell: int) -> int:
-        """Return the nearest cell of an estimate."""
+        """Return the cell nearest to `cell` that an estimate may lie in."""
         return max(self.low, min(cell, self.high))
 
 
@@ -62,7 +62,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A whole number a key, in the order of the keys."""
+    """A whole number for each key, in the order of the keys."""
 
     keys: tuple[str, ...]
 
@@ -76,7 +76,7 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """One of a few."""
+    """One of the listed texts or flags."""
 
     categories: tuple[str | bool, ...]
 

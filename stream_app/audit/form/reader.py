@@ -22,7 +22,7 @@ _NOT_ASCII: Final = re.compile("[^\n -~]")
 
 
 def is_claim(data: bytes) -> bool:
-    """Tell whether one line of the ledger says, in its exact form, whose the partition is: it is in no chain."""
+    """Tell whether a line of the ledger is a claim in its exact form: it says whose the partition is, in no chain."""
     try:
         members = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -108,7 +108,7 @@ def read_proof(data: bytes) -> Proof | str:
 
 
 def proof_bytes(proof: Proof) -> bytes:
-    """Return a proof's file."""
+    """Return the bytes of a proof's file."""
     head = {"type": "head", **proof.head._asdict()}
     document = {"type": "proof", "leaf": list(proof.leaf), "index": proof.place, "path": proof.path, "head": head}
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
@@ -126,12 +126,12 @@ def dump(document: object) -> str:
 
 
 def spelt(document: object) -> str:
-    """Return what was read from JSON as JSON spells it."""
+    """Return a value that was read from JSON as JSON text again."""
     return orjson.dumps(document).decode()
 
 
 def read_spelling(spelling: bytes) -> str | None:
-    """Return the series that JSON spells, or None where it spells none."""
+    """Return the series id that a JSON text holds, or None where it holds none."""
     try:
         name = orjson.loads(spelling)
     except orjson.JSONDecodeError:

@@ -93,15 +93,15 @@ class _Partition:
 
 
 class HeadsCheck:
-    """Checks the records of the heads topic as they come; those of a witness come before them."""
+    """Checks the records of the heads topic as they come; those of a witness come before them.
+
+    Heads count if one of `keys` signed them; `tell` is called with each finding; `topic` is the ledger's name, None to
+    take it from the first head; `late` allows heads after the entries that they name.
+    """
 
     def __init__(
         self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None, *, late: bool = False
     ) -> None:
-        """Trust these keys; `tell` gets the findings; `topic` is the ledger's name, None to take the first head's.
-
-        `late` allows heads after the entries that they name.
-        """
         self._keys, self._tell, self._topic = keys, tell, topic
         self._expected = Expected(tell, late=late)
         self._count: int | None = None  # of partitions
@@ -109,7 +109,7 @@ class HeadsCheck:
         self._witnessed: dict[tuple[int, int], bytes] = {}
 
     def record(self, data: bytes, place: int | None = None) -> None:
-        """Take in a record; `place` is the partition that it lay on, None when it comes from a file."""
+        """Check the next record; `place` is the partition that it lay on, None when it comes from a file."""
         found = read_head_record(data)
         if isinstance(found, Finding):
             self._tell(found)
@@ -127,7 +127,7 @@ class HeadsCheck:
                 assert_never(found)
 
     def entries(self, lines: Iterable[bytes]) -> None:
-        """Meet lines of the ledger, once all records of the heads were taken in."""
+        """Compare lines of the ledger with the signed leaves; all records of the heads come before, unless `late`."""
         self._expected.entries(lines)
 
     @property
@@ -136,7 +136,7 @@ class HeadsCheck:
         return self._expected.entries_signed
 
     def witness(self, data: bytes) -> None:
-        """Take in a record that a witness kept; leaves among them are passed over."""
+        """Add a record that a witness kept; leaves are passed over."""
         found = read_head_record(data)
         if isinstance(found, Finding):
             self._tell(found._replace(message=f"in the witness: {found.message}"))
@@ -147,7 +147,7 @@ class HeadsCheck:
                 self._add("head-conflict", f"the witness holds two heads {_name(found)}")
 
     def finish(self) -> HeadsRead:
-        """Tell what is missing at the end, and return what was read."""
+        """Report what is missing at the end, and return what was read."""
         self._expected.finish()
         for number, partition in sorted(self._partitions.items()):
             self._drop(number, partition)
@@ -199,13 +199,13 @@ class HeadsCheck:
         partition.last = head
 
     def _drop(self, number: int, partition: _Partition) -> None:
-        """Tell of leaves whose head did not come, and forget them: nobody signed them."""
+        """Report leaves whose head did not come, and forget them: nobody signed them."""
         if partition.leaves:
             self._add("head-leaves", f"leaves of head {partition.head} of partition {number} without the head")
             partition.leaves = []
 
     def _cover(self, head: Head, leaves: list[Leaf]) -> None:
-        """Expect what a signed head's leaves name, if they are those that it signs."""
+        """Expect the entries that a signed head's leaves name, if the leaves are those that it signs."""
         texts = [leaf_bytes(leaf) for leaf in leaves]
         if len(leaves) != head.leaves or root_of([leaf_hash(text) for text in texts]).hex() != head.root:
             message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves}"

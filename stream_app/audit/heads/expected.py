@@ -35,15 +35,17 @@ class _Signed:
 
 
 def _first(places: bytearray) -> tuple[int, bytes]:
-    """Return the first sequence and hash."""
+    """Return the first sequence and hash of `places`."""
     return int.from_bytes(places[:_SEQUENCE_BYTES], "big"), bytes(places[_SEQUENCE_BYTES:_LEAF_BYTES])
 
 
 class Expected:
-    """Joins leaves with entries; `tell` gets the findings."""
+    """Compares the entries of the ledger with the signed leaves; `tell` is called with each finding.
+
+    With `late` entries are kept for leaves that come after them.
+    """
 
     def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:
-        """Expect nothing; `late` keeps entries for leaves that come after them."""
         self._tell = tell
         self._late = late
         self._series: dict[bytes, _Signed] = {}  # by the series' spelling in JSON, its quotation marks included
@@ -54,7 +56,7 @@ class Expected:
         return sum(signed.last for signed in self._series.values())
 
     def leaf(self, leaf: Leaf, text: bytes) -> None:
-        """Expect what a leaf names; `text` is the leaf in JSON."""
+        """Expect the entry that a leaf names; `text` is the leaf in JSON."""
         spelling = text[1 : -len(f',{leaf.sequence},"{leaf.hash}"]')]
         signed = self._series.get(spelling)
         if signed is None:
@@ -74,7 +76,7 @@ class Expected:
             self._look_back(signed, digest)
 
     def entries(self, lines: Iterable[bytes]) -> None:
-        """Meet lines of the ledger; what is no entry in the exact form is left to the other checks."""
+        """Compare lines of the ledger; a line that is no entry in the exact form is left to the other checks."""
         for data in lines:
             end = data.find(_SEQUENCE, _SERIES_AT)
             signed = self._series.get(data[_SERIES_AT:end])
@@ -89,14 +91,14 @@ class Expected:
                         self._keep(signed, int(digits), data[_HASH])
 
     def finish(self) -> None:
-        """Tell what never came, one finding a series."""
+        """Report the signed entries that never came, one finding a series."""
         for signed in self._series.values():
             if signed.due:
                 sequence, digest = _first(signed.due)
                 self._missing(signed, sequence, digest, len(signed.due) // _LEAF_BYTES)
 
     def _unknown(self, spelling: bytes) -> _Signed | None:
-        """Return a new series that no leaf names yet; None for what is no series' spelling."""
+        """Return a new record for a series that no leaf names yet; None where the bytes spell no series."""
         name = read_spelling(spelling)
         return None if name is None else self._series.setdefault(spelling, _Signed(name))
 

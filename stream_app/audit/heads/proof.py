@@ -23,17 +23,16 @@ class _Open(NamedTuple):
 
 
 class Prover:
-    """Looks for the newest leaf of a series while the records of the heads stream by."""
+    """Looks for the newest leaf of one series in the records of the heads; `proof` is None until one is found."""
 
     def __init__(self, series: str) -> None:
-        """Look for this series."""
         self._series = series
         self._open: dict[int, _Open] = {}
         self._found: dict[int, tuple[Leaf, int]] = {}
         self.proof: Proof | None = None
 
     def record(self, data: bytes, _: int | None = None) -> None:
-        """Take in a record; what is none is passed over."""
+        """Read the next record of the heads; anything else is passed over."""
         found = read_head_record(data)
         if isinstance(found, Leaves):
             self._leaves(found)

@@ -17,10 +17,9 @@ class PublicKeyError(Exception):
 
 
 class PublicKeys:
-    """Ed25519 keys by their fingerprints: the first 8 bytes of the BLAKE2b of the raw key, in hex."""
+    """Trusted Ed25519 keys by fingerprint: the 8-byte BLAKE2b digest of the raw key, in hex."""
 
     def __init__(self, keys: Iterable[Ed25519PublicKey]) -> None:
-        """Trust these."""
         raw = {key.public_bytes(Encoding.Raw, PublicFormat.Raw): key for key in keys}
         self._keys = {blake2b(text, digest_size=_FINGERPRINT_BYTES).hexdigest(): key for text, key in raw.items()}
 

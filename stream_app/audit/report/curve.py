@@ -21,7 +21,6 @@ class Curve:
     """The decided steps of one series: columns of equal length, one row a step."""
 
     def __init__(self, series: str) -> None:
-        """Begin before the first step."""
         self.series = series
         self.times_ms = array("q")
         self.spends_nano = array("q")
@@ -40,7 +39,7 @@ class Curve:
         self._earlier = 0  # how many of the spans are of earlier policy versions
 
     def add(self, entry: ReleaseEntry | PolicyEntry | LandmarksEntry) -> None:
-        """Take in an entry, unless it is a copy of an earlier one."""
+        """Add an entry, unless it is a copy of an earlier one."""
         if entry.sequence <= self._last:
             return
         self._last = entry.sequence
@@ -97,12 +96,11 @@ class Curves:
     """Collects the curves of chosen series from the lines of a ledger."""
 
     def __init__(self, chosen: Iterable[str]) -> None:
-        """Choose the series."""
         self.curves = [Curve(series) for series in chosen]
         self._by_spelling = {spelt(curve.series).encode(): curve for curve in self.curves}
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Take in lines of the ledger; those of other series are passed over."""
+        """Read the next lines of the ledger; those of other series are passed over."""
         for data in lines:
             curve = self._by_spelling.get(data[_SERIES_AT : data.find(_SEQUENCE, _SERIES_AT)])
             if curve is not None:
@@ -112,5 +110,5 @@ class Curves:
 
 
 def _fitting(nano: int) -> int:
-    """Return the amount, or the largest one that a column holds: a hostile ledger names any."""
+    """Return the amount, limited to what a column can hold: a hostile ledger may name any."""
     return max(-(2**63), min(nano, 2**63 - 1))

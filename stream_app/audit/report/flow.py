@@ -19,7 +19,6 @@ class Flow:
     """Spends on landmarks and on other steps, in nano-epsilon, by bins of `width_ms`."""
 
     def __init__(self) -> None:
-        """Begin with bins of a millisecond."""
         self.width_ms = 1
         self._wider = iter(_WIDER)
         self.landmark: dict[int, int] = {}  # by bin number: timestamp // width_ms
@@ -27,7 +26,7 @@ class Flow:
         self._low = self._high = -1  # bin numbers
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Take in lines of the ledger; whether they are true is for the audit to say."""
+        """Read the next lines of the ledger; whether they are true is for the audit to say."""
         search = _SPEND.search
         for data in lines:
             found = search(data)

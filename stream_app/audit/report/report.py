@@ -116,12 +116,12 @@ class Tally:
     intruded: Intruded | None = None
 
     def add(self, finding: Finding) -> None:
-        """Take in a finding."""
+        """Add a finding."""
         assert finding.code in CODES, finding.code
         self.findings.add(finding)
 
     def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
-        """Take in the announced intrusions of one series and its loss to who saw its memory."""
+        """Add the announced intrusions of one series, and its loss to somebody who saw the memory."""
         before = self.intruded or Intruded(0, 0, 0, "", 0)
         largest = (largest_nano, series, steps)
         if before.series and before.largest_nano >= largest_nano:
@@ -145,7 +145,7 @@ def line_of(finding: Finding | Remark) -> str:
 
 
 def _keys(keys: KeysUsed, series: int) -> list[str]:
-    """Return what to know of several noise keys among so many series."""
+    """Return lines about the noise keys where there are several; `series` is how many series the ledger has."""
     if len(keys.series) < 2:
         return []
     named = ", ".join(f"{key} (in {count} series)" for key, count in keys.series.items())
@@ -190,6 +190,6 @@ def quoted(series: str) -> str:
 
 
 def epsilon(nano: int) -> str:
-    """Return an amount of nano-epsilon in words, exactly."""
+    """Return an amount of nano-epsilon as text, exactly."""
     whole, rest = divmod(nano, NANO)
     return f"epsilon {whole}.{rest:09d}"
