@@ -1,6 +1,6 @@
-"""The records of ``left``, decided in memory as the workers that get them would decide them.
+"""Whether new workers would accept the records of ``left``: they are decided in memory as a worker would.
 
-Records are refused one by one: a series of which one is refused would begin anew with the others alone.
+A worker refuses records one by one, so a series of which one record is refused would begin anew with the others alone.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Losses put together, of several series or of several steps: by which theorem, what it gives, and where it holds."""
+"""Composition: the loss of several series, or of several steps, together, with the theorem that it follows from."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""The audit of many series at once: records in, series mixed, findings out; one pass, a fixed state a series."""
+"""The audit of many series at once: lines of the ledger and of the releases in, findings out, in a single pass."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

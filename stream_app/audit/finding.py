@@ -1,4 +1,4 @@
-"""What an audit reports: one value a fault, with the code, the series and the sequence where it shows."""
+"""What an audit reports: a finding for each fault, with its code and the series and sequence where it shows."""
 
 from collections.abc import Callable
 from typing import Final, Generic, Literal, NamedTuple, TypeVar

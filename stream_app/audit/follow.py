@@ -1,6 +1,6 @@
 """The audit beside a live worker: topics to their end, then on as records are committed, until it is asked to stop.
 
-What is found is told by the auditor at once (`live`). Memory grows with the series, some kilobytes each, and while
+The auditor reports each finding at once (`live`). Memory grows with the series, some kilobytes each, and while
 heads are followed by 40 bytes for each entry that no head covers yet; never with the length of the ledger.
 """
 

@@ -1,7 +1,7 @@
-"""Releases against the entries that cover them, joined while both stream by.
+"""The comparison of releases with the entries that cover them, while both are read.
 
-Per series both come in the order of steps, so whichever has no partner at the head of the other's queue is missing one.
-Memory is what one stream runs ahead of the other.
+Of each series both come in the order of steps, so one whose step is before the first that waits on the other side has
+no partner. Memory grows with how far one side is read ahead of the other.
 """
 
 from array import array

@@ -1,1 +1,1 @@
-"""Audit of the noise from the inside: the real decisions, run on neighbours, show how much they tell at least."""
+"""The audit of the noise: the real decisions, run on neighbouring histories, give a lower bound of the loss."""

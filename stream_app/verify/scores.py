@@ -1,9 +1,10 @@
 """Scores of a run: how much it speaks for the one history against the other.
 
-One follows the mechanisms (how much nearer are measurements to the one's cells, times what they spent), one is learnt
-(a histogram of each column), the others are single columns, in which a raw value may show. Which score tells most is
-found by `event`. Ideas: StatDP (Ding et al., CCS 2018) looks for events, DP-Sniper (Bichsel et al., S&P 2021) learns
-scores, whose thresholds are the most telling events there are (Neyman and Pearson).
+One score follows the mechanisms: how much nearer the measurements are to the first history's cells than to the
+second's, times what they spent. One is learnt, from a histogram of each column. The others are single columns, in
+which a raw value may show. Which score tells most is found by `event`. Ideas: StatDP (Ding et al., CCS 2018) looks
+for events, DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most telling events there are
+(Neyman and Pearson).
 """
 
 from collections.abc import Iterator

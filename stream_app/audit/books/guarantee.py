@@ -3,7 +3,8 @@
 Within a period, for every step t the spends on the landmarks and t together are at most epsilon. Over all periods,
 their totals are at most the lifetime bound. A step that becomes a landmark after it was decided is counted at the
 largest spend of any regular step so far, which is at least its own and needs no memory of every step. So the sums are
-upper bounds, equal to the exact ones where no landmark was registered late, and what holds for them holds.
+upper bounds, equal to the exact ones where no landmark was registered late: where they stay within a bound, the exact
+ones do.
 
 At level w-event, for every window of w steps its spends, and w times what a private dissimilarity costs, are at most
 epsilon, and no window holds spends of two versions. The peak is the largest loss of a window.

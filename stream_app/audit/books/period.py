@@ -1,7 +1,7 @@
 """The books of one period: what its entries claim, checked entry by entry against what must follow.
 
-After a difference the books take over what the entry claims, so that one fault is one finding and not one an entry from
-there on; the guarantee itself is checked from the spends alone (guarantee.py) and never takes over anything.
+After a difference the books take over what the entry claims, so that one fault gives one finding, not one for every
+later entry; the guarantee itself is checked from the spends alone (guarantee.py) and never takes over anything.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Whether a policy version protects less together than the one before it (docs/policies.md, "Weaker versions").
 
-Two histories that differ on the landmarks of a version and within one of its windows are promised to be told apart by
-epsilon at most. A later version that lets some of these count apart takes the promise back for what is to come. Times
+Two histories that differ on the landmarks of a version and within one of its windows are told apart by epsilon at
+most. A later version that no longer covers some such histories takes that promise back for what is to come. Times
 are in ms; the new version begins at the end of the last decided step, rounded up to a step of its own.
 """
 

@@ -1,4 +1,4 @@
-"""The search for one step of one series in a ledger: its entries are accounted for until the step is reached."""
+"""The search for one step of one series in a ledger: its entries are checked as in an audit up to the step."""
 
 from collections.abc import Sequence
 from hashlib import blake2b

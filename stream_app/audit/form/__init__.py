@@ -1,1 +1,1 @@
-"""Bytes to values: the exact form of ledger entries, releases and policies, read apart from the worker's code."""
+"""Bytes to values: the exact form of ledger entries, releases, policies and heads, read apart from the worker."""

@@ -1,4 +1,4 @@
-"""The exact form of each record: its members in order, their types, and the ranges that no later check sees."""
+"""The exact form of each record: its members in order, their types, and the ranges that no later check looks at."""
 
 import re
 from collections.abc import Callable

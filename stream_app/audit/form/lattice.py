@@ -1,6 +1,6 @@
-"""The points that values are moved to: the grid of numbers, the lattice of locations, and whether there are any.
+"""The grid of a number and the lattice of a location: where their points lie, and whether a policy leaves any.
 
-All of it in exact fractions; numbers are read as the decimals they are written as.
+All is computed in exact fractions; numbers are read as the decimals that they are written as.
 """
 
 from collections.abc import Mapping

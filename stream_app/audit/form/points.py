@@ -1,6 +1,6 @@
 """What a policy's values may be: the points of its grid, and what is published when a measurement is not filtered.
 
-An estimate off the grid, or other than its measurement says, tells whoever reads it something that nobody paid for.
+An estimate off the grid, or another one than follows from its measurement, could carry information that cost no budget.
 Points are compared by their text, as JSON is: to Python 1, 1.0 and true are equal, and objects have no order.
 """
 

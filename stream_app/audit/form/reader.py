@@ -1,6 +1,6 @@
-"""Bytes to entries and releases, in their exact form or not at all; the only file of this room that knows JSON.
+"""Bytes to entries, releases and heads, in their exact form or not at all; the only file of the audit that parses JSON.
 
-Both formats are closed and canonical: the members of a kind, in their order, without spaces or doubled members.
+All formats are closed and canonical: the members of a kind, in their order, without spaces or doubled members.
 Anything else is a finding, so that no two readers can read one record differently.
 """
 

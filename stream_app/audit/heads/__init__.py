@@ -1,1 +1,1 @@
-"""Signed heads: their form, their signatures and chains, and the ledger entries that they name."""
+"""Signed heads: their signatures and chains, the ledger entries that they name, and proofs of single entries."""

@@ -1,8 +1,9 @@
-"""The entries that signed heads name, until the ledger brings them.
+"""The entries that signed heads name, compared with those that the ledger has.
 
-That a chain is whole up to an entry is the chain's own check; here only the hash that an entry claims is compared with
-the one that was signed for its place. Leaves come first, in full: 40 bytes each, and some 400 for a series. Beside a
-live worker an entry comes before its leaf: then what no leaf covers yet is kept, 40 bytes an entry, too.
+That a chain is whole up to an entry is checked by chain.py; here the hash that an entry claims is compared with the one
+that was signed for its place. In an audit of a whole ledger all leaves come before the entries, and each is kept until
+its entry comes: 40 bytes a leaf, and some 400 a series. Beside a live worker an entry comes before its leaf: then
+entries are kept until a leaf covers them, 40 bytes each.
 """
 
 from collections.abc import Callable, Iterable

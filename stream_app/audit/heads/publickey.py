@@ -1,4 +1,4 @@
-"""Public keys: who may have signed a head. Which keys to trust is the auditor's to know, never the ledger's to say."""
+"""The public keys that may have signed a head. The auditor must know them; the ledger is never asked which to trust."""
 
 from collections.abc import Iterable
 from hashlib import blake2b

@@ -1,6 +1,6 @@
-"""What the report draws: the releases of chosen series in order of time, read in a second look at the ledger.
+"""The curves of a report: the releases of chosen series in order of time, read in a second pass over the ledger.
 
-The first look finds the worst series, of however many; the second keeps the points of these alone.
+The first pass finds the series that lost most, however many there are; the second keeps the points of these alone.
 """
 
 from array import array

@@ -1,4 +1,4 @@
-"""How much was spent when, over all series: bins of time that grow when there would be too many."""
+"""What all series spent over time: in bins of time, which are widened when there would be too many."""
 
 import re
 from collections.abc import Sequence
