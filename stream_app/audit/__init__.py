@@ -1,7 +1,7 @@
 """The audit: checks a ledger on its own, by a second implementation of all its arithmetic.
 
-It shares no code with what wrote the ledger and trusts no derived figure. Records come from `files`, `topic` or
-`follow`; `form` reads their bytes; `chain` checks hashes, order and copies; `series` follows one series over its policy
+It shares no code with what wrote the ledger and trusts no derived figure. Records come from `files` or `topic`;
+`form` reads their bytes; `chain` checks hashes, order and copies; `series` follows one series over its policy
 versions with the arithmetic of `books` (`fastpath` does both at once for an entry that is what must come next);
 `releases` compares releases with entries, `heads` signed heads with entries; `auditor` does so for all series; `report`
 says what came out, and `explain` why one step was decided as it was. Every fault is a `Finding` with one of `CODES`;

@@ -11,7 +11,7 @@ from sys import intern
 from typing import Final
 
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.form.entry import ZEROS, Entry
+from stream_app.audit.form.entry import ZEROS, Entry, finding_of
 
 HASH_MEMBER: Final = b',"hash":"'
 TAIL_BYTES: Final = len(HASH_MEMBER) + 64 + len(b'"}')
@@ -82,7 +82,7 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
     findings: list[Finding] = []
     if digest.hex() != entry.hash:
         message = f"its bytes hash to {digest.hex()[:16]}.., it says {entry.hash[:16]}.."
-        findings.append(_finding("bad-hash", entry, message))
+        findings.append(finding_of("bad-hash", entry, message))
     if entry.sequence <= chain.sequence:
         place, more = _repeat(chain, entry, digest)
         return place, (*findings, *more)
@@ -92,15 +92,15 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
         place = Place.JUMP
         missing = f"{expected}..{entry.sequence - 1}" if entry.sequence - 1 > expected else f"{expected}"
         if chain.sequence:
-            findings.append(_finding("gap", entry, f"sequence {missing} missing before it"))
+            findings.append(finding_of("gap", entry, f"sequence {missing} missing before it"))
         else:
-            findings.append(_finding("truncated", entry, f"the series begins here; sequence {missing} missing"))
+            findings.append(finding_of("truncated", entry, f"the series begins here; sequence {missing} missing"))
     elif entry.previous != chain.hash:
         message = f"names {entry.previous[:16]}.. as the entry before, which is {chain.hash[:16]}.."
-        findings.append(_finding("broken-chain", entry, message))
+        findings.append(finding_of("broken-chain", entry, message))
     latest = chain.epoch_of(entry.key)
     if entry.epoch < latest:
-        findings.append(_finding("epoch-backwards", entry, f"key epoch {entry.epoch} after {latest}"))
+        findings.append(finding_of("epoch-backwards", entry, f"key epoch {entry.epoch} after {latest}"))
     _advance(chain, entry, digest)
     return place, tuple(findings)
 
@@ -148,11 +148,7 @@ def _repeat(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Fin
         return Place.REPEAT, findings
     if known == _MISSING:
         message = f"stands after sequence {chain.sequence}, where it was missing"
-        return Place.STRAY, (*findings, _finding("out-of-order", entry, message))
+        return Place.STRAY, (*findings, finding_of("out-of-order", entry, message))
     parent = chain.remembered(entry.sequence - 1) if entry.sequence > 1 else bytes.fromhex(ZEROS)
     code: Code = "fork" if parent is not None and parent.hex() == entry.previous else "conflicting-duplicate"
-    return Place.STRAY, (*findings, _finding(code, entry, "stands twice, with different bytes"))
-
-
-def _finding(code: Code, entry: Entry, message: str) -> Finding:
-    return Finding(code, entry.series, entry.sequence, message)
+    return Place.STRAY, (*findings, finding_of(code, entry, "stands twice, with different bytes"))

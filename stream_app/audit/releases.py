@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.finding import Code, Finding
-from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord
+from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord, finding_of
 from stream_app.audit.form.points import Points, points_of
 
 WINDOW: Final = 64
@@ -169,10 +169,10 @@ class Pairing:
                 self.compared += 1
                 if digest.hex() != covered.entry.release:
                     message = f"the release of step {release.timestamp} is not the one its entry covers"
-                    findings.append(_finding("changed-release", covered.entry, message))
+                    findings.append(finding_of("changed-release", covered.entry, message))
                 else:
                     faults = _faults(covered, release, series)
-                    findings += [_finding("release-mismatch", covered.entry, fault) for fault in faults]
+                    findings += [finding_of("release-mismatch", covered.entry, fault) for fault in faults]
                 if release.decision == PERTURBED:
                     series.value = release.value
         return findings
@@ -211,13 +211,9 @@ def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_
 
 def _without_release(covered: CoveredEntry) -> Finding:
     message = f"the {covered.entry.decision} release of step {covered.entry.timestamp} is missing"
-    return _finding("entry-without-release", covered.entry, message)
+    return finding_of("entry-without-release", covered.entry, message)
 
 
 def _without_entry(release: ReleaseRecord) -> Finding:
     message = f"no entry covers the {release.decision} release of step {release.timestamp}"
     return Finding("release-without-entry", release.series, 0, message)
-
-
-def _finding(code: Code, entry: ReleaseEntry, message: str) -> Finding:
-    return Finding(code, entry.series, entry.sequence, message)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from stream_app.audit.finding import Finding
+from stream_app.audit.finding import Code, Finding
 
 ZEROS: Final = "0" * 64
 """`previous` of a series' first entry."""
@@ -127,6 +127,11 @@ class OpaqueEntry(NamedTuple):
 
 
 Entry = ReleaseEntry | PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry | OpaqueEntry
+
+
+def finding_of(code: Code, entry: Entry, message: str) -> Finding:
+    """Return a finding about an entry."""
+    return Finding(code, entry.series, entry.sequence, message)
 
 
 class ReleaseRecord(NamedTuple):

@@ -7,8 +7,15 @@ from contextlib import contextmanager
 
 from stream_app.audit import Auditor
 from stream_app.audit.files import Feed, Progress
-from stream_app.audit.follow import Followed, follow_topics
-from stream_app.audit.topic import TopicError, Waiting, read_head_topic, read_ledger_topic, read_topics
+from stream_app.audit.topic import (
+    Followed,
+    TopicError,
+    Waiting,
+    follow_topics,
+    read_head_topic,
+    read_ledger_topic,
+    read_topics,
+)
 from stream_app.cli import UsageError
 from stream_app.cli.ledger.headoptions import feed_head_files
 from stream_app.cli.shared.configured import reaching

@@ -19,9 +19,8 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
-from stream_app.verify.plots import plots_of
 from stream_app.verify.trial import UnusableError
-from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, verdict
+from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, plots_of, verdict
 
 RUNS = 20_000
 JOBS = 2
