@@ -6,7 +6,7 @@ from typing import Final
 
 from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.intrusions import ExposedSteps, intrusion_faults
-from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, add_finding
+from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, note
 from stream_app.audit.books.succession import carried_into, losses
 from stream_app.audit.books.terms import Terms, TermsError, read_terms
 from stream_app.audit.books.window import EarlierSpends, Window
@@ -99,7 +99,7 @@ class Series:
         """Check an entry that follows in the chain against all that came before it; return what is wrong."""
         findings: Findings = []
         if self.closed:
-            add_finding(findings, "after-close", entry, "the series was closed before it")
+            note(findings, "after-close", entry, "the series was closed before it")
         match entry:
             case ReleaseEntry():
                 self._release(entry, findings)
@@ -150,29 +150,25 @@ class Series:
 
     def _policy(self, entry: PolicyEntry, rules: Rules, findings: Findings) -> None:
         if entry.policy <= self.version:
-            add_finding(
-                findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise"
-            )
+            note(findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise")
         rules.replaced = rules.replaced or self.version > 0
         self.version = entry.policy
         before = self._ended()
         try:
             terms = rules.terms(entry)
         except TermsError as error:
-            add_finding(findings, "unknown-terms", entry, str(error))
+            note(findings, "unknown-terms", entry, str(error))
             return
         if entry.budget_nano != terms.budget_nano:
-            add_finding(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
+            note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
         if entry.charged_nano != 0:
-            add_finding(findings, "charge", entry, f"charges {entry.charged_nano}; a policy charges nothing itself")
+            note(findings, "charge", entry, f"charges {entry.charged_nano}; a policy charges nothing itself")
         if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < self.end_ms:
-            add_finding(
-                findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided"
-            )
+            note(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
         rules.need(self.guarantee.promised_nano, self.name)
         if sentence:
-            add_finding(findings, "lifetime", entry, sentence)
+            note(findings, "lifetime", entry, sentence)
         self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)
         if before is not None:
             self._succeed(before, entry, rules)
@@ -213,7 +209,7 @@ class Series:
         step_ms = books.terms.step_ms
         added = [(start // step_ms, -(-end // step_ms)) for start, end in entry.add]
         if any(at % step_ms for pair in entry.add for at in pair):
-            add_finding(findings, "step-alignment", entry, f"`add` is not aligned to steps of {step_ms} ms")
+            note(findings, "step-alignment", entry, f"`add` is not aligned to steps of {step_ms} ms")
         passed, more = account_landmarks(books, entry, added)
         findings += more
         _theorem(findings, entry, self.guarantee.register(passed))
@@ -223,7 +219,7 @@ class Series:
         if books is None:
             return
         for fault in intrusion_faults(books, entry):
-            add_finding(findings, "intrusion", entry, fault)
+            note(findings, "intrusion", entry, fault)
         step_ms = books.terms.step_ms
         if self.exposure is None:
             self.exposure = ExposedSteps()
@@ -240,9 +236,9 @@ class Series:
         if entry.policy == self.version:
             return self.books
         if not self.version:
-            add_finding(findings, "no-policy", entry, "no policy of this series comes before it")
+            note(findings, "no-policy", entry, "no policy of this series comes before it")
         elif self.books is None or self.books.sure:
-            add_finding(findings, "policy-version", entry, f"names policy {entry.policy}, in force is {self.version}")
+            note(findings, "policy-version", entry, f"names policy {entry.policy}, in force is {self.version}")
         self.doubt()
         return None
 
@@ -264,4 +260,4 @@ def _left(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
 
 def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:
     if sentence:
-        add_finding(findings, "theorem", entry, sentence)
+        note(findings, "theorem", entry, sentence)

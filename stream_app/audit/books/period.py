@@ -97,21 +97,15 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     findings: Findings = []
     step, rest = divmod(entry.timestamp, terms.step_ms)
     if rest:
-        add_finding(
-            findings, "step-alignment", entry, f"{entry.timestamp} is not the start of a step of {terms.step_ms} ms"
-        )
+        note(findings, "step-alignment", entry, f"{entry.timestamp} is not the start of a step of {terms.step_ms} ms")
     if entry.timestamp < books.end_ms:
-        add_finding(
-            findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, all decided already"
-        )
+        note(findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, all decided already")
     landmark, left = books.standing(step)
     if entry.landmark is not landmark:
-        add_finding(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'no'} landmark")
+        note(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'no'} landmark")
     left_after = left - landmark if left > 0 else 0
     if entry.budget_nano != terms.budget_nano:
-        add_finding(
-            findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}"
-        )
+        note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
     window = books.window
     if books.sure:
         _decision(findings, books, entry, books.due(step, left, landmark=landmark))
@@ -152,22 +146,18 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark":
-        add_finding(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
+        note(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
         return 0, findings
     if books.fixed:
-        add_finding(
-            findings, "refused-landmark", entry, "registers landmarks, though dummies hide those of this policy"
-        )
+        note(findings, "refused-landmark", entry, "registers landmarks, though dummies hide those of this policy")
     if books.landmarks.count_joined(added) > MOST_INTERVALS:
-        add_finding(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
+        note(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
         books.sure = False
         return 0, findings
     if any((end - 1) * terms.step_ms > MAX_TIMESTAMP for _, end in added):
-        add_finding(findings, "refused-landmark", entry, "reaches beyond the year 9999")
+        note(findings, "refused-landmark", entry, "reaches beyond the year 9999")
     if any(start * terms.step_ms < books.floor_ms for start, _ in added):
-        add_finding(
-            findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins"
-        )
+        note(findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins")
     joined = books.landmarks.joined(added)
     present = books.next_step
     passed = joined.count_before(present) - books.landmarks.count_before(present)
@@ -179,14 +169,12 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
         charge = passed * books.peak_nano
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
             message = f"{passed} decided steps at up to {books.peak_nano} each no longer fit into {terms.budget_nano}"
-            add_finding(findings, "refused-landmark", entry, message)
+            note(findings, "refused-landmark", entry, message)
         if entry.charged_nano != charge:
             message = f"charges {entry.charged_nano} for {passed} decided steps, due are {charge}"
-            add_finding(findings, "charge", entry, message)
+            note(findings, "charge", entry, message)
         if entry.budget_nano != terms.budget_nano:
-            add_finding(
-                findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}"
-            )
+            note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
         _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(present)[1])
     books.spent_nano = entry.landmark_spent_nano
     books.peak_nano = entry.regular_peak_nano
@@ -201,18 +189,18 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark" or terms.spare:
-        add_finding(findings, "dummies", entry, "hides landmarks at another level, or beside spare ones")
+        note(findings, "dummies", entry, "hides landmarks at another level, or beside spare ones")
     if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
-        add_finding(findings, "dummies", entry, "does not come right after its policy")
+        note(findings, "dummies", entry, "does not come right after its policy")
     # What is to come of the version before joins what is drawn.
     drawn = books.landmarks.total - books.landmarks.count_common(books.carried)
     # Without landmarks of its own padding may draw none; the other methods draw one at least.
     if (not books.landmarks.total and entry.method != PADDING) or drawn > MOST_STEPS[entry.method]:
-        add_finding(findings, "dummies", entry, f"no range of {entry.method} draws {drawn} landmarks")
+        note(findings, "dummies", entry, f"no range of {entry.method} draws {drawn} landmarks")
     if entry.method == PADDING and entry.charged_nano:
-        add_finding(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
+        note(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
     if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:
-        add_finding(findings, "charge", entry, f"charges {entry.charged_nano}, none of 1 to {terms.budget_nano}")
+        note(findings, "charge", entry, f"charges {entry.charged_nano}, none of 1 to {terms.budget_nano}")
     books.fixed = True
     books.spent_nano += entry.charged_nano
     return findings
@@ -222,28 +210,26 @@ def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -
     if entry.decision == PERTURBED:
         if entry.epsilon_nano != due:
             message = f"spends {entry.epsilon_nano}, {books.terms.scheme} proposes {due}"
-            add_finding(findings, "share", entry, message)
+            note(findings, "share", entry, message)
         return
     released_before = books.source_ms is not None
     if due > 0 and not books.tosses:
-        add_finding(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
+        note(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
     elif entry.decision == APPROXIMATED and not released_before:
-        add_finding(findings, "decision", entry, "approximated, though this period has released nothing to repeat")
+        note(findings, "decision", entry, "approximated, though this period has released nothing to repeat")
     elif entry.decision == WITHHELD and released_before:
-        add_finding(findings, "decision", entry, "withheld, though there is an earlier release to repeat")
+        note(findings, "decision", entry, "withheld, though there is an earlier release to repeat")
 
 
 def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: int, peak: int, left: int) -> None:
     if entry.landmark_spent_nano != spent:
-        add_finding(
-            findings, "landmark-spent", entry, f"`landmark_spent_nano` {entry.landmark_spent_nano}, due is {spent}"
-        )
+        note(findings, "landmark-spent", entry, f"`landmark_spent_nano` {entry.landmark_spent_nano}, due is {spent}")
     if entry.regular_peak_nano != peak:
-        add_finding(findings, "regular-peak", entry, f"`regular_peak_nano` {entry.regular_peak_nano}, due is {peak}")
+        note(findings, "regular-peak", entry, f"`regular_peak_nano` {entry.regular_peak_nano}, due is {peak}")
     if entry.landmarks_left != left:
-        add_finding(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, due is {left}")
+        note(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, due is {left}")
 
 
-def add_finding(findings: Findings, code: Code, entry: Entry, message: str) -> None:
-    """Append a finding about an entry."""
+def note(findings: Findings, code: Code, entry: Entry, message: str) -> None:
+    """Note a finding about an entry."""
     findings.append(finding_of(code, entry, message))
