@@ -112,7 +112,7 @@ class _Series:
     def __init__(self, lifetime_nano: int | None) -> None:
         self._lifetime = lifetime_nano
         self._last = (0, "")  # sequence and hash of the last entry
-        self._closed = self._period = self._reach = self._loss_lines = self._budget = 0
+        self._closed = self._period = self._reach = self._exposed = self._budget = 0
         self.end: int | None = None  # of the last decided step, in ms
         self._first: int | None = None  # the first decided step of the version
         self._ended = self._drawn = False
@@ -151,7 +151,7 @@ class _Series:
             case DummiesEntry():
                 self._period, self._drawn = entry.charged_nano, True
             case IntrusionEntry():
-                self._loss_lines = max([self._loss_lines, *(stop for _, stop in entry.exposed)])
+                self._exposed = max([self._exposed, *(stop for _, stop in entry.exposed)])
             case CloseEntry():
                 self._ended = True
             case _:
@@ -175,8 +175,8 @@ class _Series:
         begin = -(-end // self._step) * self._step  # no step before it, no landmark before it
         if self._ended:
             raise _None("closed, gets no policy")
-        if self._loss_lines > begin:
-            raise _ByHand(f"an intrusion exposed steps before {self._loss_lines}, which could be opened again")
+        if self._exposed > begin:
+            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could be opened again")
         opens = begin
         if self._level == "w-event":
             opens = end + (self._protection["window"] - 1) * self._step
