@@ -124,9 +124,9 @@ class Auditor:
             rekeyed += series.chain.former is not None
             if series.guarantee.total_nano >= largest:
                 largest, name = series.guarantee.total_nano, series.name
-            if series.exposure is not None:
-                cost_nano, steps = series.exposure.cost(series.books)
-                tally.intrude(series.exposure.announced, series.guarantee.total_nano + cost_nano, series.name, steps)
+            if series.exposed is not None:
+                cost_nano, steps = series.exposed.cost(series.books)
+                tally.intrude(series.exposed.announced, series.guarantee.total_nano + cost_nano, series.name, steps)
         if pairing is not None:
             for finding in pairing.finish(judged):
                 tally.add(finding)

@@ -75,10 +75,9 @@ class Series:
     version: int = 0  # of the policy in force
     end_ms: int = 0  # end of the last step decided under the policies before
     closed: bool = False
-    left: EarlierSpends = field(
-        default_factory=EarlierSpends
-    )  # what earlier versions leave to windows, as far as a version at level w-event asked
-    exposure: ExposedSteps | None = None  # None: no intrusion was announced
+    # The last spends of earlier versions; known once a version at level w-event asked for them.
+    earlier: EarlierSpends = field(default_factory=EarlierSpends)
+    exposed: ExposedSteps | None = None  # None: no intrusion was announced
     ready: Books | None = None  # the books, where the next entry may take the fast path (fastpath.py)
 
     def settle(self) -> None:
@@ -172,9 +171,9 @@ class Series:
         self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)
         if before is not None:
             self._succeed(before, entry, rules)
-            self.left = _left(self.left, before, terms)
+            self.earlier = _earlier_spends(self.earlier, before, terms)
         if terms.frame is not None:
-            self.books.window = Window(terms.frame, terms.frame.opens_ms(self.left))
+            self.books.window = Window(terms.frame, terms.frame.opens_ms(self.earlier))
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
         """Remark on a version that protects less together than the one whose books are `before`, or that says so."""
@@ -191,8 +190,8 @@ class Series:
         before, self.books = self.books, None
         if before is not None:
             self.end_ms = before.end_ms
-            if self.exposure is not None:
-                self.exposure.end(before)
+            if self.exposed is not None:
+                self.exposed.end(before)
         return before
 
     def _dummies(self, entry: DummiesEntry, findings: Findings) -> None:
@@ -221,10 +220,10 @@ class Series:
         for fault in intrusion_faults(books, entry):
             note(findings, "intrusion", entry, fault)
         step_ms = books.terms.step_ms
-        if self.exposure is None:
-            self.exposure = ExposedSteps()
+        if self.exposed is None:
+            self.exposed = ExposedSteps()
         seen = [(start // step_ms, -(-end // step_ms)) for start, end in entry.exposed]
-        self.exposure.see(max(entry.intrusion_nano, books.terms.intrusion_nano), seen)
+        self.exposed.see(max(entry.intrusion_nano, books.terms.intrusion_nano), seen)
 
     def _in_force(
         self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
@@ -243,7 +242,7 @@ class Series:
         return None
 
 
-def _left(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
+def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
     """Return what the versions up to `before` leave to the windows of later ones, `terms` being the next one's.
 
     Where no version at level w-event came before, nobody counts: after a version that released nothing, the last step
