@@ -29,11 +29,11 @@ Watch = Callable[[ReleaseEntry], None]
 class Auditor:
     """Audits ledger entries and, if wanted, releases, as they come; `finish` returns the report.
 
-    `compare` promises that the releases will be fed, too. `topic` is the name of the ledger in the signed heads.
-    `watch` is called with each release entry that has its place in a chain.
-
+    `compare` promises that the releases will be fed, too.
     `lifetime_nano` is the bound on the total over policy versions, in nano-epsilon; None is each series' first epsilon.
-    `heads` checks the signed heads: all of them are fed before the first entry. It is None where no key is trusted.
+    `watch` is called with each release entry that has its place in a chain.
+    `keys` are those that may have signed the heads, and `topic` is the ledger's name in them; with None for the keys
+    `heads` is None. Else the records of the heads are fed to `heads`, all of them before the first entry.
     `live` is called with each finding as soon as it is certain; heads may then also come after the entries they name.
     `aside` is called with each remark and each change of a series' key, which are no faults.
     """

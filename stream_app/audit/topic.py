@@ -117,7 +117,7 @@ async def follow_topics(
 
 
 async def _settled(auditor: Auditor, to_end: Callable[[], Awaitable[None]]) -> Waiting:
-    """Return what lacks a partner, after a transaction under way had time to show in both topics and was read."""
+    """Return what lacks a partner now, once the topics were read again after `SETTLE_SECONDS`."""
     judged = auditor.pending()
     if judged:
         await asyncio.sleep(SETTLE_SECONDS)
