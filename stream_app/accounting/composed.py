@@ -5,9 +5,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from stream_app.accounting.law import LAWS, Law
-from stream_app.accounting.temporal import NANO, CorrelatedLoss, Steps
+from stream_app.accounting.temporal import CorrelatedLoss, Steps
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss import composition
+from stream_app.privacy.values import NANO
 
 
 class Composed(NamedTuple):

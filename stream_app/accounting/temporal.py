@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from stream_app.audit.report.curve import Curve
 from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.temporal import Adversary, TemporalLoss
+from stream_app.privacy.values import NANO
 
-NANO: Final = 10**9
 MOST_STEPS: Final = 200_000
 """Steps from the first release to the last; a series that spans more is left out, with the reason."""
 

@@ -12,14 +12,13 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.terms import Terms
+from stream_app.audit.chain import DIGEST_BYTES
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord, finding_of
 from stream_app.audit.form.points import Points, points_of
 
 WINDOW: Final = 64
 """How many releases back a repeat can still be compared; at most twice as many digests are held, 40 bytes each."""
-
-DIGEST_BYTES: Final = 32
 
 
 class CoveredEntry(NamedTuple):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.intrusions import Intruded
+from stream_app.audit.books.terms import NANO
 from stream_app.audit.finding import CODES, Finding, Kept
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
@@ -12,7 +13,6 @@ from stream_app.audit.remark import KeysUsed, Remark
 
 SHOWN: Final = 20
 """Changes of a key in the text."""
-NANO: Final = 10**9
 _NO_PROMISE: Final = "not what is promised: landmarks and one other step count together"
 
 
