@@ -10,7 +10,7 @@ import pytest
 
 import stream_app
 from stream_app.cli import COMMANDS, main
-from tests.cli.test_top import serving
+from tests.cli.operating.test_top import serving
 from tests.monitoring.test_snapshot import busy
 from tests.terminal import CONTROL, Terminal, terminal
 

@@ -20,9 +20,9 @@ def _name(page: Path) -> str:
 
 
 SHOWN_ELSEWHERE = {
-    "docs/heads.md",  # tests/kafka/owner/test_heads.py, tests/cli/test_audit_heads.py
+    "docs/heads.md",  # tests/kafka/owner/test_heads.py, tests/cli/ledger/test_audit_heads.py
     "docs/how-to/back-up-and-restore.md",  # tests/kafka/rebuild/test_backup.py and test_resend.py
-    "docs/how-to/keys.md",  # tests/kafka/test_key_life.py, tests/cli/test_keys.py
+    "docs/how-to/keys.md",  # tests/kafka/test_key_life.py, tests/cli/operating/test_keys.py
     "docs/how-to/scale-out.md",  # tests/faults/load/test_scale.py, tests/kafka/client/test_silent_brokers.py
 }
 """Pages with a real broker for `make long`, each with the tests that show in `make test` what it does."""

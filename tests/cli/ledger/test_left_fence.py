@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_left import Record, left_of
+from tests.cli.ledger.test_left import Record, left_of
 from tests.run import NUMBER, Run
 
 FENCE = (1, 2)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_left import HOUR, Record, Site, readings, ruled
+from tests.cli.ledger.test_left import HOUR, Record, Site, readings, ruled
 from tests.run import KINDS, Run
 
 FAR = 1_140_000

@@ -8,7 +8,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.deciding.context import Context
 from stream_app.setup import keyfile
-from tests.cli.test_replay import outputs
+from tests.cli.records.test_replay import outputs
 from tests.run import KINDS, Run, default, observation, policy
 
 CSVS = {

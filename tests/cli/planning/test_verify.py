@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from tests.cli.test_plan import written
+from tests.cli.planning.test_plan import written
 
 NUMBER: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 POLICY: dict[str, Any] = {

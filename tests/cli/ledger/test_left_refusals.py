@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import main
-from tests.cli.test_left import HOUR, Record, Site, left_of, lines, readings, ruled, written
+from tests.cli.ledger.test_left import HOUR, Record, Site, left_of, lines, readings, ruled, written
 
 
 @pytest.fixture

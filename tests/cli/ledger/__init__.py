@@ -1,0 +1,1 @@
+"""Tests of the commands that read a ledger: `audit`, `explain` and `left`."""

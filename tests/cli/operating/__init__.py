@@ -1,0 +1,1 @@
+"""Tests of the commands around a worker: `completion`, `keys`, `top` and `worker`."""

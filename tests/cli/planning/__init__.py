@@ -1,0 +1,1 @@
+"""Tests of the commands that look ahead: `correlate`, `dummies`, `loss`, `plan` and `verify`."""
