@@ -80,11 +80,6 @@ class Log:
         oldest = min(self._open.values(), default=self.end)
         return oldest if oldest >= self.first else next((batch.base for batch in self.batches), self.end)
 
-    @property
-    def open(self) -> set[int]:
-        """The producers that have a transaction open here."""
-        return set(self._open)
-
     def bound(self, isolation: Isolation) -> int:
         """Return the offset before which a reader stops."""
         return self.end if isolation == "read_uncommitted" else self.stable
@@ -154,7 +149,7 @@ class Log:
         """
         kept = [batch for batch in self.batches if batch.end <= end]
         self.batches, self._open, self._aborted, self._known = [], {}, {}, {}
-        self.end = max(self.first, min(end, self.first) if not kept else kept[-1].end)
+        self.end = kept[-1].end if kept else self.first
         for batch in kept:
             self._add(batch)
 
