@@ -1,6 +1,7 @@
 """What all tests share: one real Kafka broker a run, and how much is drawn."""
 
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Select by speed, and choose where the run's broker lives: whoever began the run chooses, the others are told."""
     speeds.choose(config)
     told = getattr(config, "workerinput", None)
-    config.stash[_BROKER_FOLDER] = sharedbroker.make_folder() if told is None else Path(told["broker_folder"])
+    if told is None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the broker is stopped
+    config.stash[_BROKER_FOLDER] = sharedbroker.new_folder() if told is None else Path(told["broker_folder"])
 
 
 @pytest.hookimpl(optionalhook=True)
