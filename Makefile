@@ -9,7 +9,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test long lint format reference bench install compiled constraints clean
+.PHONY: help demo quick test long simulate lint format reference bench install compiled constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -28,6 +28,11 @@ test: $(TEST)  ## Check and test everything, with a real Kafka broker
 
 long: $(TEST)  ## Test what takes hours: every row, page and kill, and 1,000,000 draws
 	$(PYTEST) --speed long --durations 25 $(ARGS)
+
+SEEDS ?= 10000
+FIRST ?= 1
+simulate: $(TEST)  ## Run whole lives of workers in virtual time: make simulate SEEDS=10000 FIRST=1
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
 lint: $(TEST)  ## Check style, types, layers and docstrings
 	$(BIN)/ruff check

@@ -84,6 +84,12 @@ def matrices(request: pytest.FixtureRequest) -> int:
     return speeds.amount(request, "matrices")
 
 
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest) -> int:
+    """Return how many schedules to simulate."""
+    return speeds.amount(request, "seeds")
+
+
 @pytest.fixture(scope="session")
 def ledgers(request: pytest.FixtureRequest) -> int:
     """Return how many true ledgers to draw."""

@@ -16,7 +16,7 @@ import yaml
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.machine import free_ports
+from stream_app.localbroker.ports import free_ports
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 from tests.deploy.queries import PROMETHEUS

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from stream_app.localbroker.machine import free_ports
+from stream_app.localbroker.ports import free_ports
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 
 VERSION = "3.0.9"  # the last one for Java 17

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.localbroker.machine import Process
+from stream_app.localbroker.process import Process
 from tests.deploy import ROOT
 
 SUITE = """

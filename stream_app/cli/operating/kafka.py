@@ -10,7 +10,7 @@ from rich.console import Console
 from stream_app.cli import UsageError
 from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.machine import HOST
+from stream_app.localbroker.ports import HOST
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"

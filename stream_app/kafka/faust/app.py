@@ -12,7 +12,8 @@ from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.security import tls_context
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.faust.consumer import Consumer, FaustFeed, Transport
+from stream_app.kafka.faust.consumer import Consumer, Transport
+from stream_app.kafka.faust.feed import FaustFeed
 from stream_app.kafka.faust.recovery import Recovery, TableManager
 from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
 from stream_app.kafka.owner.partitions import Partitions

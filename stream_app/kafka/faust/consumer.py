@@ -7,7 +7,7 @@ into RocksDB in one write a fetch.
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -17,9 +17,6 @@ from mode import Service
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
 from stream_app.kafka.owner.inbox import Fetched
-
-if TYPE_CHECKING:
-    from stream_app.kafka.faust.app import App
 
 logger = logging.getLogger(__name__)
 
@@ -191,56 +188,6 @@ class Consumer(driver.Consumer):
         acked.clear()
         self._acked_index[tp].clear()
         return min(int(newest) + 1, self._kept[tp])
-
-
-class FaustFeed:
-    """`stream_app.kafka.owner.brokers.Feed` over an app's consumer, which Faust makes when it starts."""
-
-    def __init__(self, app: "App") -> None:
-        self._app = app
-
-    @property
-    def _consumer(self) -> Consumer:
-        return cast("Consumer", self._app.consumer)
-
-    def _tp(self, partition: int) -> TP:
-        return TP(self._app.events_topic, partition)
-
-    async def start(self, partition: int, offset: int) -> None:
-        """Begin at an offset; Faust assigns partitions paused."""
-        await self.seek(partition, offset)
-        self._consumer.resume_partitions({self._tp(partition)})
-        self.resume(partition)
-
-    async def seek(self, partition: int, offset: int) -> None:
-        """Seek to an offset."""
-        await self._consumer.seek_partitions({self._tp(partition): offset})
-
-    def pause(self, partition: int) -> None:
-        """Stop fetching until `resume`."""
-        self._consumer.on_buffer_full(self._tp(partition))
-
-    def resume(self, partition: int) -> None:
-        """Fetch again."""
-        self._consumer.on_buffer_drop(self._tp(partition))
-
-    async def earliest(self, partition: int) -> int:
-        """Return the first input offset kept."""
-        tp = self._tp(partition)
-        return int((await self._consumer.earliest_offsets(tp))[tp])
-
-    async def owns(self, partition: int, offset: int) -> bool:
-        """Tell whether the group still counts this worker as the owner."""
-        return await self._consumer.owns(self._tp(partition), offset)
-
-    def keep(self, partition: int, offset: int) -> None:
-        """Bound the group's offset of a partition."""
-        self._consumer.keep(self._tp(partition), offset)
-
-    async def committed(self, partition: int) -> int | None:
-        """Return the group's offset of a partition."""
-        tp = self._tp(partition)
-        return (await self._consumer.committed([tp]))[tp]
 
 
 class Producer(driver.Producer):

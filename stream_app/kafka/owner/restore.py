@@ -109,7 +109,8 @@ class Restorer:
     def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
         if lacking := shortage(None, ends):
             raise lacking.stopped(self._partition)
-        if committed is not None or decided:
+        # Of a partition whose first transaction failed, its owner may have committed where the input begins.
+        if decided or (committed is not None and committed > first):
             raise self._stopped(
                 "row-missing",
                 "the partition's row in the state table, since something was decided before",

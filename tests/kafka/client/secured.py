@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from stream_app.kafka.client.acls import Access
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.localbroker.jars import fetch_jars, find_java
-from stream_app.localbroker.machine import HOST, free_ports
+from stream_app.localbroker.ports import HOST, free_ports
 from tests.patience import PATIENCE_SECONDS
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 (of a broker that lives as long as its tests)

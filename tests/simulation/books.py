@@ -1,0 +1,164 @@
+"""What the ledger promises, checked from its bytes alone: nothing here calls the code that it judges.
+
+Books are kept of every entry and release that ever lay in a log, in the order in which a reader of uncommitted records
+could see them. What an aborted transaction wrote counts like the rest.
+"""
+
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+_CLAIM: Final = b""
+
+
+class ViolationError(Exception):
+    """A promise was broken; ``promise`` names it in a word or two."""
+
+    def __init__(self, promise: str, found: str) -> None:
+        """Keep both as fields."""
+        super().__init__(f"{promise}: {found}")
+        self.promise, self.found = promise, found
+
+
+class _Spend(NamedTuple):
+    """What one step measured under one policy version, in nano-epsilon."""
+
+    step: int
+    nano: int
+
+
+class _Version:
+    """The reign of one policy version over a series."""
+
+    def __init__(self, entry: Any) -> None:
+        parameters = entry["parameters"]
+        protection = parameters["protection"]
+        self.level: str = protection["level"]
+        self.step_ms: int = protection.get("step", 1)
+        self.window: int = protection.get("window", 1) if self.level in {"landmark", "w-event"} else 1
+        self.budget_nano: int = entry["budget_nano"]
+        self.landmarks: set[int] = set()
+        self.spends: dict[int, int] = {}
+        self.mark(protection.get("landmarks", ()))
+
+    def mark(self, landmarks: Any) -> None:
+        """Take steps for landmarks: timestamps, and intervals without their end."""
+        for mark in landmarks:
+            start, end = (mark, mark + 1) if isinstance(mark, int) else mark
+            self.landmarks.update(range(start // self.step_ms, -(-end // self.step_ms)))
+
+    def most_nano(self) -> int:
+        """Return the largest sum that the level bounds: over all landmarks and any ``window`` steps in a row."""
+        if self.level == "user":
+            return sum(self.spends.values())
+        landmarks = self.landmarks if self.level == "landmark" else set()
+        fixed = sum(nano for step, nano in self.spends.items() if step in landmarks)
+        regular = sorted(step for step in self.spends if step not in landmarks)
+        sums = [sum(self.spends[other] for other in regular if step <= other < step + self.window) for step in regular]
+        return fixed + max(sums, default=0)
+
+
+class Books:
+    """All entries and releases of one partition that anybody could have read."""
+
+    def __init__(self) -> None:
+        """Begin with empty logs."""
+        self._entries: dict[tuple[str, int], bytes] = {}
+        self._lines: dict[bytes, int] = {}  # how often an entry's bytes lie in the log
+        self._promised: set[str] = set()  # digests of releases that entries name
+        self._released: dict[tuple[str, int], bytes] = {}
+        self._versions: dict[str, dict[int, _Version]] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether no entry was ever seen."""
+        return not self._entries
+
+    def enter(self, key: bytes | None, value: bytes) -> None:
+        """Take a record of the ledger.
+
+        Raises:
+            ViolationError: if another entry had its place in the chain, or it breaks its policy's guarantee.
+        """
+        if key == _CLAIM:
+            return
+        entry = orjson.loads(value)
+        place = (entry["series"], entry["sequence"])
+        before = self._entries.setdefault(place, value)
+        if before != value:
+            raise ViolationError("what was seen binds", f"two entries {place}: {before!r} and {value!r}")
+        self._lines[value] = self._lines.get(value, 0) + 1
+        if self._lines[value] > 1:
+            return
+        if entry["entry"] == "release":
+            self._promised.add(entry["release"])
+        self._count(entry)
+
+    def _count(self, entry: Any) -> None:
+        versions = self._versions.setdefault(entry["series"], {})
+        number = entry.get("policy")
+        if entry["entry"] == "policy":
+            versions[number] = _Version(entry)
+        if number not in versions:
+            return
+        version = versions[number]
+        if entry["entry"] == "landmarks":
+            version.mark(entry["add"])
+        if entry["entry"] == "release" and "epsilon_nano" in entry:
+            step = entry["timestamp"] // version.step_ms
+            if step in version.spends:
+                raise ViolationError("one release a step", f"{entry['series']} spends twice at {entry['timestamp']}")
+            version.spends[step] = entry["epsilon_nano"]
+        if version.most_nano() > version.budget_nano:
+            found = f"{entry['series']} spends {version.most_nano()} of {version.budget_nano} with {entry['sequence']}"
+            raise ViolationError("the inequality", found)
+
+    def publish(self, value: bytes) -> None:
+        """Take a record of the releases.
+
+        Raises:
+            ViolationError: if no entry before it names it, or another one was published for its step.
+        """
+        if blake2b(value, digest_size=32).hexdigest() not in self._promised:
+            raise ViolationError("entry before release", f"no entry yet for {value!r}")
+        release = orjson.loads(value)
+        place = (release["series"], release["timestamp"])
+        before = self._released.setdefault(place, value)
+        if before != value:
+            raise ViolationError("what was seen binds", f"two releases: {before!r} and {value!r}")
+
+    def lose(self, values: list[bytes]) -> None:
+        """Forget entries that a log lost: nobody can be held to them."""
+        for value in values:
+            entry = orjson.loads(value)
+            self._lines[value] = self._lines.get(value, 1) - 1
+            if self._lines[value] <= 0 and "series" in entry:
+                self._forget(entry)
+
+    def _forget(self, entry: Any) -> None:
+        self._entries.pop((entry["series"], entry["sequence"]), None)
+        version = self._versions.get(entry["series"], {}).get(entry.get("policy"))
+        if entry["entry"] == "release" and version is not None:
+            version.spends.pop(entry["timestamp"] // version.step_ms, None)
+            self._released.pop((entry["series"], entry["timestamp"]), None)
+            self._promised.discard(entry["release"])
+
+
+def check_chains(ledger: list[bytes]) -> None:
+    """Check that the committed entries of each series follow each other without a gap.
+
+    Raises:
+        ViolationError: if they do not.
+    """
+    chains: dict[str, list[Any]] = {}
+    for value in ledger:
+        entry = orjson.loads(value)
+        if entry["entry"] != "claim":
+            chains.setdefault(entry["series"], []).append(entry)
+    for series, entries in sorted(chains.items()):
+        if [entry["sequence"] for entry in entries] != list(range(1, len(entries) + 1)):
+            raise ViolationError("one chain", f"{series} has {[entry['sequence'] for entry in entries]}")
+        if any(after["previous"] != before["hash"] for before, after in pairwise(entries)):
+            raise ViolationError("one chain", f"{series} is broken")

@@ -1,0 +1,47 @@
+"""What a partition's committed outputs must be: its input in log order through the pure decision, as `replay` does."""
+
+from typing import Final, NamedTuple
+
+from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
+from stream_app.deciding.decider import Append, Decider, Headers, Outlets
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
+
+_INPUT: Final = "input"
+
+
+class Output(NamedTuple):
+    """One output record, with the offset of the input that it answers."""
+
+    key: bytes | None
+    value: bytes
+    timestamp_ms: int
+    offset: int
+
+
+class Expected:
+    """One partition decided once, without a broker, a store or a crash."""
+
+    def __init__(self, start: int) -> None:
+        """Begin at the offset ``start``, with no series."""
+        self.next_offset = start
+        self._rows: dict[str, SeriesRow] = {}
+        self._collection = Collection(bytes(32))
+
+    def decide(self, context: Context, records: list[InputRecord]) -> tuple[list[Output], list[Output], list[Output]]:
+        """Return ledger entries, releases and rejects of the next records."""
+        found: tuple[list[Output], list[Output], list[Output]] = ([], [], [])
+        outlets = Outlets(_into(found[0]), _into(found[1]), _into(found[2]), None)
+        decider = Decider(context, self._rows.get, outlets, self._collection)
+        decider.decide(records)
+        self._rows |= decider.changed
+        return found
+
+
+def _into(found: list[Output]) -> Append:
+    def append(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        offset = next(int(number) for name, number in headers if name == _INPUT)
+        found.append(Output(key, value, timestamp_ms, offset))
+
+    return append

@@ -1,0 +1,215 @@
+"""The consumer of one worker: fetches input, hands it to the partitions, tells the group what was acknowledged."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from aiokafka.errors import IllegalGenerationError, KafkaError, RebalanceInProgressError, UnknownMemberIdError
+
+from stream_app.formats.records import InputRecord
+from stream_app.kafka.memory.group import Assignment, Place
+from stream_app.kafka.memory.log import MemoryRecord
+from stream_app.kafka.owner.inbox import Fetched
+
+if TYPE_CHECKING:
+    from tests.simulation.life import Life
+
+SESSION_MS = 6_000
+_HEARTBEAT_SECONDS = 0.6
+_COMMIT_SECONDS = 1.0
+_RETRY_SECONDS = 0.3
+_MOST_FETCHED = 12
+
+
+class Handed:
+    """The records of one fetch, to be acknowledged together."""
+
+    def __init__(self, feed: "Feed", partition: int, end: int) -> None:
+        """Hold where they came from, and the offset behind them."""
+        self._feed, self._partition, self._end = feed, partition, end
+
+    def ack(self) -> None:
+        """Let the group's offset move behind it."""
+        self._feed.acked[self._partition] = self._end
+
+
+class Feed:
+    """Plays Faust's consumer."""
+
+    def __init__(self, life: "Life") -> None:
+        """Fetch nothing yet."""
+        self._life = life
+        self._positions: dict[int, int] = {}
+        self._paused: set[int] = set()
+        self._kept: dict[int, int] = {}
+        self._due = asyncio.Event()
+        self._member: str | None = None
+        self.generation = 0
+        self.acked: dict[int, int] = {}
+        self.rejoins = False
+        """Whether it joins again at its next heartbeat, though nobody asks."""
+
+    # What a partition asks for
+
+    async def start(self, partition: int, offset: int) -> None:
+        """Fetch from an offset on."""
+        self._positions[partition] = offset
+        self.resume(partition)
+
+    async def seek(self, partition: int, offset: int) -> None:
+        """Go on at an offset."""
+        self._positions[partition] = offset
+        self._due.set()
+
+    def pause(self, partition: int) -> None:
+        """Fetch no more for now."""
+        self._paused.add(partition)
+
+    def resume(self, partition: int) -> None:
+        """Fetch again."""
+        self._paused.discard(partition)
+        self._due.set()
+
+    async def earliest(self, partition: int) -> int:
+        """Return the first input offset kept."""
+        return await self._life.ask("earliest", lambda: self._life.world.events(partition).first)
+
+    async def owns(self, partition: int, offset: int) -> bool:
+        """Tell whether the group takes an offset of this worker."""
+        try:
+            await self._commit({partition: offset})
+        except KafkaError:
+            return False
+        return True
+
+    def keep(self, partition: int, offset: int) -> None:
+        """Let the group's offset go no further."""
+        self._kept[partition] = offset
+
+    # What it does by itself
+
+    def look(self) -> None:
+        """Fetch again: records came."""
+        self._due.set()
+
+    async def fetch(self) -> None:
+        """Hand on what there is, for ever."""
+        while True:
+            self._due.clear()
+            brought = False
+            for partition in sorted(self._positions):
+                try:
+                    brought |= await self._fetch(partition)
+                except KafkaError:
+                    await asyncio.sleep(_RETRY_SECONDS)
+                    brought = True
+            if not brought:
+                await self._due.wait()
+
+    async def _fetch(self, partition: int) -> bool:
+        position, log = self._positions.get(partition), self._life.world.events(partition)
+        if (
+            position is None
+            or partition in self._paused
+            or log.first <= position == log.end
+            or not self._life.takes_input(partition)
+        ):
+            return False
+        start, topic_id, found = await self._life.ask("fetch", lambda: self._found(partition, position))
+        if self._positions.get(partition) != position or partition in self._paused:
+            return True
+        if not found:
+            self._positions[partition] = start
+            return start != position
+        records = [
+            InputRecord(one.topic, one.partition, one.offset, one.timestamp, one.key, one.value) for one in found
+        ]
+        end = self._positions[partition] = records[-1].offset + 1
+        self._life.delivered(partition, topic_id, records)
+        self._life.partitions.put(partition, Fetched(records, start, end), Handed(self, partition, end))
+        return True
+
+    def _found(self, partition: int, position: int) -> tuple[int, str, list[MemoryRecord]]:
+        world, log = self._life.world, self._life.world.events(partition)
+        if not log.first <= position <= log.end:
+            position = log.first  # as auto.offset.reset "earliest" does
+        found = log.visible(position, min(log.end, position + _MOST_FETCHED), "read_committed")
+        return position, world.events_id, found
+
+    async def commit(self) -> None:
+        """Tell the group what was acknowledged, every second."""
+        while True:
+            await asyncio.sleep(_COMMIT_SECONDS)
+            await self.commit_acked()
+
+    async def commit_acked(self) -> None:
+        """Tell the group what was acknowledged so far."""
+        offsets = {partition: min(end, self._kept[partition]) for partition, end in sorted(self.acked.items())}
+        self.acked.clear()
+        if offsets:
+            try:
+                await self._commit(offsets)
+            except KafkaError:
+                return
+
+    async def _commit(self, offsets: Mapping[int, int]) -> None:
+        world, member = self._life.world, self._member
+        if member is None:
+            raise UnknownMemberIdError
+        places = {Place(world.names.events, partition): offset for partition, offset in offsets.items()}
+        generation = self.generation
+        await self._life.ask("commit offsets", lambda: world.group.commit(member, generation, places, world.now_ms()))
+
+    async def belong(self) -> None:
+        """Be a member of the group, generation after generation."""
+        while True:
+            try:
+                assigned = await self._join()
+            except UnknownMemberIdError:
+                self._member = None
+                continue
+            except KafkaError:
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            self.generation = assigned.generation
+            numbers = [place.partition for place in assigned.places]
+            self._positions = {number: at for number, at in self._positions.items() if number in numbers}
+            await self._life.partitions.assign(numbers, assigned.generation)
+            await self._stay()
+            await self._life.partitions.hold()
+            await self.commit_acked()
+
+    async def _join(self) -> Assignment:
+        world, life = self._life.world, self._life
+        member = self._member = await life.ask(
+            "join",
+            lambda: world.group.join(self._member, life.name, (world.names.events,), SESSION_MS, world.now_ms()),
+        )
+        while True:
+            found = await life.ask("assignment", lambda: world.group.assignment(member))
+            if found is not None:
+                return found
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _stay(self) -> None:
+        """Send heartbeats until the group rebalances."""
+        world, member, generation = self._life.world, self._member, self.generation
+        assert member is not None, "it has joined"
+        while not self.rejoins:
+            await asyncio.sleep(_HEARTBEAT_SECONDS)
+            try:
+                await self._life.ask("heartbeat", lambda: world.group.heartbeat(member, generation, world.now_ms()))
+            except (UnknownMemberIdError, IllegalGenerationError, RebalanceInProgressError):
+                return
+            except KafkaError:
+                continue
+        self.rejoins = False
+
+    async def leave(self) -> None:
+        """Be a member no more."""
+        world, member = self._life.world, self._member
+        if member is not None:
+            try:
+                await self._life.ask("leave", lambda: world.group.leave(member, world.now_ms()))
+            except KafkaError:
+                return

@@ -1,0 +1,202 @@
+"""One life of a worker: the real partitions over a distant cluster, from its start until it is killed or ends."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
+
+from stream_app.deciding.context import Context
+from stream_app.formats.records import InputRecord
+from stream_app.kafka.evidence.stops import StopReason
+from stream_app.kafka.owner.brokers import DamagedCopyError, Rows
+from tests.simulation.feed import Feed
+from tests.simulation.loop import Process
+
+if TYPE_CHECKING:
+    from stream_app.kafka.owner.partitions import Partitions
+    from tests.simulation.world import World
+
+_T = TypeVar("_T")
+_CUT_SECONDS = 1.5
+_LOST_SECONDS = 2.0
+_RECOVERS_SECONDS = 15.0
+_LOSABLE = frozenset({"add", "send", "commit", "fence", "connect"})
+
+
+class KilledError(BaseException):
+    """Ends what a process was doing when it was killed within a call that awaits nothing."""
+
+
+class MortalRows:
+    """The rows on the disk of a worker, which can die at any write."""
+
+    def __init__(self, life: "Life", inner: Rows) -> None:
+        """Take what outlives the worker."""
+        self._life, self._inner = life, inner
+
+    def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
+        """Write, or die before or after."""
+        self._life.perhaps_die("before a write")
+        self._inner.write(partition, rows, offset)
+        self._life.perhaps_die("after a write")
+
+    def reopen(self, partition: int) -> DamagedCopyError | None:
+        """Open the rows."""
+        return self._inner.reopen(partition)
+
+    def read(self, partition: int, key: bytes) -> bytes | None:
+        """Return a value."""
+        return self._inner.read(partition, key)
+
+    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
+        """Yield values."""
+        return self._inner.scan(partition, prefix)
+
+    def offset(self, partition: int) -> int | None:
+        """Return the changelog offset."""
+        return self._inner.offset(partition)
+
+    def discard(self, partition: int) -> None:
+        """Forget the rows."""
+        self._inner.discard(partition)
+
+
+class Life:
+    """What runs between two starts of one worker."""
+
+    def __init__(self, world: "World", name: str, context: Context, rows: Rows) -> None:
+        """Run nothing yet."""
+        self.world, self.name, self.context = world, name, context
+        self.process = Process(name)
+        self.rows = MortalRows(self, rows)
+        self.skew_seconds = 0.0
+        self.cut_until = self.slow_until = self.troubled_until = self.zombie_until = 0.0
+        self.loses: str | None = None  # what of its next exchange
+        self.dies: str | None = None  # at which moment
+        self.ended = False
+        self._end = asyncio.Event()
+        self._beside: list[asyncio.Task[None]] = []
+        self.feed = Feed(self)
+        self.partitions: Partitions = world.partitions_of(self)
+        self._delivered: dict[tuple[int, int], dict[tuple[str, int], InputRecord]] = {}
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is neither dead nor frozen nor over."""
+        return self.process.state == "runs" and not self.ended
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def begin(self) -> None:
+        """Run from now on."""
+        self.world.loop.start(self.process, self._live())
+
+    def ask_to_end(self) -> None:
+        """Let it end as after SIGTERM."""
+        self._end.set()
+
+    async def _live(self) -> None:
+        beside = self._beside = [
+            asyncio.create_task(part()) for part in (self.feed.fetch, self.feed.commit, self.feed.belong)
+        ]
+        await self._end.wait()
+        await self.partitions.close()
+        await self.feed.commit_acked()
+        for task in beside:
+            task.cancel()
+        await self.feed.leave()
+        self.ended = True
+
+    def failed(self) -> BaseException | None:
+        """Return what ended a part of it that should not have ended."""
+        errors = (task.exception() for task in self._beside if task.done() and not task.cancelled())
+        return next((error for error in errors if error is not None and not isinstance(error, KilledError)), None)
+
+    def perhaps_die(self, moment: str) -> None:
+        """Die if this is the moment."""
+        if self.dies == moment:
+            self.world.loop.kill(self.process)
+            raise KilledError
+
+    def now_ms(self) -> int:
+        """Return what this machine takes for the time."""
+        return self.world.now_ms() + int(self.skew_seconds * 1000)
+
+    # The network
+
+    async def ask(self, point: str, effect: Callable[[], _T]) -> _T:
+        """Ask the cluster once, and return its answer.
+
+        Raises:
+            KafkaError: if request or answer is lost, or the cluster refuses.
+        """
+        return await self.world.cluster.request(point, self.name, effect)
+
+    async def exchange(self, point: str, effect: Callable[[], _T]) -> _T:
+        """Do as `ask`: what is on its way takes effect even if this process dies meanwhile."""
+        loop = self.world.loop
+        found: asyncio.Future[_T] = loop.create_future()
+        lost = self.loses if point in _LOSABLE else None
+        if lost is not None:
+            self.loses = None
+        if self._is_cut or lost is not None:
+            self.troubled_until = max(loop.time() + _RECOVERS_SECONDS, self.troubled_until)
+        if self._is_cut or lost == "request":
+            self.world.later(_CUT_SECONDS, _fail, found, KafkaConnectionError("cut off"))
+        else:
+            self.world.later(self.world.latency(self), self._arrive, point, effect, found, lost)
+        return await found
+
+    @property
+    def _is_cut(self) -> bool:
+        return self.world.loop.time() < self.cut_until
+
+    def _arrive(self, point: str, effect: Callable[[], _T], found: "asyncio.Future[_T]", lost: str | None) -> None:
+        """Let a request take effect, and send the answer on its way."""
+        world = self.world
+        try:
+            result = world.effect(self, point, effect)
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is the answer)
+            world.later(world.latency(self), _fail, found, error)
+            return
+        if lost == "answer":
+            world.later(_LOST_SECONDS, _fail, found, RequestTimedOutError())
+        else:
+            world.later(world.latency(self), self._answer, found, result)
+
+    def _answer(self, found: "asyncio.Future[_T]", result: _T) -> None:
+        if self._is_cut:
+            self.world.later(_CUT_SECONDS, _fail, found, KafkaConnectionError("cut off"))
+        elif not found.done():
+            found.set_result(result)
+
+    # What it was given
+
+    def takes_input(self, partition: int) -> bool:
+        """Tell whether a partition takes input."""
+        return partition in self.partitions.running
+
+    def delivered(self, partition: int, topic_id: str, records: list[InputRecord]) -> None:
+        """Remember what was handed on."""
+        for record in records:
+            versions = self._delivered.setdefault((partition, record.offset), {})
+            versions[topic_id, record.timestamp_ms] = record
+
+    def was_given(self, partition: int, offset: int) -> dict[str, list[InputRecord]]:
+        """Return the records that were handed on at an offset, by topic id; a log that lost its end has several."""
+        found: dict[str, list[InputRecord]] = {}
+        for (topic_id, _), record in self._delivered.get((partition, offset), {}).items():
+            found.setdefault(topic_id, []).append(record)
+        return found
+
+    def stops(self) -> dict[int, StopReason]:
+        """Return why partitions stopped."""
+        return dict(self.partitions.stopped)
+
+
+def _fail(found: "asyncio.Future[Any]", error: Exception) -> None:
+    if not found.done():
+        found.set_exception(error)
+        found.exception()  # who was killed does not take it up

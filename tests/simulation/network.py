@@ -1,0 +1,83 @@
+"""What the workers of a run share: a cluster at the end of a network, settings, a key for heads."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from random import Random  # noqa: TID251 (draws how late markers are, no noise)
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.memory.cluster import MemoryCluster
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.transactions import Kind
+from stream_app.monitoring.metrics import Metrics
+from stream_app.setup.settings import Settings
+from tests.simulation.feed import SESSION_MS
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+_T = TypeVar("_T")
+APPLICATION: Final = "sim"
+TRANSACTION_MS: Final = 10_000
+_REBALANCE_MS: Final = 15_000
+
+
+class Quiet(Metrics):
+    """Measures nothing: thousands of workers begin in a minute."""
+
+    def __init__(self) -> None:
+        """Make no measure."""
+
+    def _nothing(self, *_: Any) -> None:
+        """Do nothing."""
+
+    count = set = replace = withdraw = observe = forget = _nothing  # type: ignore[assignment]
+
+
+QUIET: Final = Quiet()
+SIGNING_KEY: Final = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
+
+
+@lru_cache
+def settings_of(partitions: int, batch_records: int) -> Settings:
+    """Return the settings of every worker."""
+    given: dict[str, Any] = {
+        "application": APPLICATION,
+        "prefix": APPLICATION,
+        "partitions": partitions,
+        "session_timeout_ms": SESSION_MS,
+        "transaction_timeout_ms": TRANSACTION_MS,
+        "batch_records": batch_records,
+        "head_interval_ms": 5_000,
+    }
+    return Settings(**given)
+
+
+class DistantCluster(MemoryCluster):
+    """The cluster in memory, at the end of each worker's network."""
+
+    def __init__(self, world: "World") -> None:
+        """Begin without topics."""
+        draw = Random(f"markers {world.schedule.seed}")
+        lag = 300 if draw.random() < 0.3 else 0
+        super().__init__(
+            world.now_ms, marker_lag_ms=lambda: draw.randrange(lag) if lag else 0, rebalance_ms=_REBALANCE_MS
+        )
+        self._world = world
+        self.grown = True
+        """Whether a log got anything since somebody looked."""
+
+    def append(self, *arguments: Any, **named: Any) -> int:
+        """Append, and tell that there is something to look at."""
+        self.grown = True
+        return super().append(*arguments, **named)
+
+    def _mark(self, place: Place, producer: int, epoch: int, kind: Kind) -> None:
+        self.grown = True
+        super()._mark(place, producer, epoch, kind)
+
+    async def request(self, point: str, client: str, effect: Callable[[], _T]) -> _T:
+        """Let a worker's request travel."""
+        return await self._world.lives_by_name[client].exchange(point, effect)

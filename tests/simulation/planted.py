@@ -1,0 +1,214 @@
+"""Protocol faults: the production code with one rule left out, each by a patch of a few words of one method.
+
+A check that cannot fail proves nothing: the simulation has to find each of these.
+"""
+
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+
+class Planted(NamedTuple):
+    """One rule that is left out."""
+
+    name: str
+    rule: str
+    """What the rule says."""
+    place: str
+    """Module, and the function or method in it, after a colon."""
+    seed: int
+    """The first that finds it."""
+    changes: tuple[tuple[str, str], ...]
+    """What stands there once, and what takes its place."""
+
+
+def _function(place: str) -> tuple[Any, str, Any]:
+    """Return the owner of a function, its name and itself."""
+    module, _, path = place.partition(":")
+    owner: Any = importlib.import_module(module)
+    *outer, name = path.split(".")
+    for part in outer:
+        owner = getattr(owner, part)
+    return owner, name, inspect.getattr_static(owner, name)
+
+
+@contextmanager
+def planted(fault: Planted) -> Iterator[None]:
+    """Run with a fault in the code."""
+    owner, name, before = _function(fault.place)
+    plain = before.__func__ if isinstance(before, classmethod | staticmethod) else before
+    source = textwrap.dedent(inspect.getsource(plain))
+    for old, new in fault.changes:
+        if source.count(old) != 1:
+            raise LookupError(f"{fault.name}: {fault.place} does not hold {old!r} once")
+        source = source.replace(old, new)
+    found: dict[str, Any] = {}
+    code = compile(source, f"<{fault.name}>", "exec")
+    exec(code, plain.__globals__, found)  # noqa: S102 (it is our own code, but for a few words)
+    setattr(owner, name, found[name])
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+_OWNER: Final = "stream_app.kafka.owner"
+_EVIDENCE: Final = "stream_app.kafka.evidence"
+
+PLANTED: Final = (
+    Planted(
+        "no fence",
+        "one transactional id a partition, so that a new owner fences the one before",
+        "stream_app.kafka.memory.brokers:MemoryBrokers.fence",
+        6,
+        (('f"{self._application}-{partition}"', 'f"{self._application}-{self._client.name}-{partition}"'),),
+    ),
+    Planted(
+        "release before entry",
+        "ledger entries are acknowledged before any release is sent",
+        f"{_OWNER}.transaction:Transactions.commit",
+        1,
+        (
+            ("ledger_end: int | None = None", "ledger_end, early = None, []"),
+            (
+                "written = await writer.send(names.ledger, batch.ledger)",
+                (
+                    "early = [await writer.send(names.releases, batch.releases)] if batch.releases.records "
+                    "else []; written = await writer.send(names.ledger, batch.ledger)"
+                ),
+            ),
+            ("(names.releases, batch.releases),", ""),
+            ("extents = _unless_raised(", "extents = early + _unless_raised("),
+        ),
+    ),
+    Planted(
+        "tail not settled",
+        "entries beyond the restored state bind, aborted ones too",
+        f"{_OWNER}.tail:Tail.settle",
+        31,
+        (("bound != entry.hash", "not bound"),),
+    ),
+    Planted(
+        "tail read committed alone",
+        "the ledger's tail is read with what was aborted",
+        f"{_OWNER}.restore:Restorer.restore",
+        31,
+        (('reader("read_uncommitted")', 'reader("read_committed")'),),
+    ),
+    Planted(
+        "row written before commit",
+        "the local rows are written after the transaction has committed",
+        f"{_OWNER}.transaction:Transactions.commit",
+        3,
+        (
+            ("    await writer.commit()\n", ""),
+            (
+                "(PARTITION_KEY, encoded)], offset)\n",
+                "(PARTITION_KEY, encoded)], offset)\n    await writer.commit()\n",
+            ),
+        ),
+    ),
+    Planted(
+        "input acknowledged first",
+        "input is acknowledged after its transaction has committed",
+        f"{_OWNER}.transaction:Transactions.commit",
+        2,
+        (
+            (
+                "await writer.begin()",
+                (
+                    "self._parts.feed.keep(self._partition, batch.recall_offset); "
+                    "[message.ack() for message in batch.messages]; await writer.begin()"
+                ),
+            ),
+        ),
+    ),
+    Planted(
+        "group's offset trusted over the row",
+        "the partition row says where to go on",
+        f"{_OWNER}.restore:Restorer.restore",
+        6,
+        (
+            (
+                "row = self._copy.row()",
+                (
+                    "row = self._copy.row(); row = row if row is None or committed is None "
+                    "else replace(row, next_offset=committed, recall_offset=committed)"
+                ),
+            ),
+        ),
+    ),
+    Planted(
+        "topic id not compared",
+        "a batch takes effect only if the events topic was still the same after it was fetched",
+        f"{_OWNER}.tenure:Tenure._commit",
+        127,
+        (("await self._parts.brokers.confirm(self.number, self.row.topic)", "pass"),),
+    ),
+    Planted(
+        "key change adopted with binding entries",
+        "a changed key or configuration is adopted only where nothing binds",
+        f"{_OWNER}.tail:Tail.settle",
+        31,
+        (("bound != entry.hash", "bound != entry.hash and not self._changes"),),
+    ),
+    Planted(
+        "changelog's head ignored",
+        "a changelog that begins later than the row says stops the partition",
+        f"{_EVIDENCE}.ends:begins_late",
+        103,
+        (
+            (
+                '_late("changelog-short", "changelog", row.changelog_first, ends.changelog.first)',
+                "None",
+            ),
+        ),
+    ),
+    Planted(
+        "recall skipped",
+        "input of open steps is read again at a start",
+        f"{_OWNER}.tenure:recall",
+        6,
+        (("if row.recall_offset == row.next_offset:", "if True:"),),
+    ),
+    Planted(
+        "rebalance without hold",
+        "an owner lets its transaction end before the group rebalances",
+        f"{_OWNER}.partitions:Partitions.hold",
+        42,
+        (("await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))", "pass"),),
+    ),
+    Planted(
+        "reopened producer without reading back",
+        "who opens its producer again reads state and tail back first",
+        f"{_OWNER}.tenure:Tenure.begun",
+        28,
+        (
+            (
+                "restored = await restorer.restore(await parts.brokers.committed(number), transactions.judge)",
+                (
+                    "from stream_app.kafka.owner.tail import Tail; "
+                    "restored = Restored(kept.row, Tail(number, ()), fresh=False) if kept.row else "
+                    "await restorer.restore(await parts.brokers.committed(number), transactions.judge)"
+                ),
+            ),
+        ),
+    ),
+    Planted(
+        "answered input written again",
+        "no output of input that has its outputs is written again",
+        f"{_OWNER}.batch:decide",
+        102,
+        (("silent = cut > 0 and given.records[0].offset < answered", "silent = False"),),
+    ),
+    Planted(
+        "group's offset at the input's beginning taken for decided input",
+        "an offset that no input lies below tells of nothing that was decided",
+        f"{_OWNER}.restore:Restorer._first_row",
+        47,
+        (("committed is not None and committed > first", "committed is not None"),),
+    ),
+)

@@ -1,0 +1,106 @@
+"""What a seed stands for: an input, a handful of workers, and what goes wrong at which moment."""
+
+from dataclasses import dataclass
+from random import Random  # noqa: TID251 (draws schedules, no noise)
+from typing import Final, Literal, NamedTuple, get_args
+
+from tests.simulation.workload import Sent, input_of
+
+BUSY_SECONDS: Final = 40.0
+"""Records come, and faults happen, within so many seconds."""
+
+Trouble = Literal[
+    "kill",
+    "kill at a write",
+    "wipe",
+    "power lost",
+    "rows damaged",
+    "key",
+    "configuration",
+    "freeze",
+    "cut off",
+    "slow",
+    "request lost",
+    "answer lost",
+    "leave",
+    "rebalance",
+    "producer id expired",
+    "clock",
+]
+"""What a partition has to get over."""
+Loss = Literal[
+    "changelog head",
+    "changelog tail",
+    "changelog remade",
+    "ledger head",
+    "ledger tail",
+    "releases head",
+    "releases tail",
+    "rejects tail",
+    "events head",
+    "events tail",
+    "events remade",
+]
+"""What takes records away: partitions may stop for it."""
+Kind = Trouble | Loss
+TROUBLES: Final[tuple[Trouble, ...]] = get_args(Trouble)
+LOSSES: Final[tuple[Loss, ...]] = get_args(Loss)
+
+_SECONDS: Final[dict[str, tuple[float, float]]] = {
+    "freeze": (0.5, 40),
+    "cut off": (0.5, 30),
+    "slow": (2, 20),
+    "clock": (-7200, 7200),
+}
+"""How long a fault lasts; the others: until a worker is started again."""
+
+
+class Fault(NamedTuple):
+    """One fault: when, what, where; ``amount`` is seconds, or for a loss the share of the log that goes."""
+
+    at: float
+    kind: Kind
+    worker: int
+    partition: int
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Everything that a run is a function of."""
+
+    seed: int
+    partitions: int
+    workers: int
+    batch_records: int
+    latency: float
+    """Seconds that a request takes on the average."""
+    signed: bool
+    """Whether heads of the ledger are written."""
+    records: tuple[Sent, ...]
+    faults: tuple[Fault, ...]
+
+
+def drawn(seed: int) -> Schedule:
+    """Return the schedule of a seed."""
+    draw = Random(f"schedule {seed}")
+    partitions, workers = draw.randint(1, 3), draw.randint(2, 4)
+    kinds: list[Kind] = [draw.choice(TROUBLES) for _ in range(draw.randint(2, 10))]
+    if draw.random() < 0.4:
+        kinds += [draw.choice(LOSSES) for _ in range(draw.choice((1, 1, 2)))]
+    return Schedule(
+        seed,
+        partitions,
+        workers,
+        draw.choice((1, 3, 8, 20)),
+        draw.choice((0.005, 0.05, 0.2)),
+        draw.random() < 0.2,
+        input_of(seed, BUSY_SECONDS),
+        tuple(sorted(_fault(draw, kind, partitions, workers) for kind in kinds)),
+    )
+
+
+def _fault(draw: Random, kind: Kind, partitions: int, workers: int) -> Fault:
+    low, high = _SECONDS.get(kind, (0.0, 1.0) if kind in LOSSES else (0.0, 12.0))
+    at = draw.random() * BUSY_SECONDS
+    return Fault(at, kind, draw.randrange(workers), draw.randrange(partitions), draw.uniform(low, high))

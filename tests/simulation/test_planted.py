@@ -1,0 +1,41 @@
+"""Faults in the code that the simulation must find, and what it then prints."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.planted import PLANTED, Planted, planted
+from tests.simulation.schedule import Schedule, drawn
+from tests.simulation.simulate import shrunk, simulate
+
+PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=[fault.name for fault in PLANTED])
+def test_a_rule_that_is_left_out_is_found(fault: Planted) -> None:
+    """The seed of the table breaks a promise with the fault in the code, and none without it."""
+    with planted(fault):
+        assert simulate(drawn(fault.seed)).violation is not None
+    assert simulate(drawn(fault.seed)).violation is None
+
+
+def test_the_page_has_the_table() -> None:
+    """`docs/simulation.md` names each fault with its rule and the seed that finds it."""
+    rows = [f"| {fault.name} | {fault.rule} | {fault.seed} |" for fault in PLANTED]
+    page = PAGE.read_text().splitlines()
+    assert [line for line in page if line in rows] == rows
+    assert len({fault.seed for fault in PLANTED if fault.seed <= 2000}) > 1
+
+
+def test_a_failing_schedule_shrinks() -> None:
+    """What is left still fails, and has nothing that it does not need."""
+    fault = next(one for one in PLANTED if one.name == "release before entry")
+
+    def broken(schedule: Schedule) -> bool:
+        with planted(fault):
+            return simulate(schedule).violation is not None
+
+    after = shrunk(drawn(fault.seed), broken)
+    assert broken(after)
+    assert not after.faults, "this fault of the code needs no other"
+    assert 1 <= len(after.records) <= 2

@@ -1,0 +1,228 @@
+"""Who sees everything: reads each log as it grows, and judges every record, transaction and stop."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from stream_app.formats.records import InputRecord
+from stream_app.kafka.client.topics import TopicNames
+from tests.simulation.books import Books, ViolationError, check_chains
+from tests.simulation.expected import Expected, Output
+
+if TYPE_CHECKING:
+    from tests.simulation.life import Life
+    from tests.simulation.world import World
+
+PARTITION_ROW: Final = b"\x00partition"
+CLAIM: Final = b""
+
+JUSTIFIED: Final[dict[str, frozenset[str]]] = {
+    "tail-differs": frozenset({"key", "configuration"}),
+    "changelog-short": frozenset({"changelog head", "changelog tail", "changelog remade"}),
+    "row-missing": frozenset({"changelog tail", "changelog remade"}),
+    "row-behind": frozenset({"changelog tail"}),
+    "ledger-short": frozenset({"ledger head", "ledger tail"}),
+    "releases-short": frozenset({"releases tail"}),
+    "input-lost": frozenset({"events head"}),
+    "input-short": frozenset({"events tail", "events remade"}),
+    "topic-replaced": frozenset({"events remade"}),
+    "foreign-writer": frozenset({"producer id expired"}),
+    "state-damaged": frozenset({"events tail"}),  # input of open steps was lost, and the log has grown again
+    "transaction-failed": frozenset({"cut off"}),
+}
+"""The faults for which a partition may stop with a reason; for any other reason, or without a fault, it must not."""
+
+
+_STOPPING: Final = frozenset({"ledger head", "ledger tail", "releases tail"})
+"""What nobody may go on without, if anything committed is gone."""
+
+
+class _Account:
+    """What is known of one partition."""
+
+    def __init__(self) -> None:
+        self.books = Books()
+        self.read: dict[str, int] = {}  # by topic: up to where it was read
+        self.open: dict[tuple[str, int], list[Any]] = {}  # by topic and producer: records of its transaction
+        self.closed: dict[tuple[str, int], list[Any]] = {}  # committed here, but not in the changelog yet
+        self.expected: Expected | None = None
+        self.decided = -1
+        """The first input offset that is not decided, by the last partition row."""
+        self.committed: dict[str, list[bytes]] = {}
+        self.answers: dict[int, int] = {}
+        self.must_stop = ""
+        """The loss after which it may not go on, if there was one."""
+        self.blind = False
+        """Whether records of a running transaction were lost: what it comes to cannot be foretold."""
+
+
+class Witness:
+    """Judges a run while it goes on."""
+
+    def __init__(self, world: "World", names: TopicNames, partitions: int) -> None:
+        """Know of nothing yet."""
+        self._world, self._names = world, names
+        self._accounts = [_Account() for _ in range(partitions)]
+        self._outputs = (names.ledger, names.releases, names.rejects)
+        self._writers: dict[tuple[int, int], Life] = {}
+        self.faults: list[set[str]] = [set() for _ in range(partitions)]
+        self.transactions = 0
+
+    def look(self, life: "Life | None", point: str) -> None:
+        """Read what came since the last look, by a request of ``life``; None: time alone passed.
+
+        Raises:
+            ViolationError: if a promise is broken.
+        """
+        for number, account in enumerate(self._accounts):
+            for topic in (*self._outputs, self._names.changelog):
+                self._read(account, topic, number, life, point)
+
+    def _read(self, account: _Account, topic: str, partition: int, life: "Life | None", point: str) -> None:
+        log = self._world.cluster.log(topic, partition)
+        at = account.read.get(topic, 0)
+        if log.end == at:
+            return
+        account.read[topic] = log.end
+        fresh = []
+        for batch in reversed(log.batches):
+            if batch.base < at:
+                break
+            fresh.append(batch)
+        for batch in reversed(fresh):
+            place = (topic, batch.producer)
+            if batch.marker is None:
+                if life is not None:
+                    self._writers.setdefault((batch.producer, batch.epoch), life)
+                self._see(account, topic, batch.records)
+                account.open.setdefault(place, []).extend((record, batch.epoch) for record in batch.records)
+            elif batch.marker == "abort":
+                records = account.open.pop(place, [])
+                if topic == self._names.ledger and point == "fence":
+                    self._abort(records, life)
+            elif topic == self._names.changelog:
+                self._commit(account, partition, batch.producer)
+            else:
+                account.closed.setdefault(place, []).extend(account.open.pop(place, []))
+
+    def _see(self, account: _Account, topic: str, records: Any) -> None:
+        if topic == self._names.ledger:
+            for record in records:
+                account.books.enter(record.key, record.value)
+        if topic == self._names.releases:
+            for record in records:
+                account.books.publish(record.value)
+
+    def _commit(self, account: _Account, partition: int, producer: int) -> None:
+        self.transactions += 1
+        rows = account.open.pop((self._names.changelog, producer), [])
+        found = []
+        for topic in self._outputs:
+            records = account.closed.pop((topic, producer), []) + account.open.pop((topic, producer), [])
+            found.append(
+                [_output(record) for record, _ in records if record.key != CLAIM or topic != self._names.ledger]
+            )
+            account.committed.setdefault(topic, []).extend(output.value for output in found[-1])
+        row = next((orjson.loads(record.value) for record, _ in reversed(rows) if record.key == PARTITION_ROW), None)
+        if row is not None:
+            account.decided = max(account.decided, row["next_offset"])
+        if account.blind:
+            return
+        if row is None:
+            raise ViolationError("each batch has its partition row", f"a transaction of producer {producer} without")
+        life = self._writers[producer, rows[-1][1]]
+        expected = account.expected = account.expected or Expected(row["next_offset"])
+        # A changelog made again, and nothing but rejects before it: nobody can know of these any more.
+        account.blind |= row["next_offset"] == 0 < expected.next_offset and account.books.empty
+        fresh = range(expected.next_offset, row["next_offset"])
+        given = [self._given(life, partition, offset, row) for offset in fresh]
+        records = [record for record in given if record is not None]
+        if len(records) < len(given):
+            account.blind = True
+            return
+        expected.next_offset = max(expected.next_offset, row["next_offset"])
+        for topic, ours, theirs in zip(self._outputs, expected.decide(life.context, records), found, strict=True):
+            if ours != theirs:
+                raise ViolationError("committed bytes are those of replay", f"{topic}: wanted {ours}, found {theirs}")
+        for output in (*found[1], *found[2]):
+            account.answers[output.offset] = account.answers.get(output.offset, 0) + 1
+
+    @staticmethod
+    def _given(life: "Life", partition: int, offset: int, row: Any) -> InputRecord | None:
+        given = life.was_given(partition, offset)
+        if not given:
+            raise ViolationError("every input is decided", f"{life.name} passed over offset {offset} of {partition}")
+        versions = given.get(row["topic"])
+        if versions is None:
+            raise ViolationError("offsets are of one topic", f"{life.name} decided offset {offset} of another topic")
+        # The log lost its end meanwhile: nobody knows which one was decided.
+        return versions[0] if len(versions) == 1 else None
+
+    def _abort(self, records: list[Any], by: "Life | None") -> None:
+        """Check that who fenced a partition did not abort what its owner had time to end."""
+        entries = [(record.producer, epoch) for record, epoch in records if record.key != CLAIM]
+        owner = self._writers.get(entries[-1]) if entries else None
+        if by is not None and owner is not None and owner is not by and self._world.is_well(owner):
+            raise ViolationError("a rebalance aborts nothing", f"{by} fences {owner}")
+
+    def lost(self, kind: str, topic: str, partition: int, values: list[bytes]) -> None:
+        """Take notice that a log lost records."""
+        account = self._accounts[partition]
+        if topic == self._names.ledger and not kind.endswith("head"):
+            account.books.lose(values)
+        if kind in _STOPPING and not account.must_stop:
+            kept = set(account.committed.get(topic, ()))
+            account.must_stop = kind if any(value in kept for value in values) else ""
+        if kind.endswith("head"):
+            return
+        account.read[topic] = self._world.cluster.log(topic, partition).end
+        for place in [place for place in account.open if place[0] == topic]:
+            del account.open[place]
+            account.blind = True
+
+    def stopped(self, life: "Life") -> None:
+        """Judge why partitions of a worker stopped.
+
+        Raises:
+            ViolationError: if nothing justifies it.
+        """
+        if self._world.loop.time() < life.zombie_until:
+            return  # it read logs that its successor had written on meanwhile; the group takes the partition from it
+        for partition, reason in sorted(life.stops().items()):
+            justified = JUSTIFIED.get(reason, frozenset())
+            if justified.isdisjoint(self.faults[partition]):
+                raise ViolationError("a partition stops for a loss alone", f"{life.name}: {partition} ({reason})")
+
+    def decided(self, partition: int) -> int:
+        """Return the first input offset that is not decided, by what was committed."""
+        return self._accounts[partition].decided
+
+    def end(self, partition: int) -> None:
+        """Judge a partition whose input is decided.
+
+        Raises:
+            ViolationError: if something is missing, or there twice.
+        """
+        account = self._accounts[partition]
+        if account.must_stop:
+            raise ViolationError("a loss is noticed", f"partition {partition} goes on without: {account.must_stop}")
+        if account.blind:
+            return
+        check_chains(account.committed.get(self._names.ledger, []))
+        for topic in self._outputs:
+            if not self.faults[partition] & {f"{topic.rpartition('.')[2]} {end}" for end in ("head", "tail")}:
+                records = self._world.cluster.records(topic, partition)
+                kept = [record.value for record in records if record.key != CLAIM or topic != self._names.ledger]
+                if kept != account.committed.get(topic, []):
+                    raise ViolationError("what was committed stays", f"{topic} of {partition}")
+        if any(fault.startswith("events") for fault in self.faults[partition]):
+            return
+        observed = self._world.observations(partition)
+        wrong = {offset: account.answers.get(offset, 0) for offset in observed if account.answers.get(offset, 0) != 1}
+        if wrong:
+            raise ViolationError("every input is answered once", f"answers by offset: {wrong}")
+
+
+def _output(record: Any) -> Output:
+    offset = next(int(value) for name, value in record.headers if name == "input")
+    return Output(record.key, record.value, record.timestamp, offset)

@@ -1,0 +1,142 @@
+"""The input of a schedule: a few series of several levels, schemes and kinds, with what goes wrong in real life."""
+
+from collections.abc import Callable, Iterator
+from random import Random  # noqa: TID251 (draws schedules, no noise)
+from typing import Any, NamedTuple
+
+import orjson
+
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
+from stream_app.privacy.noise.key import KeyRing
+from tests.run import default
+
+START_MS = 1_600_000_000_000
+STEP_MS = 60_000
+NUMBER = {"kind": "number", "lower": 0, "upper": 100, "resolution": 0.5}
+COUNTS = {"kind": "counts", "keys": ["walk", "ride"], "sensitivity": 2}
+CATEGORY = {"kind": "category", "categories": ["home", "work", "road"]}
+LANDMARKS: list[int | list[int]] = [
+    START_MS + 3 * STEP_MS,
+    [START_MS + 6 * STEP_MS, START_MS + 8 * STEP_MS],
+    START_MS + 14 * STEP_MS,
+]
+
+OWN: tuple[dict[str, Any], ...] = (
+    {"protection": {"level": "landmark", "landmarks": LANDMARKS, "spare": 2}, "value": NUMBER},
+    {"protection": {"level": "landmark", "landmarks": LANDMARKS, "window": 3}, "value": NUMBER},
+    {"protection": {"level": "event"}, "value": COUNTS},
+    {"protection": {"level": "user", "length": 12}, "value": CATEGORY},
+    {"protection": {"level": "w-event", "window": 4}, "value": NUMBER, "scheme": {"name": "ba"}},
+    {"protection": {"level": "landmark", "landmarks": LANDMARKS}, "scheme": {"name": "balanced"}, "value": COUNTS},
+)
+COLLECTED: dict[str, Any] = {
+    "protection": {"level": "event"},
+    "value": COUNTS,
+    "collect": {"neighbours": "replace", "open_steps": 2},
+}
+_KEYS = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
+NAMES = ("meter-1", "crowd-1", "own-1", "meter-2", "own-2", "crowd-2", "own-3", "stray-1")
+
+
+class Sent(NamedTuple):
+    """A record on its way to the events topic."""
+
+    at: float
+    """Seconds of virtual time."""
+    key: bytes
+    value: bytes
+
+
+def context_of(key: int, configuration: int, partition_of: Callable[[bytes], int] | None) -> Context:
+    """Return what a worker decides with, under the nth key and the nth configuration."""
+    keys = KeyRing(_KEYS[key], 0, bytes(range(key, key + 32)))
+    return Context(keys, _defaults(configuration), Limits(lifetime_nano=3 * 10**9), partition_of)
+
+
+def _defaults(configuration: int) -> tuple[DefaultPolicy, ...]:
+    protection = {"level": "landmark", "landmarks": LANDMARKS, "step": STEP_MS, "spare": 1}
+    scheme = {"name": ("adaptive", "uniform", "balanced")[configuration]}
+    return (default("meter-*", protection=protection, scheme=scheme, value=NUMBER),)
+
+
+class _Course:
+    """One series on its way."""
+
+    def __init__(self, name: str, draw: Random) -> None:
+        self.name, self._draw = name, draw
+        self._step = 0
+        self._version = 0
+        self._value: dict[str, Any] = NUMBER
+        self._chosen: dict[str, Any] | None = None
+
+    def next(self) -> dict[str, Any] | bytes:
+        if self._version == 0 and not self.name.startswith(("meter", "stray")):
+            return self._policy()
+        chance = self._draw.random()
+        if chance < 0.04:
+            return self._policy()
+        if chance < 0.09:
+            at = START_MS + self._draw.randrange(self._step + 6) * STEP_MS
+            return {"type": "landmarks", "series": self.name, "add": [at]}
+        if chance < 0.1:
+            return {"type": "close", "series": self.name}
+        if chance < 0.13:
+            return self._draw.choice((b"", b"{", b"[]", b'{"series":"meter-1"}', b'{"series":"own-1","timestamp":-1}'))
+        if self.name.startswith("crowd"):
+            return self._collected(chance)
+        if chance > 0.94:
+            return self._observation(max(0, self._step - self._draw.randrange(3)))
+        self._step += self._draw.choice((1, 1, 1, 2))
+        return self._observation(self._step)
+
+    def _policy(self) -> dict[str, Any]:
+        self._version += 1
+        if self._chosen is None or self._draw.random() < 0.1:
+            self._chosen = COLLECTED if self.name.startswith("crowd") else self._draw.choice(OWN)
+        chosen = self._chosen
+        self._value = chosen["value"]
+        protection: dict[str, Any] = {"step": STEP_MS, **chosen["protection"]}
+        if "landmarks" in protection:
+            protection["landmarks"] = [mark for mark in LANDMARKS if _start(mark) > START_MS + self._step * STEP_MS]
+        record = {"type": "policy", "series": self.name, "version": self._version, "epsilon": 1.0}
+        return record | {"scheme": {"name": "uniform"}} | chosen | {"protection": protection}
+
+    def _observation(self, step: int) -> dict[str, Any]:
+        value: Any = round(self._draw.random() * 100, 1)
+        if self._value is COUNTS:
+            value = {"walk": self._draw.randrange(20), "ride": self._draw.randrange(5)}
+        if self._value is CATEGORY:
+            value = self._draw.choice(("home", "work", "road"))
+        if self._draw.random() < 0.03:
+            value = "nothing of the kind"
+        at = START_MS + step * STEP_MS + self._draw.randrange(STEP_MS)
+        return {"series": self.name, "timestamp": at, "value": value}
+
+    def _collected(self, chance: float) -> dict[str, Any]:
+        if chance < 0.4 or self._step == 0:
+            self._step += self._draw.choice((1, 1, 1, 2))
+            seed = self._draw.randbytes(32).hex()
+            at = START_MS + self._step * STEP_MS
+            return {"type": "watermark", "series": self.name, "timestamp": at, "seed": seed}
+        at = START_MS + (self._step + self._draw.choice((-1, 0, 0, 0, 1, 1, 2))) * STEP_MS
+        record = {"type": "contribution", "series": self.name, "timestamp": max(0, at)}
+        return record | {"member": self._draw.choice("abcdefgh"), "value": self._draw.choice(("walk", "ride", "swim"))}
+
+
+def _start(mark: int | list[int]) -> int:
+    return mark if isinstance(mark, int) else mark[0]
+
+
+def input_of(seed: object, seconds: float) -> tuple[Sent, ...]:
+    """Return the records that are sent within so many seconds."""
+    draw = Random(f"input {seed}")
+    courses = [_Course(name, draw) for name in NAMES[: draw.randrange(3, len(NAMES) + 1)]]
+    return tuple(_sent(draw, courses, seconds, draw.randrange(20, 61)))
+
+
+def _sent(draw: Random, courses: list[_Course], seconds: float, count: int) -> Iterator[Sent]:
+    for at in sorted(draw.random() * seconds for _ in range(count)):
+        course = draw.choice(courses)
+        found = course.next()
+        key = b"elsewhere" if draw.random() < 0.02 else course.name.encode()
+        yield Sent(at, key, found if isinstance(found, bytes) else orjson.dumps(found))

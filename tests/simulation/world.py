@@ -1,0 +1,278 @@
+"""A run: workers, a cluster, an input and faults, from the first record to the end of the last worker."""
+
+import asyncio
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
+from hashlib import blake2b
+from random import Random  # noqa: TID251 (draws latencies, no noise)
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from stream_app.kafka.client.routing import router
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.memory.brokers import MemoryBrokers
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft, Log
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.partitions import Partitions
+from stream_app.kafka.owner.parts import WorkerParts
+from tests.simulation.books import ViolationError
+from tests.simulation.faults import Faults
+from tests.simulation.life import Life
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.network import APPLICATION, QUIET, SIGNING_KEY, TRANSACTION_MS, DistantCluster, settings_of
+from tests.simulation.schedule import BUSY_SECONDS, Schedule
+from tests.simulation.witness import Witness
+from tests.simulation.workload import START_MS, Sent, context_of
+
+_T = TypeVar("_T")
+_LOOK_SECONDS: Final = 0.5
+_RESTART_SECONDS: Final = 2.0
+_SETTLE_SECONDS: Final = 400.0
+_END_SECONDS: Final = 90.0
+_SLOWER: Final = 12
+_ENDS: Final = frozenset({"commit", "abort", "fence"})
+_WELL_LATENCY: Final = 0.05
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, schedule: Schedule, loop: VirtualLoop) -> None:
+        """Make the topics; `run` does the rest."""
+        self.schedule, self.loop = schedule, loop
+        self.names = TopicNames.of(APPLICATION, APPLICATION)
+        self._around = copy_context()
+        self._secrets = Random(f"secrets {schedule.seed}")
+        self._network = Random(f"network {schedule.seed}")
+        self._trace = blake2b(digest_size=16)
+        self._route = router(schedule.partitions)
+        self._broken: asyncio.Future[None] = loop.create_future()
+        self.cluster = DistantCluster(self)
+        for name in self.names:
+            self.cluster.make(name, schedule.partitions, append_time=name == self.names.events)
+        self.group = self.cluster.group(APPLICATION)
+        self.witness = Witness(self, self.names, schedule.partitions)
+        self.disks = [MemoryRows() for _ in range(schedule.workers)]
+        self.installed = (0, 0)
+        self.lives: list[Life | None] = [None] * schedule.workers
+        self.lives_by_name: dict[str, Life] = {}
+        self.restart_at = [0.0] * schedule.workers
+        self.faults = Faults(self)
+
+    # What workers are made of
+
+    def partitions_of(self, life: Life) -> Partitions:
+        """Return the partitions of a new worker."""
+        schedule = self.schedule
+        return Partitions(
+            WorkerParts(
+                settings=settings_of(schedule.partitions, schedule.batch_records),
+                context=life.context,
+                names=self.names,
+                brokers=MemoryBrokers(
+                    self.cluster, life.name, APPLICATION, self.names, transaction_timeout_ms=TRANSACTION_MS
+                ),
+                now_ms=life.now_ms,
+                secret=lambda: self._secrets.randbytes(32),
+                signing_key=SIGNING_KEY if schedule.signed else None,
+                metrics=QUIET,
+                rows=life.rows,
+                feed=life.feed,
+            )
+        )
+
+    def start(self, worker: int) -> None:
+        """Start a worker anew."""
+        name = f"worker {worker}.{len(self.lives_by_name)}"
+        context = context_of(*self.installed, self._route)
+        life = self.lives[worker] = Life(self, name, context, self.disks[worker])
+        self.lives_by_name[name] = life
+        self.note("starts", name)
+        life.begin()
+
+    # Time and the network
+
+    def now_ms(self) -> int:
+        """Return the time by the brokers' clock."""
+        return START_MS + int(self.loop.time() * 1000)
+
+    def latency(self, life: Life) -> float:
+        """Return how long something is on its way."""
+        slow = _SLOWER if self.loop.time() < life.slow_until else 1
+        return self.schedule.latency * self._network.uniform(0.1, 1.9) * slow
+
+    def later(self, seconds: float, callback: Callable[..., None], *arguments: Any) -> None:
+        """Call something of the world's in so many seconds."""
+        self.loop.call_later(seconds, callback, *arguments, context=self._around)
+
+    def effect(self, life: Life, point: str, effect: Callable[[], _T]) -> _T:
+        """Let a request take effect, and look what came of it."""
+        self.cluster.elapse()
+        self._look(None, "time")
+        try:
+            answer = effect()
+        except Exception as error:
+            self.note(life.name, point, type(error).__name__)
+            raise
+        self.note(life.name, point)
+        if point in _ENDS:
+            self.cluster.elapse()
+        self._look(life, point)
+        return answer
+
+    def _look(self, life: Life | None, point: str) -> None:
+        if not self.cluster.grown:
+            return
+        self.cluster.grown = False
+        try:
+            self.witness.look(life, point)
+        except ViolationError as error:
+            self.break_off(error)
+
+    def break_off(self, error: Exception) -> None:
+        """End the run: a promise was broken."""
+        if not self._broken.done():
+            self._broken.set_exception(error)
+
+    def note(self, *words: object) -> None:
+        """Take something up into the trace."""
+        self._trace.update(f"{self.loop.time():.6f} {' '.join(map(str, words))}\n".encode())
+
+    @property
+    def trace(self) -> str:
+        """A digest of all that happened, in order."""
+        return self._trace.hexdigest()
+
+    # Input
+
+    def events(self, partition: int) -> Log:
+        """Return the log of the input."""
+        return self.cluster.log(self.names.events, partition)
+
+    @property
+    def events_id(self) -> str:
+        """The id of the events topic."""
+        found = self.cluster.facts(self.names.events)
+        assert found is not None, "it is never away"
+        return found[0]
+
+    def send(self, record: Sent) -> None:
+        """Append a record to the input."""
+        partition = self._route(record.key)
+        self.cluster.append(Place(self.names.events, partition), [Draft(record.key, record.value, 0)])
+        self.look_for_input()
+
+    def look_for_input(self) -> None:
+        """Let every worker fetch again."""
+        for life in self.lives:
+            if life is not None and life.process.state != "dead":
+                life.feed.look()
+
+    def observations(self, partition: int) -> list[int]:
+        """Return the offsets of all observations, whole or not: of what must have exactly one answer."""
+        log, found = self.events(partition), []
+        for record in log.visible(log.first, log.end, "read_committed"):
+            try:
+                content = orjson.loads(record.value or b"")
+            except orjson.JSONDecodeError:
+                content = None
+            if not isinstance(content, dict) or "type" not in content:
+                found.append(record.offset)
+        return found
+
+    # The run
+
+    async def run(self) -> None:
+        """Live through the schedule.
+
+        Raises:
+            ViolationError: if a promise was broken.
+        """
+        course = self.loop.create_task(self._course())
+        await asyncio.wait({course, self._broken}, return_when=asyncio.FIRST_COMPLETED)
+        if self._broken.done():
+            course.cancel()
+            self._broken.result()
+        course.result()
+
+    async def _course(self) -> None:
+        looking = self.loop.create_task(self._look_after_workers())
+        happenings: list[tuple[float, Callable[[], None]]] = [
+            (record.at, partial(self.send, record)) for record in self.schedule.records
+        ]
+        happenings += [(fault.at, partial(self.faults.happen, fault)) for fault in self.schedule.faults]
+        for at, happen in sorted(happenings, key=lambda one: one[0]):
+            await asyncio.sleep(at - self.loop.time())
+            happen()
+        await asyncio.sleep(max(0.0, BUSY_SECONDS - self.loop.time()))
+        self.faults.cease()
+        await asyncio.sleep(_RESTART_SECONDS)
+        await self._until(self._settled, _SETTLE_SECONDS, "every partition goes on, or stops")
+        looking.cancel()
+        stopped = self._stopped()
+        for life in self.lives:
+            if life is not None:
+                life.ask_to_end()
+        await self._until(self._over, _END_SECONDS, "every started worker ends")
+        await asyncio.sleep(_LOOK_SECONDS)
+        self.cluster.elapse()  # the last markers
+        self._look(None, "end")
+        for partition in range(self.schedule.partitions):
+            if partition not in stopped:
+                self.witness.end(partition)
+
+    async def _until(self, done: Callable[[], bool], seconds: float, promise: str) -> None:
+        deadline = self.loop.time() + seconds
+        while not done():
+            if self.loop.time() > deadline:
+                raise ViolationError(promise, self._told())
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _told(self) -> str:
+        ends = [(self.witness.decided(number), self.events(number).end) for number in range(self.schedule.partitions)]
+        owned = {life.name: life.partitions.owned for life in self.lives if life is not None}
+        return f"decided and end of the input: {ends}; {owned}"
+
+    def _settled(self) -> bool:
+        stopped = self._stopped()
+        working = {number for life in self._alive() for number in life.partitions.working}
+        return all(
+            number in stopped or (number in working and self.witness.decided(number) >= self.events(number).end)
+            for number in range(self.schedule.partitions)
+        )
+
+    def _alive(self) -> list[Life]:
+        return [life for life in self.lives if life is not None and life.runs]
+
+    def _over(self) -> bool:
+        return all(life is None or life.ended or life.process.state == "dead" for life in self.lives)
+
+    def _stopped(self) -> set[int]:
+        return {number for life in self._alive() for number in life.stops()}
+
+    async def _look_after_workers(self) -> None:
+        while True:
+            for worker, life in enumerate(self.lives):
+                gone = life is None or life.ended or life.process.state == "dead"
+                if gone and self.loop.time() >= self.restart_at[worker]:
+                    self.start(worker)
+                elif life is not None:
+                    self._judge(life)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _judge(self, life: Life) -> None:
+        try:
+            self.witness.stopped(life)
+        except ViolationError as error:
+            self.break_off(error)
+        if (failed := life.failed()) is not None:
+            self.break_off(ViolationError("nothing fails unseen", repr(failed)))
+
+    def is_well(self, life: Life) -> bool:
+        """Tell whether a worker had the time to let its transaction end before its partitions went to others."""
+        now = self.loop.time()
+        quick = self.schedule.latency <= _WELL_LATENCY and now > life.slow_until
+        return quick and life.runs and now > life.troubled_until
