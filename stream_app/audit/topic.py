@@ -51,6 +51,7 @@ async def read_topics(
         await check_whole(consumer, ledger)
 
         def to_end() -> Awaitable[None]:
+            """Read on to where the topics end now."""
             return read_to_end(consumer, feeds, progress, lambda unread: read_next(auditor, unread, ledger))
 
         await to_end()

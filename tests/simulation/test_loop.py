@@ -14,6 +14,7 @@ def test_a_day_passes_at_once() -> None:
     """Sleeps and timeouts take their time on the loop's clock, and none on the wall's."""
 
     async def main(loop: VirtualLoop) -> list[float]:
+        """Run in virtual time."""
         await asyncio.sleep(DAY_SECONDS)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(2 * DAY_SECONDS):
@@ -30,9 +31,11 @@ def test_the_seed_draws_the_order() -> None:
 
     def order(seed: int) -> list[int]:
         async def main(_: VirtualLoop) -> list[int]:
+            """Run in virtual time."""
             found: list[int] = []
 
             async def note(number: int) -> None:
+                """Note the order."""
                 for _ in range(3):
                     await asyncio.sleep(0)
                     found.append(number)
@@ -51,9 +54,11 @@ def test_a_killed_process_runs_no_cleanup() -> None:
     said: list[str] = []
 
     async def main(loop: VirtualLoop) -> None:
+        """Run in virtual time."""
         process = Process("victim")
 
         async def live() -> None:
+            """Be the process."""
             try:
                 await asyncio.sleep(1)
                 said.append("worked")
@@ -75,9 +80,11 @@ def test_a_frozen_process_goes_on_late() -> None:
     at: list[float] = []
 
     async def main(loop: VirtualLoop) -> None:
+        """Run in virtual time."""
         process = Process("zombie")
 
         async def live() -> None:
+            """Be the process."""
             await asyncio.sleep(1)
             at.append(loop.time())
 
@@ -96,6 +103,7 @@ def test_a_wait_without_end_is_found() -> None:
     """Who waits for what never comes is told, not waited for."""
 
     async def main(_: VirtualLoop) -> None:
+        """Run in virtual time."""
         await asyncio.Event().wait()
 
     with pytest.raises(NeverEndsError):
