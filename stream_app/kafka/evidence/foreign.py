@@ -73,7 +73,6 @@ class Ownership:
     """Where the next batch of each output topic must begin, for one partition and one owner."""
 
     def __init__(self, brokers: Brokers, partition: int) -> None:
-        """Expect nothing yet."""
         self._brokers, self._partition = brokers, partition
         self._next: dict[str, int] = {}
 

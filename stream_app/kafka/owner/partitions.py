@@ -36,7 +36,6 @@ class Partitions:
     """Follows assignments; a partition's trouble is its own."""
 
     def __init__(self, parts: WorkerParts) -> None:
-        """Own nothing yet."""
         self._parts = parts
         self._patience = parts.settings.session_timeout_ms / 1000 * _CLOSE_SHARE
         self._owned: dict[int, Partition] = {}
