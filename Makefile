@@ -18,16 +18,16 @@ help:  ## Show the targets
 demo: $(DEMO)  ## Run the whole system on a local Kafka with real data
 	$(BIN)/python -m stream_app demo
 
-# Most tests with a broker wait for most of their time: more processes than cores. A file stays in one process.
-PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
+# A file stays in one process. Tests with a broker wait for much of their time: more processes than small machines have cores.
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 quick: $(TEST)  ## Test what needs no Kafka: pure code, and the twin in memory with few seeds
-	$(PYTEST) --speed quick $(ARGS)
+	$(PYTEST) --numprocesses auto --maxprocesses 4 --speed quick $(ARGS)
 
 test: $(TEST)  ## Check and test everything, with a real Kafka broker
-	$(PYTEST) --speed test --durations 25 --durations-min 5 $(ARGS)
+	$(PYTEST) --numprocesses 4 --speed test --durations 25 --durations-min 5 $(ARGS)
 
 long: $(TEST)  ## Test what takes hours: every row, page and kill, and 1,000,000 draws
-	$(PYTEST) --speed long --durations 25 $(ARGS)
+	$(PYTEST) --numprocesses 4 --speed long --durations 25 $(ARGS)
 
 SEEDS ?= 10000
 FIRST ?= 1
