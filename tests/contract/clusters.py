@@ -48,6 +48,9 @@ class Member(Protocol):
     async def commit(self, partition: int, offset: int) -> bool:
         """Commit an offset in the last generation joined; return whether the group took it."""
 
+    async def commit_late(self, partition: int, offset: int) -> bool:
+        """Commit as if it had not heard of the last generation yet."""
+
     async def freeze(self) -> None:
         """Give no sign of life any more."""
 
@@ -175,6 +178,13 @@ class _MemberInMemory:
         """Commit."""
         (topic,) = self.inner.topics
         return await self.inner.commit({Place(topic, partition): offset})
+
+    async def commit_late(self, partition: int, offset: int) -> bool:
+        """Commit in the generation before."""
+        found = self.inner._assignment  # noqa: SLF001 (no member forgets a generation by itself)
+        assert found is not None
+        self.inner._assignment = found._replace(generation=found.generation - 1)  # noqa: SLF001
+        return await self.commit(partition, offset)
 
     async def freeze(self) -> None:
         """Give no sign of life any more."""
@@ -317,6 +327,10 @@ class _RealMember:
         except KafkaError:
             return False
         return True
+
+    async def commit_late(self, partition: int, offset: int) -> bool:
+        self._consumer._coordinator.generation -= 1  # noqa: SLF001
+        return await self.commit(partition, offset)
 
     async def freeze(self) -> None:
         coordinator = self._consumer._coordinator  # noqa: SLF001 (nobody freezes a consumer but tests)

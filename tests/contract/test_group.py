@@ -55,6 +55,22 @@ async def test_a_frozen_member_is_put_out_and_its_offsets_are_refused(cluster: C
     await frozen.leave()
 
 
+async def test_offsets_of_an_old_generation_are_refused(cluster: Cluster) -> None:
+    """Of a member, too, that is in the group."""
+    topic = await cluster.make("t", PARTITIONS)
+    first, second = cluster.member("a", topic), cluster.member("a", topic)
+    await first.start()
+    await soon(lambda: _shares([first]), _even(1))
+    await second.start()
+    await soon(lambda: _shares([first, second]), _even(2))
+    number = first.places[0]
+    assert await first.commit(number, 3)
+    assert not await first.commit_late(number, 5)
+    assert await cluster.brokers("a", topic).committed(number) == 3
+    for member in (first, second):
+        await member.leave()
+
+
 async def test_offsets_are_those_of_a_group(cluster: Cluster) -> None:
     """Another application has its own, and so has a topic that was made again."""
     topic = await cluster.make("t", 2)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from aiokafka.errors import OffsetOutOfRangeError
 
 from stream_app.kafka.owner.brokers import Isolation, Reader
 from tests.contract.acts import abort, bounds, commit, ends, records, seen, send, soon
@@ -104,6 +105,10 @@ async def test_deleted_heads_move_the_beginning(cluster: Cluster) -> None:
         async with brokers.reader("read_committed") as reader:
             last = await reader.last(topic, 0)
         assert (None if last is None else last.offset) == (left[-1][0] if left else None)
+    await cluster.delete_before(topic, 2)
+    with pytest.raises(OffsetOutOfRangeError):
+        await cluster.delete_before(topic, 7)
+    assert await bounds(brokers, topic, "read_uncommitted") == (6, 6)
     assert (await commit(writer, topic, b"6")).first == 6
     await soon(lambda: ends(brokers, topic), (8, 8))
     assert await seen(brokers, topic, "read_committed") == [(6, b"6")]
