@@ -12,10 +12,11 @@ from typing import Any
 
 from setuptools import setup
 
+# No __init__: where it is compiled, a module of its package cannot be the first one that is imported.
 COMPILED = {
     "privacy": "fold guard landmarks level place policy protection published reason scheme state values",
     "privacy/collected": "collect steps",
-    "privacy/kinds": "__init__ axis category counts kind_form location number",
+    "privacy/kinds": "axis category counts kind_form location number",
     "privacy/noise": "key mechanisms randomness streams",
     "audit": "chain fastpath finding series",
     "audit/books": "guarantee intrusions landmarks period share terms window",
