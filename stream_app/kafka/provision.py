@@ -8,7 +8,7 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topics import Difference, Topic, TopicNames, differences, wanted_topics
 from stream_app.kafka.evidence.ends import ends_of, shortage
 from stream_app.kafka.evidence.row import last_row
-from stream_app.kafka.evidence.stops import PartitionStoppedError
+from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.setup.settings import Settings
 
 MOST_REPLICAS = 3  # what is acknowledged by two of three outlives any one broker

@@ -14,9 +14,9 @@ from stream_app.kafka.budgets import counted_budgets, show_budgets
 from stream_app.kafka.client.eventstopic import LOOK_SECONDS, EventsTopic
 from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stops import LOCAL_REASONS, REASONS, files_exhausted
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
+from stream_app.kafka.stops import LOCAL_REASONS, REASONS, files_exhausted
 from stream_app.monitoring.forcedexit import ForcedExit
 from stream_app.monitoring.logs import loggable, write_repeated_counts
 from stream_app.monitoring.metrics import Metrics, WorkerMetric

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from stream_app.kafka.owner.brokers import Brokers, Extent, Isolation, Writer
+from stream_app.kafka.brokers import Brokers, Extent, Isolation, Writer
 from tests.contract.clusters import STAMP_MS
 from tests.patience import ANSWER_SECONDS
 

@@ -12,6 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError
 
+from stream_app.kafka.brokers import Brokers
 from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.cluster import group_members
 from stream_app.kafka.client.eventstopic import EventsTopic
@@ -22,7 +23,6 @@ from stream_app.kafka.memory.cluster import MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.member import MemoryMember
-from stream_app.kafka.owner.brokers import Brokers
 from stream_app.setup.settings import Settings
 from tests.patience import ANSWER_SECONDS
 

@@ -8,12 +8,12 @@ import asyncio
 import pytest
 from aiokafka.errors import DuplicateSequenceNumber, KafkaConnectionError, KafkaError, ProducerFenced
 
+from stream_app.kafka.brokers import Extent
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.cluster import MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
-from stream_app.kafka.owner.brokers import Extent
 from tests.contract.acts import commit, ends, records, seen, send
 
 TOPIC = "t"

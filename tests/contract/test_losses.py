@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from aiokafka.errors import InvalidProducerIdMapping, KafkaError, OutOfOrderSequenceNumber, ProducerFenced
 
-from stream_app.kafka.owner.brokers import Extent, Writer
+from stream_app.kafka.brokers import Extent, Writer
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from tests.contract.acts import commit, ends, seen, send, soon

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import OffsetOutOfRangeError
 
-from stream_app.kafka.owner.brokers import Isolation, Reader
+from stream_app.kafka.brokers import Isolation, Reader
 from tests.contract.acts import abort, bounds, commit, ends, records, seen, send, soon
 from tests.contract.clusters import STAMP_MS, Cluster
 

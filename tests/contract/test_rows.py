@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.kafka.brokers import DamagedCopyError, Rows
 from stream_app.kafka.memory.rows import MemoryRows
-from stream_app.kafka.owner.brokers import DamagedCopyError, Rows
 from tests.kafka.faust.damage import damage_copy
 from tests.kafka.faust.test_localcopy import store_in
 

@@ -15,7 +15,7 @@ import pytest
 from aiokafka.errors import IllegalOperation, ProducerFenced
 from hypothesis import HealthCheck, given, settings
 
-from stream_app.kafka.owner.brokers import Extent, Writer
+from stream_app.kafka.brokers import Extent, Writer
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from tests.contract.acts import commit, ends, seen, send, soon

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from aiokafka.errors import KafkaTimeoutError
 
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Extent
+from stream_app.kafka.brokers import Extent
+from stream_app.kafka.stops import PartitionStoppedError
 from tests.contract.acts import bounds, commit, ends, seen, send, soon
 from tests.contract.clusters import Cluster
 

@@ -3,7 +3,7 @@
 import pytest
 from aiokafka.errors import IllegalOperation, ProducerFenced
 
-from stream_app.kafka.owner.brokers import Extent
+from stream_app.kafka.brokers import Extent
 from tests.contract.acts import abort, bounds, commit, ends, records, seen, send, soon
 from tests.contract.clusters import STAMP_MS, Cluster
 

@@ -15,11 +15,11 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from stream_app.cli import main
+from stream_app.kafka.brokers import Isolation
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames, wanted_topics
-from stream_app.kafka.owner.brokers import Isolation
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile

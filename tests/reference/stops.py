@@ -1,6 +1,6 @@
 """The page of reasons why a partition stopped."""
 
-from stream_app.kafka.evidence.stops import REASONS
+from stream_app.kafka.stops import REASONS
 from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
@@ -17,7 +17,7 @@ def page() -> str:
     """Return the page: a row for each reason."""
     rows = [(code(reason), sentence(known.meaning), sentence(known.remedy)) for reason, known in REASONS.items()]
     return (
-        pages_top("Stopped partitions", "stream_app/kafka/evidence/stops.py")
+        pages_top("Stopped partitions", "stream_app/kafka/stops.py")
         + TOP
         + table(("reason", "what it means", "what to do"), rows)
     )

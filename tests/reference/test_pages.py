@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from stream_app.audit.finding import CODES, Code
-from stream_app.kafka.evidence import stops
+from stream_app.kafka import stops
 from stream_app.privacy import reason
 from tests.reference import metrics
 from tests.reference.pages import FOLDER, PAGES

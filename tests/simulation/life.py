@@ -8,8 +8,8 @@ from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 
 from stream_app.deciding.context import Context
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.evidence.stops import StopReason
-from stream_app.kafka.owner.brokers import DamagedCopyError, Rows
+from stream_app.kafka.brokers import DamagedCopyError, Rows
+from stream_app.kafka.stops import StopReason
 from tests.simulation.feed import Feed
 from tests.simulation.loop import Process
 

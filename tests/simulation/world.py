@@ -17,7 +17,7 @@ from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft, Log
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.partitions import Partitions
-from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.kafka.parts import WorkerParts
 from tests.simulation.books import ViolationError
 from tests.simulation.faults import Faults
 from tests.simulation.life import Life

@@ -23,10 +23,10 @@ from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.parts import Site
+from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.recover import Recovered, Recovery
 from stream_app.kafka.rebuild.survey import TOLD, Accepted
+from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Settings
 

@@ -3,18 +3,18 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
+from stream_app.kafka.brokers import Isolation, TopicFacts
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.owner.brokers import Isolation, TopicFacts
 from stream_app.setup.settings import Settings
 
 
 class KafkaBrokers:
-    """`stream_app.kafka.owner.brokers.Brokers` over aiokafka; each call says there what it returns and raises."""
+    """`stream_app.kafka.brokers.Brokers` over aiokafka; each call says there what it returns and raises."""
 
     def __init__(
         self,

@@ -15,11 +15,11 @@ from typing import Literal
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
+from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topicid import any_node, ask
-from stream_app.kafka.evidence.stops import REASONS, PartitionStoppedError, StopReason
-from stream_app.kafka.owner.brokers import TopicFacts
+from stream_app.kafka.stops import REASONS, PartitionStoppedError, StopReason
 from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)

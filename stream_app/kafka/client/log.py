@@ -8,8 +8,8 @@ from typing import Any, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import ConsumerRecord
 
+from stream_app.kafka.brokers import Isolation
 from stream_app.kafka.client.security import client_arguments, started
-from stream_app.kafka.owner.brokers import Isolation
 from stream_app.setup.settings import Settings
 
 _POLL_MS = 200

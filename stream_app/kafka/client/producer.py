@@ -6,9 +6,9 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
+from stream_app.kafka.brokers import Extent, Headers
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topics import OUTPUT_BYTES
-from stream_app.kafka.owner.brokers import Extent, Headers
 from stream_app.setup.settings import Settings
 
 _STOP_SECONDS = 10.0

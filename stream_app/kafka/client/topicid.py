@@ -17,8 +17,8 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 
+from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.security import client_arguments
-from stream_app.kafka.owner.brokers import TopicFacts
 from stream_app.setup.settings import Settings
 
 # aiokafka 0.14 ends at version 5 of this request; ids came with 10, and 12 allows asking by name alone.

@@ -11,10 +11,10 @@ import logging
 from typing import Any, Final, NamedTuple
 
 from stream_app.formats import wire
+from stream_app.kafka.brokers import Reader, Writer
 from stream_app.kafka.evidence.row import last_row
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Reader, Writer
-from stream_app.kafka.owner.parts import Site
+from stream_app.kafka.parts import Site
+from stream_app.kafka.stops import PartitionStoppedError
 
 logger = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
-from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
-from stream_app.kafka.owner.brokers import Reader
+from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
 NOTHING: Final = -1
 """The input of the last record of a log that holds none."""

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.formats import wire
+from stream_app.kafka.brokers import Brokers, Extent, Reader
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import UNKNOWN
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Brokers, Extent, Reader
+from stream_app.kafka.stops import PartitionStoppedError
 
 _ENTRY: Final = {"entry": str, "series": str, "sequence": int, "previous": str, "hash": str}
 """What every ledger entry has."""

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from stream_app.formats import wire
+from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.owner.brokers import Reader
 
 PARTITION_KEY: Final = b"\x00partition"
 """Its key in the changelog; keys of other rows begin with a letter."""

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from stream_app.formats import wire
 from stream_app.formats.records import Contribution, Watermark
+from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Reader
+from stream_app.kafka.stops import PartitionStoppedError
 
 
 class Skipped(NamedTuple):

@@ -17,7 +17,7 @@ from stream_app.kafka.faust.feed import FaustFeed
 from stream_app.kafka.faust.recovery import Recovery, TableManager
 from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
 from stream_app.kafka.owner.partitions import Partitions
-from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
 

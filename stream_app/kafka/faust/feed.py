@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class FaustFeed:
-    """`stream_app.kafka.owner.brokers.Feed` over an app's consumer, which Faust makes when it starts."""
+    """`stream_app.kafka.brokers.Feed` over an app's consumer, which Faust makes when it starts."""
 
     def __init__(self, app: "App") -> None:
         self._app = app

@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from stream_app.kafka.evidence.stops import NO_FILES, file_limit
-from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError
+from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
+from stream_app.kafka.stops import NO_FILES, file_limit
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from faust.tables.recovery import Recovery as FaustRecovery
 from faust.types import TP
 from mode import Service
 
+from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.faust.localcopy import CopyFault, tell_trouble
-from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.owner.changelogcopy import lives, tell_discarded
 
 logger = logging.getLogger(__name__)

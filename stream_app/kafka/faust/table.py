@@ -9,6 +9,7 @@ import rocksdict
 from faust.stores import rocksdb
 from faust.types import TP
 
+from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.faust.localcopy import (
     CopyFault,
     HoleError,
@@ -20,7 +21,6 @@ from stream_app.kafka.faust.localcopy import (
     tables_of,
     tell_trouble,
 )
-from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError
 from stream_app.setup.settings import Settings
 
 _BLOOM_BITS = 10  # about one false positive in a hundred: a new series seldom reads a block

@@ -1,4 +1,4 @@
-"""The cluster in memory as the owner of a partition sees it: `stream_app.kafka.owner.brokers` says what each part does.
+"""The cluster in memory as the owner of a partition sees it: `stream_app.kafka.brokers` says what each part does.
 
 A client asks again after an error that aiokafka would ask again after, so that a lost answer or connection shows as a
 delay; `connect` alone gives up at once.
@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.memory.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
 from stream_app.kafka.memory.cluster import MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Isolation, MemoryRecord
 from stream_app.kafka.memory.writer import MemoryWriter
-from stream_app.kafka.owner.brokers import TopicFacts
+from stream_app.kafka.stops import PartitionStoppedError
 
 _PAUSE_SECONDS = 0.5
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from stream_app.kafka.owner.brokers import DamagedCopyError
+from stream_app.kafka.brokers import DamagedCopyError
 
 _PATH = Path("memory")
 _UNDONE = 16

@@ -13,11 +13,11 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from stream_app.kafka.brokers import Extent, Headers
 from stream_app.kafka.memory.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.transactions import Identity, Kind
-from stream_app.kafka.owner.brokers import Extent, Headers
 
 
 class MemoryPages:

@@ -13,7 +13,7 @@ from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.owner.brokers import Pages
+from stream_app.kafka.brokers import Pages
 from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.reason import Reason

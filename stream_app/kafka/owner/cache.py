@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from stream_app.deciding import rows
 from stream_app.deciding.rows import SeriesRow
-from stream_app.kafka.owner.brokers import Rows
+from stream_app.kafka.brokers import Rows
 from stream_app.privacy.policy import Policy
 
 

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
+from stream_app.kafka.brokers import DamagedCopyError, Reader, Rows
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import DamagedCopyError, Reader, Rows
-from stream_app.kafka.owner.parts import ReadBack
+from stream_app.kafka.parts import ReadBack
+from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from itertools import islice
 from stream_app.deciding import rows
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import Counter, WorkerMetric
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings

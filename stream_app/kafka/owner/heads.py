@@ -13,11 +13,11 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.heads.records import Head, Leaf, LeafPages, decode
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.brokers import Pages, Reader, Writer
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of
-from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
-from stream_app.kafka.owner.brokers import Pages, Reader, Writer
-from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.kafka.parts import WorkerParts
+from stream_app.kafka.stops import PartitionStoppedError, StopReason
 from stream_app.monitoring.metrics import WorkerMetric
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.owner.brokers import Message
+from stream_app.kafka.brokers import Message
 
 
 def _size(records: list[InputRecord]) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from stream_app.kafka.evidence.stops import StopReason
 from stream_app.kafka.owner.tenure import Tenure
+from stream_app.kafka.stops import StopReason
 
 
 @dataclass(frozen=True, slots=True)

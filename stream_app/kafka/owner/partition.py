@@ -5,16 +5,16 @@ import logging
 from contextlib import suppress
 from typing import assert_never
 
-from stream_app.kafka.evidence.stops import StopReason, can_reopen, stopping
-from stream_app.kafka.owner.brokers import Message
+from stream_app.kafka.brokers import Message
 from stream_app.kafka.owner.cache import RowCache
 from stream_app.kafka.owner.figures import Figures
 from stream_app.kafka.owner.gate import Gate
 from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
 from stream_app.kafka.owner.life import Away, Held, Recalling, State, Stopped, TakingOver, Working, followed
-from stream_app.kafka.owner.parts import WorkerParts
 from stream_app.kafka.owner.restore import input_lost
 from stream_app.kafka.owner.tenure import Facts, Kept, Tenure
+from stream_app.kafka.parts import WorkerParts
+from stream_app.kafka.stops import StopReason, can_reopen, stopping
 from stream_app.monitoring.logs import loggable
 from stream_app.monitoring.metrics import WorkerMetric
 

@@ -5,11 +5,11 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from stream_app.deciding.rows import SeriesRow
-from stream_app.kafka.evidence.stops import StopReason
-from stream_app.kafka.owner.brokers import Brokers, Message, TopicFacts
+from stream_app.kafka.brokers import Brokers, Message, TopicFacts
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.owner.partition import Partition
-from stream_app.kafka.owner.parts import ReadBack, WorkerParts
+from stream_app.kafka.parts import ReadBack, WorkerParts
+from stream_app.kafka.stops import StopReason
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
 from stream_app.formats.records import InputRecord
+from stream_app.kafka.brokers import Reader
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Reader
-from stream_app.kafka.owner.parts import Site
+from stream_app.kafka.parts import Site
+from stream_app.kafka.stops import PartitionStoppedError
 
 logger = logging.getLogger(__name__)
 

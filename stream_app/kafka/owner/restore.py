@@ -5,16 +5,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from stream_app.deciding import rows
+from stream_app.kafka.brokers import Reader, Rows, TopicFacts
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import Answered, Ends, adopted, answered_of, disagreement, ends_of, shortage, torn
 from stream_app.kafka.evidence.row import PartitionRow, placed_by
 from stream_app.kafka.evidence.skipped import skipped
-from stream_app.kafka.evidence.stops import PartitionStoppedError, StopReason
-from stream_app.kafka.owner.brokers import Reader, Rows, TopicFacts
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
-from stream_app.kafka.owner.parts import ReadBack, Site, new_life
 from stream_app.kafka.owner.recall import counts_lost
 from stream_app.kafka.owner.tail import Tail
+from stream_app.kafka.parts import ReadBack, Site, new_life
+from stream_app.kafka.stops import PartitionStoppedError, StopReason
 from stream_app.privacy.policy import Policy
 
 logger = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stream_app.formats.encoding import Sealed
+from stream_app.kafka.brokers import Reader
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Reader
+from stream_app.kafka.stops import PartitionStoppedError
 
 _UNCHANGED = (
     "key and configuration are those that the state was made with: a version of the program that decides otherwise may "

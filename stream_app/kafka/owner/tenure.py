@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from stream_app.deciding.counters import Collection
+from stream_app.kafka.brokers import TopicFacts, Writer
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.brokers import TopicFacts, Writer
 from stream_app.kafka.owner.cache import RowCache, RowReader
 from stream_app.kafka.owner.changelogcopy import tell_discarded
 from stream_app.kafka.owner.figures import Figures
 from stream_app.kafka.owner.heads import Heads
 from stream_app.kafka.owner.inbox import BatchInput, Inbox
-from stream_app.kafka.owner.parts import WorkerParts
 from stream_app.kafka.owner.recall import recall
 from stream_app.kafka.owner.restore import Restored, Restorer
 from stream_app.kafka.owner.transaction import Transactions
+from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import WorkerMetric
 
 _DROP_SECONDS = 10.0

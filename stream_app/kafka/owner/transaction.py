@@ -14,14 +14,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Self
 
+from stream_app.kafka.brokers import Extent, LocalStateError, Writer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.ends import Bounds, Shortage, ledger_shortage, releases_shortage
 from stream_app.kafka.evidence.foreign import Ownership
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.evidence.stops import PartitionStoppedError
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.brokers import Extent, LocalStateError, Writer
-from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.kafka.parts import WorkerParts
+from stream_app.kafka.stops import PartitionStoppedError
 
 
 class Transactions:

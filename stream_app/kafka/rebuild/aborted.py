@@ -11,11 +11,11 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import restored
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
+from stream_app.kafka.brokers import Reader, Writer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Reader, Writer
+from stream_app.kafka.stops import PartitionStoppedError
 
 
 class _Entry(NamedTuple):

@@ -30,18 +30,18 @@ from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
+from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PartitionRow
-from stream_app.kafka.evidence.stops import PartitionStoppedError, stopping
-from stream_app.kafka.owner.brokers import TopicFacts
-from stream_app.kafka.owner.parts import ReadBack, Site
 from stream_app.kafka.owner.recall import recall
 from stream_app.kafka.owner.restore import Restorer
+from stream_app.kafka.parts import ReadBack, Site
 from stream_app.kafka.rebuild.rowcopy import RowCopy
+from stream_app.kafka.stops import PartitionStoppedError, stopping
 from stream_app.privacy.policy import Policy
 from stream_app.setup.settings import Settings
 

@@ -7,11 +7,11 @@ from stream_app.deciding import rows
 from stream_app.deciding.rebuild import RebuildError, restored
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
+from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset, stray
-from stream_app.kafka.owner.brokers import Reader
-from stream_app.kafka.owner.parts import Site
+from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.rowcopy import RowCopy
 from stream_app.privacy.policy import Policy
 

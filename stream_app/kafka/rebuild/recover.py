@@ -16,19 +16,19 @@ from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.brokers import Pages, TopicFacts, Writer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Pages, TopicFacts, Writer
-from stream_app.kafka.owner.parts import Site, new_life
 from stream_app.kafka.owner.restore import input_lost, input_short
+from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.aborted import aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
 from stream_app.kafka.rebuild.survey import Accepted, Survey, Witness
+from stream_app.kafka.stops import PartitionStoppedError
 
 _ROWS = 20_000
 """Rows of one transaction; far fewer than would reach its timeout."""

@@ -13,6 +13,7 @@ from stream_app.formats import wire
 from stream_app.heads.merkle import Tree
 from stream_app.heads.records import decode
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.ends import (
     NOTHING,
@@ -28,8 +29,7 @@ from stream_app.kafka.evidence.ends import (
     releases_shortage,
 )
 from stream_app.kafka.evidence.row import PartitionRow, last_row
-from stream_app.kafka.owner.brokers import Reader
-from stream_app.kafka.owner.parts import Site
+from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.folding import Folded, Progress, fold, stored_rows
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from stream_app.kafka.brokers import Isolation
 from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.evidence import claim as claims
-from stream_app.kafka.evidence.stops import PartitionStoppedError
-from stream_app.kafka.owner.brokers import Isolation
-from stream_app.kafka.owner.parts import Site
+from stream_app.kafka.parts import Site
+from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup.settings import Settings
 from tests.kafka.installation import Installation, readings

@@ -11,9 +11,9 @@ import faust
 import pytest
 import rocksdict
 
-from stream_app.kafka.evidence.stops import files_exhausted
+from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
-from stream_app.kafka.owner.brokers import DamagedCopyError, LocalStateError
+from stream_app.kafka.stops import files_exhausted
 from stream_app.setup.settings import Settings
 from tests.kafka.faust.damage import DAMAGE, damage_copy, middle_flipped
 

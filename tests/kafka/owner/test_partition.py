@@ -20,7 +20,7 @@ from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.owner.partitions import Partitions
-from stream_app.kafka.owner.parts import WorkerParts
+from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from stream_app.kafka.evidence.stops import REASONS, StopReason
+from stream_app.kafka.stops import REASONS, StopReason
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.snapshot import WorkerSnapshot

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from stream_app.monitoring.logs import LoggableError
 
 if TYPE_CHECKING:
-    from stream_app.kafka.evidence.stops import StopReason
+    from stream_app.kafka.stops import StopReason
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 Headers = list[tuple[str, bytes]]

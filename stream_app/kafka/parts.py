@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.brokers import Brokers, Feed, Rows
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.owner.brokers import Brokers, Feed, Rows
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.keyfile import fresh_secret
 from stream_app.setup.settings import Settings
