@@ -18,8 +18,11 @@ class ViolationError(Exception):
 
     def __init__(self, promise: str, found: str) -> None:
         """Keep both as fields."""
-        super().__init__(f"{promise}: {found}")
+        super().__init__(promise, found)
         self.promise, self.found = promise, found
+
+    def __str__(self) -> str:
+        return f"{self.promise}: {self.found}"
 
 
 class _Spend(NamedTuple):
