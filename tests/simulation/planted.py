@@ -211,18 +211,4 @@ PLANTED: Final = (
         47,
         (("committed is not None and committed > first", "committed is not None"),),
     ),
-    Planted(
-        "copy of another life trusted",
-        "a local copy whose changelog goes on under another life is discarded",
-        f"{_OWNER}.changelogcopy:ChangelogCopy._apply",
-        0,
-        (("if row is not None and lives(records) - {row.life}:", "if False:"),),
-    ),
-    Planted(
-        "last decided record not compared",
-        "the last record that was decided must lie in the input where the row says",
-        f"{_OWNER}.restore:Restorer._check_last",
-        0,
-        (("if last < 0:", "if True:"),),
-    ),
 )
