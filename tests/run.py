@@ -86,11 +86,11 @@ class Run:
             case Decided():
                 self._keep(outcome)
             case Advanced():
-                self.rows[outcome.row.series] = outcome.row
                 if outcome.adopted is not None:
                     self._keep(outcome.adopted)
                 for step in outcome.steps:
                     self._keep(step)
+                self.rows[outcome.row.series] = outcome.row
             case Counted():
                 pass
             case _:
