@@ -14,6 +14,8 @@ from tests.audit.frauds.forged import Forged
 from tests.audit.ways import audit, codes
 from tests.audit.written import LEDGERS, Written, write
 
+pytestmark = pytest.mark.slow
+
 ELSEWHERE = {"stale-duplicate", "unlisted", "witness", "intrusion"} | {
     code for code in CODES if code.startswith(("signed-", "head-", "malformed-head"))
 }

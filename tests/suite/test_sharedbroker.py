@@ -10,6 +10,8 @@ import pytest
 from stream_app.localbroker.process import Process
 from tests.deploy import ROOT
 
+pytestmark = pytest.mark.broker  # which its inner run starts
+
 SUITE = """
 import os, signal, time
 from pathlib import Path

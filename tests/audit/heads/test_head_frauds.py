@@ -8,6 +8,8 @@ from tests.audit.heads.head_frauds import FRAUDS, Fraud
 from tests.audit.heads.signed import Signer, Story, attest, tell_story
 from tests.audit.ways import codes
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_true_story_holds() -> None:
     """Nothing is found in what the frauds begin with."""

@@ -33,6 +33,8 @@ from tests.run import (
     policy,
 )
 
+pytestmark = pytest.mark.slow
+
 PAIRS = 10_000
 HOUR = 3_600_000
 SERIES = "home-7"
