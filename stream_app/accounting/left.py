@@ -239,9 +239,10 @@ class _Series:
 
 def _united(spans: list[Any], step_ms: int, begin_ms: int) -> list[Any]:
     """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them."""
+    read = [tuple(span) if isinstance(span, list) else span for span in spans]  # compiled code takes no list for a pair
     found = [
         (max(first * step_ms, begin_ms), end * step_ms)
-        for first, end in aligned(spans, step_ms).intervals
+        for first, end in aligned(read, step_ms).intervals
         if end * step_ms > begin_ms
     ]
     return [start if stop == start + step_ms else [start, stop] for start, stop in found]
