@@ -53,7 +53,6 @@ class Faults:
                 world.disks[fault.worker].damage(fault.partition)
             case "freeze":
                 world.loop.freeze(life.process)
-                life.zombie_until = until + _RECOVERS_SECONDS
                 world.later(fault.amount, self._wake, life)
             case "cut off":
                 life.cut_until = until

@@ -71,7 +71,7 @@ class Life:
         self.process = Process(name)
         self.rows = MortalRows(self, rows)
         self.skew_seconds = 0.0
-        self.cut_until = self.slow_until = self.troubled_until = self.zombie_until = 0.0
+        self.cut_until = self.slow_until = self.troubled_until = 0.0
         self.loses: str | None = None  # what of its next exchange
         self.dies: str | None = None  # at which moment
         self.ended = False

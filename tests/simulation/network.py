@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.cluster import MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.transactions import Kind
+from stream_app.kafka.memory.writer import MemoryWriter
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
 from tests.simulation.feed import SESSION_MS
 
 if TYPE_CHECKING:
+    from tests.simulation.life import Life
     from tests.simulation.world import World
 
 _T = TypeVar("_T")
@@ -81,3 +84,19 @@ class DistantCluster(MemoryCluster):
     async def request(self, point: str, client: str, effect: Callable[[], _T]) -> _T:
         """Let a worker's request travel."""
         return await self._world.lives_by_name[client].exchange(point, effect)
+
+
+class DistantBrokers(MemoryBrokers):
+    """The cluster as one worker's partitions see it."""
+
+    def __init__(self, life: "Life") -> None:
+        """Ask by the network of a worker."""
+        world = life.world
+        super().__init__(world.cluster, life.name, APPLICATION, world.names, transaction_timeout_ms=TRANSACTION_MS)
+        self._life = life
+
+    async def fence(self, partition: int) -> MemoryWriter:
+        """Fence, and let the world know who did last."""
+        writer = await super().fence(partition)
+        self._life.world.fencers[partition] = self._life
+        return writer

@@ -19,7 +19,7 @@ CLAIM: Final = b""
 JUSTIFIED: Final[dict[str, frozenset[str]]] = {
     "tail-differs": frozenset({"key", "configuration"}),
     "changelog-short": frozenset({"changelog head", "changelog tail", "changelog remade"}),
-    "row-missing": frozenset({"changelog tail", "changelog remade"}),
+    "row-missing": frozenset({"changelog head", "changelog tail", "changelog remade"}),
     "row-behind": frozenset({"changelog tail"}),
     "ledger-short": frozenset({"ledger head", "ledger tail"}),
     "releases-short": frozenset({"releases tail"}),
@@ -162,7 +162,7 @@ class Witness:
         """Check that who fenced a partition did not abort what its owner had time to end."""
         entries = [(record.producer, epoch) for record, epoch in records if record.key != CLAIM]
         owner = self._writers.get(entries[-1]) if entries else None
-        if by is not None and owner is not None and owner is not by and self._world.is_well(owner):
+        if by is not None and owner is not None and owner is not by and all(map(self._world.is_well, (owner, by))):
             raise ViolationError("a rebalance aborts nothing", f"{by} fences {owner}")
 
     def lost(self, kind: str, topic: str, partition: int, values: list[bytes]) -> None:
@@ -186,9 +186,9 @@ class Witness:
         Raises:
             ViolationError: if nothing justifies it.
         """
-        if self._world.loop.time() < life.zombie_until:
-            return  # it read logs that its successor had written on meanwhile; the group takes the partition from it
         for partition, reason in sorted(life.stops().items()):
+            if self._world.fencers.get(partition) is not life:
+                continue  # it read logs that its successor had written on; the group takes the partition from it
             justified = JUSTIFIED.get(reason, frozenset())
             if justified.isdisjoint(self.faults[partition]):
                 raise ViolationError("a partition stops for a loss alone", f"{life.name}: {partition} ({reason})")

@@ -12,7 +12,6 @@ import orjson
 
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft, Log
 from stream_app.kafka.memory.rows import MemoryRows
@@ -22,7 +21,7 @@ from tests.simulation.books import ViolationError
 from tests.simulation.faults import Faults
 from tests.simulation.life import Life
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import APPLICATION, QUIET, SIGNING_KEY, TRANSACTION_MS, DistantCluster, settings_of
+from tests.simulation.network import APPLICATION, QUIET, SIGNING_KEY, DistantBrokers, DistantCluster, settings_of
 from tests.simulation.schedule import BUSY_SECONDS, Schedule
 from tests.simulation.witness import Witness
 from tests.simulation.workload import START_MS, Sent, context_of
@@ -59,6 +58,8 @@ class World:
         self.installed = (0, 0)
         self.lives: list[Life | None] = [None] * schedule.workers
         self.lives_by_name: dict[str, Life] = {}
+        self.fencers: dict[int, Life] = {}
+        """Who fenced each partition last: no other worker's view of it counts."""
         self.restart_at = [0.0] * schedule.workers
         self.faults = Faults(self)
 
@@ -72,9 +73,7 @@ class World:
                 settings=settings_of(schedule.partitions, schedule.batch_records),
                 context=life.context,
                 names=self.names,
-                brokers=MemoryBrokers(
-                    self.cluster, life.name, APPLICATION, self.names, transaction_timeout_ms=TRANSACTION_MS
-                ),
+                brokers=DistantBrokers(life),
                 now_ms=life.now_ms,
                 secret=lambda: self._secrets.randbytes(32),
                 signing_key=SIGNING_KEY if schedule.signed else None,
