@@ -146,7 +146,6 @@ class Books:
         if entry["entry"] == "release" and version is not None:
             version.spends.pop(entry["timestamp"] // version.step_ms, None)
             self._released.pop((entry["series"], entry["timestamp"]), None)
-            self._promised.discard(entry["release"])
 
 
 def check_chains(ledger: list[bytes]) -> None:
