@@ -24,7 +24,7 @@ class Amount(NamedTuple):
 
 
 AMOUNTS: Final = {
-    "draws": Amount(2_000, 20_000, 1_000_000, "draws that are decided by both paths"),
+    "draws": Amount(20_000, 20_000, 1_000_000, "draws that are decided by both paths"),
     "ledgers": Amount(60, 250, 1_000, "true ledgers that an audit must find true"),
     "matrices": Amount(100, 500, 5_000, "transition matrices solved by enumeration and programs"),
     "seeds": Amount(100, 500, 10_000, "schedules that are simulated"),
