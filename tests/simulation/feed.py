@@ -181,12 +181,20 @@ class Feed:
 
     async def _join(self) -> Assignment:
         world, life = self._life.world, self._life
-        member = self._member = await life.ask(
-            "join",
-            lambda: world.group.join(self._member, life.name, (world.names.events,), SESSION_MS, world.now_ms()),
-        )
+
+        def join() -> str:
+            topics = (world.names.events,)
+            return world.group.join(self._member, life.name, topics, SESSION_MS, world.now_ms())
+
+        def assigned() -> Assignment | None:
+            found = world.group.assignment(member)
+            if found is None:
+                join()  # another rebalance may have begun before this member heard how the last one ended
+            return found
+
+        member = self._member = await life.ask("join", join)
         while True:
-            found = await life.ask("assignment", lambda: world.group.assignment(member))
+            found = await life.ask("assignment", assigned)
             if found is not None:
                 return found
             await asyncio.sleep(_RETRY_SECONDS)

@@ -88,14 +88,14 @@ PLANTED: Final = (
         "tail not settled",
         "entries beyond the restored state bind, aborted ones too",
         f"{_OWNER}.tail:Tail.settle",
-        31,
+        4,
         (("bound != entry.hash", "not bound"),),
     ),
     Planted(
         "tail read committed alone",
         "the ledger's tail is read with what was aborted",
         f"{_OWNER}.restore:Restorer.restore",
-        31,
+        4,
         (('reader("read_uncommitted")', 'reader("read_committed")'),),
     ),
     Planted(
@@ -130,7 +130,7 @@ PLANTED: Final = (
         "group's offset trusted over the row",
         "the partition row says where to go on",
         f"{_OWNER}.restore:Restorer.restore",
-        6,
+        3,
         (
             (
                 "row = self._copy.row()",
@@ -152,7 +152,7 @@ PLANTED: Final = (
         "key change adopted with binding entries",
         "a changed key or configuration is adopted only where nothing binds",
         f"{_OWNER}.tail:Tail.settle",
-        31,
+        4,
         (("bound != entry.hash", "bound != entry.hash and not self._changes"),),
     ),
     Planted(
@@ -178,14 +178,14 @@ PLANTED: Final = (
         "rebalance without hold",
         "an owner lets its transaction end before the group rebalances",
         f"{_OWNER}.partitions:Partitions.hold",
-        42,
+        17,
         (("await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))", "pass"),),
     ),
     Planted(
         "reopened producer without reading back",
         "who opens its producer again reads state and tail back first",
         f"{_OWNER}.tenure:Tenure.begun",
-        28,
+        62,
         (
             (
                 "restored = await restorer.restore(await parts.brokers.committed(number), transactions.judge)",
@@ -206,9 +206,9 @@ PLANTED: Final = (
     ),
     Planted(
         "group's offset at the input's beginning taken for decided input",
-        "an offset that no input lies below tells of nothing that was decided",
+        "the group's offset where the input begins tells of nothing that was decided",
         f"{_OWNER}.restore:Restorer._first_row",
-        47,
-        (("committed is not None and committed > first", "committed is not None"),),
+        24,
+        (("committed not in {None, first}", "committed is not None"),),
     ),
 )

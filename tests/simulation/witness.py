@@ -17,7 +17,7 @@ PARTITION_ROW: Final = b"\x00partition"
 CLAIM: Final = b""
 
 JUSTIFIED: Final[dict[str, frozenset[str]]] = {
-    "tail-differs": frozenset({"key", "configuration", "events tail"}),
+    "tail-differs": frozenset({"key", "configuration", "events tail", "events remade"}),
     "changelog-short": frozenset({"changelog head", "changelog tail", "changelog remade"}),
     "row-missing": frozenset({"changelog head", "changelog tail", "changelog remade"}),
     "row-behind": frozenset({"changelog tail"}),
@@ -27,7 +27,7 @@ JUSTIFIED: Final[dict[str, frozenset[str]]] = {
     "input-short": frozenset({"events tail", "events remade"}),
     "topic-replaced": frozenset({"events remade"}),
     "foreign-writer": frozenset({"producer id expired"}),
-    "state-damaged": frozenset({"events tail"}),  # input of open steps was lost, and the log has grown again
+    "state-damaged": frozenset({"events tail", "events remade"}),  # other input lies where open steps are counted from
     "transaction-failed": frozenset({"cut off"}),
 }
 """The faults for which a partition may stop with a reason; for any other reason, or without a fault, it must not."""

@@ -110,7 +110,7 @@ class Restorer:
         if lacking := shortage(None, ends):
             raise lacking.stopped(self._partition)
         # Of a partition whose first transaction failed, its owner may have committed where the input begins.
-        if decided or (committed is not None and committed > first):
+        if decided or committed not in {None, first}:
             raise self._stopped(
                 "row-missing",
                 "the partition's row in the state table, since something was decided before",
