@@ -58,7 +58,7 @@ class Decider:
         self._collection: Final = collection
         self._closed_bytes = 0
         self._before: dict[str, SeriesRow | None] = {}
-        self._succeeded: list[SeriesRow] = []  # the last rows of versions that others followed within the batch
+        self._succeeded: list[SeriesRow] = []  # the last rows of versions replaced within this batch
 
     def decide(self, records: Iterable[InputRecord]) -> bool:
         """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises.

@@ -64,9 +64,9 @@ def decide(context: Context, lookup: Lookup, collection: Collection, record: Inp
 def recall(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> None:
     """Take a record again that was decided before: nothing is put out, and ``collection`` gets what is still open.
 
-    ``lookup`` finds rows as they are stored now, after all records that are recalled. Feed it every record from
-    `Collection.floor` of the worker before up to the first undecided one, in order, and an empty collection: then it
-    equals that of a worker which never lost its memory.
+    ``lookup`` finds rows as they are stored now, after all records that are recalled. Begin with an
+    empty collection and give it every record in order, from `Collection.floor` of the worker before to the first
+    undecided one: then it equals that of a worker which never lost its memory.
     """
     found = wire.decode(record.value)
     if not isinstance(found, Contribution | Watermark | Intrusion):

@@ -112,7 +112,7 @@ def propose_window(scheme: Scheme, level: WindowLevel, window: Window, first_ste
         case BudgetAbsorption():
             if not unit:
                 return 0
-            paid = first_step - 1  # the last step whose unit is gone: absorbed, or given back by a nullified step
+            paid = first_step - 1  # the last step whose unit is used: absorbed, or given back by a nullified step
             if window.spends:
                 published, spend_nano = window.spends[-1]
                 paid = published + spend_nano // unit - 1

@@ -12,8 +12,9 @@ from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
 A worker serves them at `/metrics` of `http_host:http_port` in Prometheus' text format, beside `/healthz` and `/readyz`.
-None has a series label, and none depends on a raw value. A counter has the ending `_total`; a histogram is
-`_bucket` (with the label `le`), `_sum` and `_count`. Alerts are those of `deploy/prometheus/rules.yml`.
+None has a series label, and none holds a raw value; what some tell of values stands in their rows. A counter has the
+ending `_total`; a histogram is `_bucket` (with the label `le`), `_sum` and `_count`. Alerts are those of
+`deploy/prometheus/rules.yml`.
 
 Labels: `partition` is the number of an input partition; `decision`, `scheme`, `level`, `reason` and `code` are words of
 [records](records.md), [rejects](rejects.md), [stopped partitions](stops.md) and [findings](findings.md). `policy` is

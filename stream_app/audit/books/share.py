@@ -17,14 +17,20 @@ MILLION: Final = 10**6
 
 
 def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
-    """Return the share of a known scheme under a budget, at any level but user level."""
+    """Return the share of a scheme at any level but user level.
+
+    Raises:
+        ValueError: if the scheme is not known.
+    """
     match scheme:
         case "skip":
             return skip(budget)
         case "balanced":
             return balanced(budget, budget * regular_millionths // MILLION)
-        case _:
+        case "uniform" | "adaptive" | "bd" | "ba":  # the last two are of level w-event, whose windows ask no share
             return uniform(budget)
+        case _:
+            raise ValueError(f"scheme {scheme!r}: its share is not known")
 
 
 def uniform(budget: int) -> Share:

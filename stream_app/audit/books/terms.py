@@ -36,7 +36,7 @@ class Terms:
     scheme: str
     share: Share  # what the scheme proposes; w-event level: see window.py
     tosses: bool  # whether the scheme may ever approximate though it has a share
-    compares: bool  # by a private dissimilarity, from its second release on; else by a rate that can fall below 1
+    compares: bool  # True: a private dissimilarity skips steps, from the second release on. False: a rate below 1 may
     spelling: str  # the version and the budget as every release entry spells them
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon
     value: Mapping[str, Any]  # the `value` parameters, for the releases

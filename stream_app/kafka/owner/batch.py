@@ -35,7 +35,7 @@ class Batch:
     messages: list[Any]
     records: int
     recall_offset: int
-    """Where the counts of the steps still open behind it are to be read again from; without any, its end."""
+    """The first offset needed to count the steps open after it again; its end if none is open."""
     first_append_ms: int
     last_append_ms: int
     last_offset: int

@@ -38,7 +38,7 @@ def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
 
 
 def label_of(labels: PolicyLabels, digest: str) -> str:
-    """Return the label of a row's policy by the digest of its default policy, empty for one of its own."""
+    """Return the label of a row's policy; ``digest`` is that of its default policy, empty if it has its own."""
     return labels.get(digest, EARLIER) if digest else OWN
 
 
