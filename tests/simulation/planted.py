@@ -178,7 +178,7 @@ PLANTED: Final = (
         "rebalance without hold",
         "an owner lets its transaction end before the group rebalances",
         f"{_OWNER}.partitions:Partitions.hold",
-        17,
+        59,
         (("await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))", "pass"),),
     ),
     Planted(
@@ -209,6 +209,6 @@ PLANTED: Final = (
         "the group's offset where the input begins tells of nothing that was decided",
         f"{_OWNER}.restore:Restorer._first_row",
         24,
-        (("committed not in {None, first}", "committed is not None"),),
+        (("(committed or 0) > 0", "committed is not None"),),
     ),
 )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import assert_never
 
 from stream_app.kafka.brokers import Message
@@ -133,21 +133,25 @@ class Partition:
 
     async def _live(self) -> None:
         while not self._ending.is_set() and self.stopped is None:
-            try:
-                if self._kept.failures:
-                    await self._wait_for_turn()
-                if self._ending.is_set():
-                    return
-                self._become(TakingOver())
-                tenure = await Tenure.begun(
-                    self._parts, self.number, self._facts, self._kept, lambda: self._become(Recalling())
-                )
-            except Exception as error:  # noqa: BLE001 (one partition's trouble must not end the others')
-                if not isinstance(self._state, Away):
-                    self._become(Away())
-                self._judge(error)
-            else:
-                await self._serve(tenure)
+            async with AsyncExitStack() as opened:
+                try:
+                    if self._kept.failures:
+                        await self._wait_for_turn()
+                    if self._ending.is_set():
+                        return
+                    self._become(TakingOver())
+                    tenure = await Tenure.begun(
+                        self._parts, self.number, self._facts, self._kept, opened, lambda: self._become(Recalling())
+                    )
+                except Exception as error:  # noqa: BLE001 (one partition's trouble must not end the others')
+                    if not isinstance(self._state, Away):
+                        self._become(Away())
+                    self._judge(error)  # with all that is open: a lack of descriptors would not show after it
+                    continue
+                opened.pop_all()
+            await self._serve(tenure)
+            # PRIVACY: what a tenure counts, raw, is forgotten with it.
+            del tenure
 
     async def _serve(self, tenure: Tenure) -> None:
         """Work until it is closed, or trouble comes and nothing of the tenure is left."""
@@ -213,6 +217,8 @@ class Partition:
             self._become(Stopped(stop.reason))
             logger.error("%s", stop, extra={"partition": self.number, "reason": stop.reason})
             self._inbox.restart(self._inbox.next_offset)  # what waits is decided by nobody here
+            # PRIVACY: the inbox keeps the error that broke it off; its frames hold the tenure, and so raw counters.
+            error.with_traceback(None)
 
     async def _wait_for_turn(self) -> None:
         """After trouble: wait before the producer is opened again, until the group says that the partition is ours."""

@@ -109,8 +109,9 @@ class Restorer:
     def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
         if lacking := shortage(None, ends):
             raise lacking.stopped(self._partition)
-        # Of a partition whose first transaction failed, its owner may have committed where the input begins.
-        if decided or committed not in {None, first}:
+        # The owner of a partition whose first transaction failed may have committed offset 0: no input lies below it.
+        # Any other offset may be of input that was decided and has expired since, so it tells of a lost row.
+        if decided or (committed or 0) > 0:
             raise self._stopped(
                 "row-missing",
                 "the partition's row in the state table, since something was decided before",

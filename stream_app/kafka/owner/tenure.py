@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -110,35 +111,38 @@ class Tenure:
 
     @classmethod
     async def begun(
-        cls, parts: WorkerParts, number: int, facts: Facts, kept: Kept, recalling: Callable[[], None]
+        cls,
+        parts: WorkerParts,
+        number: int,
+        facts: Facts,
+        kept: Kept,
+        opened: AsyncExitStack,
+        recalling: Callable[[], None],
     ) -> Self:
         """Fence every earlier owner, read the state back, let input come, and count again what open steps hold.
 
-        ``recalling`` is called before input comes. Raises what went wrong, once the producer is let go.
+        ``recalling`` is called before input comes. Raises what went wrong; ``opened`` lets go of the producer then.
         """
         writer = await parts.brokers.fence(number)
+        opened.push_async_callback(writer.stop)
         heads = Heads(parts, number, kept.wake)
-        try:
-            restorer = Restorer(parts, parts.rows, await facts(), number, parts.read_back)
-            tell_discarded(parts.metrics, number, parts.rows.reopen(number))
-            transactions = await Transactions.begun(parts, number, writer)
-            restored = await restorer.restore(await parts.brokers.committed(number), transactions.judge)
-            row = kept.row = await transactions.claimed(restored.row)
-            kept.inbox.restart(row.next_offset)
-            await heads.restore(writer)
-            await kept.figures.survey(lambda: parts.rows.scan(number, b"s"))
-            tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
-            if restored.fresh:
-                # With the row in place before the first entry, a ledger without a row always means a loss.
-                nothing, pages = BatchInput(row.next_offset, row.next_offset, [], []), writer.pages
-                await tenure._commit(Batch.of(nothing, pages(), pages(), pages(), pages()))
-            recalling()
-            await parts.feed.start(number, kept.inbox.next_offset)
-            tenure._collection = await recall(parts, number, tenure.row, tenure._rows.find)
-        except BaseException:
-            heads.stop()
-            await writer.stop()
-            raise
+        opened.callback(heads.stop)
+        restorer = Restorer(parts, parts.rows, await facts(), number, parts.read_back)
+        tell_discarded(parts.metrics, number, parts.rows.reopen(number))
+        transactions = await Transactions.begun(parts, number, writer)
+        restored = await restorer.restore(await parts.brokers.committed(number), transactions.judge)
+        row = kept.row = await transactions.claimed(restored.row)
+        kept.inbox.restart(row.next_offset)
+        await heads.restore(writer)
+        await kept.figures.survey(lambda: parts.rows.scan(number, b"s"))
+        tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
+        if restored.fresh:
+            # With the row in place before the first entry, a ledger without a row always means a loss.
+            nothing, pages = BatchInput(row.next_offset, row.next_offset, [], []), writer.pages
+            await tenure._commit(Batch.of(nothing, pages(), pages(), pages(), pages()))
+        recalling()
+        await parts.feed.start(number, kept.inbox.next_offset)
+        tenure._collection = await recall(parts, number, tenure.row, tenure._rows.find)
         kept.figures.count(WorkerMetric.RECALLED_RECORDS, row.next_offset - row.recall_offset)
         kept.figures.restored()
         return tenure

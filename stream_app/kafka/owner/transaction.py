@@ -34,7 +34,6 @@ class Transactions:
         self._shared: set[bytes] = set()
         self._writer, self._claim = writer, claim
         self._ownership = Ownership(parts.brokers, partition)
-        self._judged = False
 
     @classmethod
     async def begun(cls, parts: WorkerParts, partition: int, writer: Writer) -> Self:
@@ -50,9 +49,8 @@ class Transactions:
         offset, start = self._claim
         if offset == claims.NO_CLAIM:
             offset = await claims.write(self._parts, self._partition, self._writer, start)
-            self._judged = False  # the ledger has grown by it
-        if not self._judged:
-            await self.judge(row)
+        # Again, behind all that was read since `judge` was first asked: the tail, and what waits for its claim.
+        await self.judge(row)
         return replace(row, claim=offset)
 
     async def judge(self, row: PartitionRow) -> None:
@@ -64,7 +62,6 @@ class Transactions:
         names = self._parts.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
         await self._ownership.begin(starts, {row.producer, self._writer.id})
-        self._judged = True
 
     async def commit(self, row: PartitionRow, batch: Batch) -> PartitionRow:
         """Let a batch take effect and return the partition row after it.
