@@ -191,6 +191,10 @@ class Life:
             found.setdefault(topic_id, []).append(record)
         return found
 
+    def given_behind(self, partition: int, end: int) -> bool:
+        """Tell whether a record at or behind an offset was handed on."""
+        return any(number == partition and offset >= end for number, offset in self._delivered)
+
     def stops(self) -> dict[int, StopReason]:
         """Return why partitions stopped."""
         return dict(self.partitions.stopped)

@@ -170,6 +170,11 @@ class World:
             if life is not None and life.process.state != "dead":
                 life.feed.look()
 
+    def was_given(self, partition: int) -> bool:
+        """Tell whether a worker was given input that its log does not hold any more."""
+        end = self.events(partition).end
+        return any(life.given_behind(partition, end) for life in self.lives_by_name.values())
+
     def observations(self, partition: int) -> list[int]:
         """Return the offsets of all observations, whole or not: of what must have exactly one answer."""
         log, found = self.events(partition), []
