@@ -44,8 +44,8 @@ SIGNING_KEY: Final = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
 
 
 @lru_cache
-def settings_of(partitions: int, batch_records: int) -> Settings:
-    """Return the settings of every worker."""
+def settings_of(partitions: int, batch_records: int, cached_series: int) -> Settings:
+    """Return the settings of every worker; with few ``cached_series`` rows are read back while a batch commits."""
     given: dict[str, Any] = {
         "application": APPLICATION,
         "prefix": APPLICATION,
@@ -55,7 +55,8 @@ def settings_of(partitions: int, batch_records: int) -> Settings:
         "batch_records": batch_records,
         "head_interval_ms": 5_000,
     }
-    return Settings(**given)
+    # Fewer than an operator may choose: three to eight series have to find the cache full.
+    return Settings(**given).model_copy(update={"cached_series": cached_series})
 
 
 class DistantCluster(MemoryCluster):

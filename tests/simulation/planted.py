@@ -198,6 +198,13 @@ PLANTED: Final = (
         ),
     ),
     Planted(
+        "rows of a running commit forgotten",
+        "what a batch changed is known to the next one while it commits, cached or not",
+        f"{_OWNER}.cache:RowReader.hold",
+        5,
+        (("self._held = changed", "self._held = {}"),),
+    ),
+    Planted(
         "answered input written again",
         "no output of input that has its outputs is written again",
         f"{_OWNER}.batch:decide",

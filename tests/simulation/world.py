@@ -70,7 +70,7 @@ class World:
         schedule = self.schedule
         return Partitions(
             WorkerParts(
-                settings=settings_of(schedule.partitions, schedule.batch_records),
+                settings=settings_of(schedule.partitions, schedule.batch_records, 1 if schedule.seed % 2 else 100_000),
                 context=life.context,
                 names=self.names,
                 brokers=DistantBrokers(life),
