@@ -205,6 +205,13 @@ PLANTED: Final = (
         (("self._held = changed", "self._held = {}"),),
     ),
     Planted(
+        "copy's last record not compared",
+        "local rows are brought up to date only where the changelog still holds the last record that they took",
+        f"{_OWNER}.changelogcopy:ChangelogCopy._apply",
+        1420,
+        (("len(records) < len(found) and not self._holds(found[0])", "False"),),
+    ),
+    Planted(
         "answered input written again",
         "no output of input that has its outputs is written again",
         f"{_OWNER}.batch:decide",

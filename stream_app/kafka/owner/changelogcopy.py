@@ -1,15 +1,15 @@
 """A partition's rows on this machine: a copy of the changelog, which is brought up to date or discarded.
 
 Three things make a local copy worthless. The changelog topic was deleted and made again. The changelog ends before the
-copy does: then the partition stops. Or it lost its end and was written on from an earlier point, which the member
-``life`` of its partition rows tells.
+copy does: then the partition stops. Or it lost its end and was written on from an earlier point: the member ``life`` of
+its partition rows tells that, or another record where the copy's last one was.
 """
 
 import logging
 from collections.abc import Iterable
 from typing import Any
 
-from stream_app.kafka.brokers import DamagedCopyError, Reader, Rows
+from stream_app.kafka.brokers import DamagedCopyError, LogRecord, Reader, Rows
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.parts import ReadBack
 from stream_app.kafka.stops import PartitionStoppedError
@@ -75,9 +75,14 @@ class ChangelogCopy:
         progress = self._progress
         progress.remaining[self._partition] = end - start
         try:
-            async for records in reader.records(self._topic, self._partition, start):
+            async for found in reader.records(self._topic, self._partition, start if done is None else done):
+                records = [record for record in found if done is None or record.offset > done]
+                if len(records) < len(found) and not self._holds(found[0]):
+                    return False
                 if row is not None and lives(records) - {row.life}:
                     return False
+                if not records:
+                    continue
                 last = records[-1].offset
                 self._rows.write(self._partition, ((record.key, record.value) for record in records), last)
                 progress.rows += len(records)
@@ -85,6 +90,10 @@ class ChangelogCopy:
         finally:
             del progress.remaining[self._partition]
         return True
+
+    def _holds(self, last: LogRecord) -> bool:
+        """Return whether the copy's last record is the one that lies there now, which compaction may have removed."""
+        return last.key is not None and self._rows.read(self._partition, last.key) == last.value
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
