@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from stream_app.cli import main
@@ -45,7 +46,8 @@ class Forked:
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it runs."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended since
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask it to end."""
