@@ -1,4 +1,4 @@
-"""The local copies of the changelog in memory: they outlive the worker that uses them, as files on a disk do."""
+"""The rows of partitions in memory: a worker's disk in simulations, and the place of its database in `recover`."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ class _Copy:
 
 
 class MemoryRows:
-    """The disk of one worker."""
+    """The rows of one worker's partitions; in simulations they outlive it, as files on a disk do."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -44,6 +44,10 @@ class MemoryRows:
         """Yield all values whose keys begin with ``prefix``, in the order of the keys."""
         rows = self._copy(partition).rows
         yield from (rows[key] for key in sorted(rows) if key.startswith(prefix))
+
+    def series(self, partition: int) -> Iterator[str]:
+        """Yield the series that have a row."""
+        yield from (key[1:].decode() for key in self._copy(partition).rows if key[:1] == b"s")
 
     def offset(self, partition: int) -> int | None:
         """Return the changelog offset up to which, itself included, the rows hold the changelog."""

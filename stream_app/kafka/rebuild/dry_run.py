@@ -37,10 +37,10 @@ from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.recall import recall
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.parts import ReadBack, Site
-from stream_app.kafka.rebuild.rowcopy import RowCopy
 from stream_app.kafka.stops import PartitionStoppedError, stopping
 from stream_app.privacy.policy import Policy
 from stream_app.setup.settings import Settings
@@ -173,7 +173,7 @@ class _PartitionRun:
         """Take what the worker would know, with the whole key and after the erasure."""
         self._names, self._partition = names, partition
         self._whole, self._later = contexts
-        self._rows = RowCopy()
+        self._rows = MemoryRows()
         self._defaults: dict[str, Policy] = {}
         brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
         self._site = Site(settings=settings, context=self._later, names=names, brokers=brokers)
@@ -200,7 +200,7 @@ class _PartitionRun:
                 tail.overdue(records[-1].offset + 1)
         except (PartitionStoppedError, LookupError, LostCountersError) as error:
             stopped_by = stopping(self._partition, error)
-        lost = shortfall.lost(self._rows.series() if row.recall_offset < row.next_offset else ())
+        lost = shortfall.lost(self._rows.series(self._partition) if row.recall_offset < row.next_offset else ())
         return DryRun(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
 
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:

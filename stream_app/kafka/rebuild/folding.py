@@ -11,8 +11,8 @@ from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset, stray
+from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
-from stream_app.kafka.rebuild.rowcopy import RowCopy
 from stream_app.privacy.policy import Policy
 
 
@@ -131,12 +131,12 @@ async def fold(site: Site, partition: int, base: Mapping[str, SeriesRow] | None,
 
 async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> dict[str, SeriesRow]:
     """Return the rows that the changelog holds whole; ``reader`` reads committed records."""
-    copy = RowCopy()
+    copy = MemoryRows()
     async for records in reader.records(names.changelog, partition, 0):
         copy.write(partition, ((record.key, record.value) for record in records), records[-1].offset)
     defaults: dict[str, Policy] = {}
     found: dict[str, SeriesRow] = {}
-    for series in copy.series():
+    for series in copy.series(partition):
         try:
             row = rows.load(lambda key: copy.read(partition, key), series, defaults)
         except LookupError:
