@@ -33,8 +33,8 @@ async def topics(broker: LocalBroker, prefix: str) -> TopicNames:
 async def producing(broker: LocalBroker, name: str) -> AsyncIterator[AIOKafkaProducer]:
     """Start a transactional producer and stop it; what it committed can be read afterwards.
 
-    A commit is answered before its markers stand in the partitions, and readers of committed records stop before an open
-    transaction. The next producer of the same name starts once all markers stand.
+    A commit is answered before its markers stand in the partitions, and readers of committed records stop before an
+    open transaction. The next producer of the same name starts once all markers stand.
     """
     async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=name) as producer:
         yield producer
