@@ -1,0 +1,1 @@
+"""Times as people say them, as integers of milliseconds: local times, days, weeks, calendars; no clock, no files."""
