@@ -17,7 +17,9 @@ from stream_app.audit.form.entry import (
     CloseEntry,
     DummiesEntry,
     IntrusionEntry,
+    Known,
     LandmarksEntry,
+    MemberEntry,
     OpaqueEntry,
     PolicyEntry,
     ReleaseEntry,
@@ -33,7 +35,6 @@ LAST_VERSION: Final = 2**53 - 1
 """The highest version of a policy: none can follow."""
 
 Record = dict[str, Any]
-Known = ReleaseEntry | PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry
 
 
 class LeftError(Exception):
@@ -100,6 +101,8 @@ class Remains:
     def left(self) -> Iterator[Left]:
         """Yield what each series has left, in the order in which they appeared."""
         for series, one in self._found.items():
+            if one.capped:
+                continue
             try:
                 yield one.left(series)
             except (_None, _ByHand) as why:
@@ -116,6 +119,7 @@ class _Series:
         self.end: int | None = None  # of the last decided step, in ms
         self._first: int | None = None  # the first decided step of the version
         self._ended = self._drawn = False
+        self.capped = False  # it is no series but the chain of a member
         self._rules: Record = {}
         self._level, self._step = "", 1
 
@@ -140,7 +144,9 @@ class _Series:
                     self._leave()
                 self._rules, self._budget = _adoptable(entry.parameters), entry.budget_nano
                 self._level, self._step = self._protection["level"], self._protection.get("step", 1)
-                self._lifetime = self._lifetime or self._budget
+                # Of the series' claim and the lifetime that was given, the smaller; without both, its first epsilon.
+                known = [nano for nano in (self._lifetime, entry.lifetime_nano) if nano is not None]
+                self._lifetime = min(known, default=self._budget)
                 self._first, self._drawn = None, False
             case ReleaseEntry():
                 self.end = entry.timestamp + self._step
@@ -154,6 +160,8 @@ class _Series:
                 self._exposed = max([self._exposed, *(stop for _, stop in entry.exposed)])
             case CloseEntry():
                 self._ended = True
+            case MemberEntry():
+                self.capped = True
             case _:
                 assert_never(entry)
 

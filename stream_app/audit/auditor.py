@@ -17,7 +17,8 @@ from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.audit.releases import CoveredEntry, Pairing
 from stream_app.audit.remark import KeyChange, KeysUsed, Remark
 from stream_app.audit.report.report import Report, Tally
-from stream_app.audit.series import Rules, Series
+from stream_app.audit.rules import Rules
+from stream_app.audit.series import Series
 
 TURN: Final = 256
 """Lines that are read of the ledger before as many are read of the releases, and the other way round."""
@@ -102,12 +103,14 @@ class Auditor:
 
     @property
     def series_read(self) -> int:
-        """How many series the entries so far belong to."""
-        return len(self._series)
+        """How many series the entries so far belong to; the chains of members are none."""
+        return len(self._series) - self._rules.members.chains
 
     def losses(self) -> Iterator[SeriesLoss]:
         """Yield what each series lost so far."""
         for series in self._series.values():
+            if series.member:
+                continue
             spent = series.guarantee
             yield SeriesLoss(series.name, spent.budget_nano, spent.landmark_nano, spent.peak_nano, spent.closed_nano)
 
@@ -122,7 +125,7 @@ class Auditor:
                 tally.add(finding)
             keys.update((series.chain.key, *(series.chain.former or ())))
             rekeyed += series.chain.former is not None
-            if series.guarantee.total_nano >= largest:
+            if series.guarantee.total_nano >= largest and not series.member:
                 largest, name = series.guarantee.total_nano, series.name
             if series.exposed is not None:
                 cost_nano, steps = series.exposed.cost(series.books)
@@ -148,6 +151,7 @@ class Auditor:
             needed_nano=self._rules.needed_nano,
             needy=self._rules.needy,
             replaced=self._rules.replaced,
+            members=self._rules.members.read(),
             releases=None if pairing is None else pairing.compared,
             heads=heads,
             intruded=tally.intruded,

@@ -39,6 +39,11 @@ Code = Literal[
     "intrusion",
     "theorem",
     "lifetime",
+    "claim",
+    "member-cap",
+    "cap-raised",
+    "member-series",
+    "member-chain",
     "malformed-release",
     "release-without-entry",
     "entry-without-release",
@@ -95,7 +100,15 @@ CODES: Final[dict[Code, str]] = {
     "intrusion": "an announced intrusion that cannot be: of bare counters, at another price, or of steps not open",
     # The guarantee.
     "theorem": "the spends on the landmarks and one other step exceed epsilon",
-    "lifetime": "the total over policy versions exceeds the lifetime bound",
+    "lifetime": "the total over policy versions exceeds the series' claim or the lifetime bound",
+    # The guarantee of members.
+    "claim": "`lifetime_nano` below epsilon, above the policy's `lifetime`, in a later version, or missing where the "
+    "policy has a `lifetime` or the member a cap",
+    "member-cap": "the claims of a member's series are in sum more than its cap",
+    "cap-raised": "a later entry raises the cap of a member",
+    "member-series": "a member has more than 1,000 series",
+    "member-chain": "a cap in the chain of a series, something else in the chain of a member, or a chain named as no "
+    "member's can be",
     # The releases, when given.
     "malformed-release": "not a release in its exact form",
     "release-without-entry": "a release that no entry covers",

@@ -1,14 +1,13 @@
 """One series under audit: its chain, the books of its present period, and its guarantee over all of them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.intrusions import ExposedSteps, intrusion_faults
+from stream_app.audit.books.members import claim_faults
 from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, note
 from stream_app.audit.books.succession import carried_into, losses
-from stream_app.audit.books.terms import Terms, TermsError, read_terms
+from stream_app.audit.books.terms import Terms, TermsError
 from stream_app.audit.books.window import EarlierSpends, Window
 from stream_app.audit.chain import Chain
 from stream_app.audit.finding import Finding
@@ -19,49 +18,15 @@ from stream_app.audit.form.entry import (
     Entry,
     IntrusionEntry,
     LandmarksEntry,
+    MemberEntry,
     OpaqueEntry,
     PolicyEntry,
     ReleaseEntry,
 )
-from stream_app.audit.form.reader import spelt
 from stream_app.audit.remark import Remark
+from stream_app.audit.rules import Rules
 
 Findings = list[Finding]
-MOST_TERMS: Final = 1_000
-"""Policies whose terms are kept for the series that come after."""
-
-
-class Rules:
-    """What holds for all series: the lifetime bound, and the terms of policies read before (most are shared).
-
-    `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
-    all of it: a ledger does not tell the lifetime that it was written under. `replaced` says whether any series had a
-    further policy version; without one, its lifetime is its epsilon. `remark` is called with each remark.
-    """
-
-    def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
-        self.lifetime_nano = lifetime_nano
-        self.needed_nano = 0
-        self.needy = ""
-        self.replaced = False
-        self.remark = remark or (lambda _: None)
-        self._known: dict[str, Terms] = {}
-
-    def need(self, promised_nano: int, series: str) -> None:
-        """Note what a series promised in all."""
-        if promised_nano > self.needed_nano:
-            self.needed_nano, self.needy = promised_nano, series
-
-    def terms(self, entry: PolicyEntry) -> Terms:
-        """Return the terms of a policy; raises `TermsError` for parameters that are not known."""
-        spelling = f"{entry.policy} {spelt(entry.parameters)}"
-        terms = self._known.get(spelling)
-        if terms is None:
-            terms = read_terms(entry.policy, entry.parameters)
-            if len(self._known) >= MOST_TERMS:
-                self._known.clear()
-            self._known[spelling] = terms
-        return terms
 
 
 @dataclass(slots=True)
@@ -75,6 +40,7 @@ class Series:
     version: int = 0  # of the policy in force
     end_ms: int = 0  # end of the last step decided under the policies before
     closed: bool = False
+    member: bool = False  # whether it is no series but the chain of a member's cap
     # The last spends of earlier versions; known once a version at level w-event asked for them.
     earlier: EarlierSpends = field(default_factory=EarlierSpends)
     exposed: ExposedSteps | None = None  # None: no intrusion was announced
@@ -83,7 +49,7 @@ class Series:
     def settle(self) -> None:
         """Decide whether the next entry may take the fast path; called after each entry that was checked in full."""
         books = self.books
-        plain = books is not None and books.sure and not self.closed and self.chain.old_repeat is None
+        plain = books is not None and books.sure and not (self.closed or self.member) and self.chain.old_repeat is None
         plain = plain and books is not None and books.window is None
         self.ready = books if plain and self.chain.sequence < MAX_SEQUENCE else None
 
@@ -96,9 +62,7 @@ class Series:
 
     def account(self, entry: Entry, rules: Rules) -> Findings:
         """Check an entry that follows in the chain against all that came before it; return what is wrong."""
-        findings: Findings = []
-        if self.closed:
-            note(findings, "after-close", entry, "the series was closed before it")
+        findings = self._out_of_place(entry)
         match entry:
             case ReleaseEntry():
                 self._release(entry, findings)
@@ -113,9 +77,19 @@ class Series:
             case CloseEntry():
                 self._in_force(entry, findings)
                 self.closed = True
+            case MemberEntry():
+                self._cap(entry, rules, findings)
             case OpaqueEntry():
                 findings.append(entry.finding)
                 self.doubt()
+        return findings
+
+    def _out_of_place(self, entry: Entry) -> Findings:
+        findings: Findings = []
+        if self.closed:
+            note(findings, "after-close", entry, "the series was closed before it")
+        if self.member and not isinstance(entry, MemberEntry):
+            note(findings, "member-chain", entry, "stands in the chain of a member, which holds its caps alone")
         return findings
 
     def spent_nano(self, entry: Entry) -> int:
@@ -162,6 +136,7 @@ class Series:
             note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
         if entry.charged_nano != 0:
             note(findings, "charge", entry, f"charges {entry.charged_nano}; a policy charges nothing itself")
+        self._claim(entry, terms, rules, findings)
         if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < self.end_ms:
             note(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
@@ -174,6 +149,27 @@ class Series:
             self.earlier = _earlier_spends(self.earlier, before, terms)
         if terms.frame is not None:
             self.books.window = Window(terms.frame, terms.frame.opens_ms(self.earlier))
+
+    def _claim(self, entry: PolicyEntry, terms: Terms, rules: Rules, findings: Findings) -> None:
+        """Check and count the series' claim, which stands in its very first entry alone."""
+        for code, sentence in claim_faults(entry, terms):
+            note(findings, code, entry, sentence)
+        if entry.sequence > 1:
+            return
+        self.guarantee.claim_nano = entry.lifetime_nano
+        if terms.neighbours:  # what is collected is of many people, and counts towards no cap
+            return
+        for code, sentence in rules.members.claim(self.name, entry.lifetime_nano):
+            note(findings, code, entry, sentence)
+
+    def _cap(self, entry: MemberEntry, rules: Rules, findings: Findings) -> None:
+        if self.version:
+            note(findings, "member-chain", entry, "a cap, in the chain of a series")
+            return
+        rules.members.chains += not self.member
+        self.member = True
+        for code, sentence in rules.members.cap(entry):
+            note(findings, code, entry, sentence)
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
         """Remark on a version that protects less together than the one whose books are `before`, or that says so."""

@@ -16,10 +16,11 @@ from tests.audit.written import LEDGERS, Written, write
 
 pytestmark = pytest.mark.slow
 
-ELSEWHERE = {"stale-duplicate", "unlisted", "witness", "intrusion"} | {
-    code for code in CODES if code.startswith(("signed-", "head-", "malformed-head"))
+ELSEWHERE = {"stale-duplicate", "unlisted", "witness", "intrusion", "claim", "cap-raised"} | {
+    code for code in CODES if code.startswith(("signed-", "head-", "malformed-head", "member-"))
 }
-"""Codes that take longer ledgers (test_chain.py, test_files.py), collected data (test_collected.py) or signed heads."""
+"""Codes that take longer ledgers (test_chain.py, test_files.py), collected data (test_collected.py), members
+(test_members.py) or signed heads."""
 
 
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)

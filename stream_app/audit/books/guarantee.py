@@ -1,10 +1,10 @@
 """The guarantee of one series, from its spends alone: no figure of the ledger enters here.
 
 Within a period, for every step t the spends on the landmarks and t together are at most epsilon. Over all periods,
-their totals are at most the lifetime bound. A step that becomes a landmark after it was decided is counted at the
-largest spend of any regular step so far, which is at least its own and needs no memory of every step. So the sums are
-upper bounds, equal to the exact ones where no landmark was registered late: where they stay within a bound, the exact
-ones do.
+their totals are at most the series' claim, where its first entry says one, and at most the lifetime bound. A step that
+becomes a landmark after it was decided is counted at the largest spend of any regular step so far, which is at least
+its own and needs no memory of every step. So the sums are upper bounds, equal to the exact ones where no landmark was
+registered late: where they stay within a bound, the exact ones do.
 
 At level w-event, for every window of w steps its spends, and w times what a private dissimilarity costs, are at most
 epsilon, and no window holds spends of two versions. The peak is the largest loss of a window.
@@ -23,6 +23,7 @@ class Guarantee:
     peak_nano: int = 0  # largest spend on one other step of the present period
     closed_nano: int = 0  # loss of all earlier periods
     first_budget_nano: int | None = None
+    claim_nano: int | None = None  # as the first policy entry says it
     broken: bool = False  # the present period's bound was exceeded, and that was reported
 
     @property
@@ -69,16 +70,19 @@ class Guarantee:
     def begin(self, budget_nano: int, lifetime_nano: int | None) -> str:
         """Begin a period; return the sentence of a broken lifetime bound, or "".
 
-        Without a lifetime bound the first policy's epsilon is the bound, so that later versions share what is left.
+        The series' claim and the lifetime bound both hold; without either, the first policy's epsilon is the bound, so
+        that later versions share what is left.
         """
         self.closed_nano += self.period_nano
         self.budget_nano, self.landmark_nano, self.peak_nano, self.broken = budget_nano, 0, 0, False
         if self.first_budget_nano is None:
             self.first_budget_nano = budget_nano
-        bound = self.first_budget_nano if lifetime_nano is None else lifetime_nano
+        bounds = {"the series' claim": self.claim_nano, "the lifetime": lifetime_nano}
+        known = {whose: nano for whose, nano in bounds.items() if nano is not None}
+        known = known or {"the first policy's epsilon": self.first_budget_nano}
+        whose, bound = min(known.items(), key=lambda each: each[1])
         if self.promised_nano <= bound:
             return ""
-        whose = "the first policy's epsilon" if lifetime_nano is None else "the lifetime"
         parts = f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}"
         return f"{parts}: {self.promised_nano} in all, more than {whose}, which is {bound}"
 

@@ -27,6 +27,7 @@ class Terms:
 
     version: int
     budget_nano: int
+    lifetime_nano: int | None  # the most that the policy lets its series claim; None where it says nothing
     level: Level
     step_ms: int
     landmarks: LandmarkSet  # at the start of the period; numbers of steps
@@ -58,10 +59,12 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
     step = protection.get("step", 1)
     name = scheme["name"]
     budget = floor(decimal_of(parameters["epsilon"]) * NANO)
+    lifetime = parameters.get("lifetime")
     regular = floor(decimal_of(scheme.get("regular_share", 0.5)) * MILLION)
     return Terms(
         version=version,
         budget_nano=budget,
+        lifetime_nano=None if lifetime is None else floor(decimal_of(lifetime) * NANO),
         level=level,
         step_ms=step,
         landmarks=LandmarkSet().joined(sorted(_steps_of(span, step) for span in protection.get("landmarks", []))),

@@ -14,7 +14,8 @@ from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import PERTURBED, DummiesEntry, Entry, PolicyEntry, ReleaseEntry
 from stream_app.audit.form.lattice import decimal_of
 from stream_app.audit.form.reader import read_entry, read_release, spelt
-from stream_app.audit.series import Rules, Series
+from stream_app.audit.rules import Rules
+from stream_app.audit.series import Series
 
 _SERIES_AT: Final = len(b'{"series":')
 _SEQUENCE: Final = b',"sequence":'

@@ -99,12 +99,14 @@ _METRES: Final = 20_100_000
 _ANY: Final = Domain(lambda _: True, "")
 """Of `invalid`, whose domain depends on the members beside it."""
 
+_EPSILON: Final = Domain(
+    lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
+    "a number of 1e-9 to 1e6",
+)
+
 PARAMETERS: Final = {
-    "epsilon": Domain(
-        lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
-        "a number of 1e-9 to 1e6",
-        needed=True,
-    ),
+    "epsilon": needed(_EPSILON),
+    "lifetime": or_null(_EPSILON),
     "protection": _OBJECT,
     "scheme": _OBJECT,
     "filter": or_null(one_of("none", "level")),

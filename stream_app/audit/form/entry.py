@@ -41,13 +41,17 @@ class ReleaseEntry(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version begins to rule; `weaker` says that it protects less together than the one before it."""
+    """A policy version begins to rule; `weaker` says that it protects less together than the one before it.
+
+    `lifetime_nano` is the series' claim: the most that it may lose over all its versions.
+    """
 
     series: str
     sequence: int
     policy: int
     budget_nano: int
     charged_nano: int
+    lifetime_nano: int | None  # None where the member is absent
     weaker: bool  # False where the member is absent
     parameters: Mapping[str, Any]
     key: str
@@ -102,6 +106,18 @@ class IntrusionEntry(NamedTuple):
     hash: str
 
 
+class MemberEntry(NamedTuple):
+    """The cap of a member: of the sum of its series' claims. Its chain is named as the member and the separator."""
+
+    series: str
+    sequence: int
+    cap_nano: int
+    key: str
+    epoch: int
+    previous: str
+    hash: str
+
+
 class CloseEntry(NamedTuple):
     """The series ended."""
 
@@ -126,7 +142,8 @@ class OpaqueEntry(NamedTuple):
     finding: Finding
 
 
-Entry = ReleaseEntry | PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry | OpaqueEntry
+Known = ReleaseEntry | PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry | MemberEntry
+Entry = Known | OpaqueEntry
 
 
 def finding_of(code: Code, entry: Entry, message: str) -> Finding:

@@ -14,7 +14,9 @@ from stream_app.audit.form.entry import (
     DummiesEntry,
     Entry,
     IntrusionEntry,
+    Known,
     LandmarksEntry,
+    MemberEntry,
     PolicyEntry,
     ReleaseEntry,
     ReleaseRecord,
@@ -68,12 +70,20 @@ def _release(values: Values) -> Entry | str:
 
 def _policy(values: Values) -> Entry | str:
     del values[2]
-    values.insert(5, False)
+    values[5:5] = None, False
     return _linked(PolicyEntry._make(values))
+
+
+def _claiming(values: Values) -> Entry | str:
+    del values[2]
+    values.insert(6, False)
+    entry = PolicyEntry._make(values)
+    return _linked(entry) if values[5] > 0 else "`lifetime_nano` is above 0 or absent"
 
 
 def _weaker(values: Values) -> Entry | str:
     del values[2]
+    values.insert(5, None)
     entry = PolicyEntry._make(values)
     return _linked(entry) if entry.weaker else "`weaker` is true or absent"
 
@@ -118,12 +128,18 @@ def _close(values: Values) -> Entry | str:
     return _linked(CloseEntry._make(values))
 
 
-def _linked(
-    entry: ReleaseEntry | PolicyEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry,
-) -> Entry | str:
+def _member(values: Values) -> Entry | str:
+    del values[2]
+    entry = MemberEntry._make(values)
+    if not 1 <= entry.cap_nano <= MAX_SEQUENCE or entry.epoch:
+        return "`cap_nano` is out of range, or `epoch` is not 0"
+    return _linked(entry)
+
+
+def _linked(entry: Known) -> Entry | str:
     if not 1 <= entry.sequence <= MAX_SEQUENCE or entry.epoch < 0:
         return "`sequence` or `epoch` is out of range"
-    if not entry.series or entry.policy < 1:
+    if not entry.series or (not isinstance(entry, MemberEntry) and entry.policy < 1):
         return "`series` is empty or `policy` below 1"
     if _KEY.fullmatch(entry.key) is None:
         return "`key` is not 16 hexadecimal digits"
@@ -138,6 +154,7 @@ _SPENT: Final[dict[str, type]] = {"epsilon_nano": int}
 _FIGURES: Final[dict[str, type]] = {"landmark_spent_nano": int, "landmarks_left": int, "regular_peak_nano": int}
 _COVER: Final[dict[str, type]] = {"release": str}
 _POLICY: Final[dict[str, type]] = {"policy": int, "budget_nano": int, "charged_nano": int}
+_CLAIM: Final[dict[str, type]] = {"lifetime_nano": int}
 _WEAKER: Final[dict[str, type]] = {"weaker": bool}
 _TERMS: Final[dict[str, type]] = {"parameters": dict}
 _DUMMIES: Final[dict[str, type]] = {"policy": int, "method": str, "charged_nano": int}
@@ -150,11 +167,13 @@ _KINDS: Final[tuple[tuple[str, Callable[[Values], Entry | str], dict[str, type]]
     ("release", _perturbed, _HEAD | _STEP | _SPENT | _FIGURES | _COVER | _LINK),
     ("release", _unperturbed, _HEAD | _STEP | _FIGURES | _COVER | _LINK),
     ("policy", _policy, _HEAD | _POLICY | _TERMS | _LINK),
+    ("policy", _claiming, _HEAD | _POLICY | _CLAIM | _TERMS | _LINK),
     ("policy", _weaker, _HEAD | _POLICY | _WEAKER | _TERMS | _LINK),
     ("dummies", _dummies, _HEAD | _DUMMIES | _LINK),
     ("landmarks", _landmarks, _HEAD | _ADD | _FIGURES | _LINK),
     ("intrusion", _intrusion, _HEAD | _SEEN | _LINK),
     ("close", _close, _HEAD | {"policy": int} | _LINK),
+    ("member", _member, _HEAD | {"cap_nano": int} | _LINK),
 )
 
 ENTRY_FORMS: Final[dict[tuple[str, ...], EntryForm]] = {

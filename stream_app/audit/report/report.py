@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.intrusions import Intruded
+from stream_app.audit.books.members import MembersRead
 from stream_app.audit.books.terms import NANO
 from stream_app.audit.finding import CODES, Finding, Kept
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
@@ -37,6 +38,7 @@ class Report(NamedTuple):
     replaced: bool  # whether any series had a further policy version
     releases: int | None  # releases compared; None when none were given
     heads: HeadsRead | None  # None when none were given
+    members: MembersRead | None  # None where no series claims and no member has a cap
     intruded: Intruded | None = None  # None when no intrusion was announced
 
     @property
@@ -58,6 +60,8 @@ class Report(NamedTuple):
             document["heads"] = self.heads.document(self.entries)
         if self.intruded is not None:
             document["intrusions"] = self.intruded._asdict()
+        if self.members is not None:
+            document["members"] = self.members._asdict()
         return document
 
     @property
@@ -85,6 +89,8 @@ class Report(NamedTuple):
         lines.append(f"spent over all steps and series {epsilon(self.spent_nano)} ({_NO_PROMISE})")
         if self.replaced:
             lines.append(self._lifetime())
+        if self.members is not None:
+            lines += _members(self.members)
         if self.intruded is not None:
             lines.append(_intrusions(self.intruded))
         if self.releases is None:
@@ -101,7 +107,8 @@ class Report(NamedTuple):
             return f"{needed}, allowed is {epsilon(self.lifetime_nano)}"
         if any(finding.code == "lifetime" for finding in self.findings):
             return f"{needed}; if that much was configured as lifetime_epsilon, name it with --lifetime"
-        return f"{needed}, allowed is each series' first epsilon"
+        claims = self.members is not None and self.members.claims > 0
+        return f"{needed}, allowed is each series' {'claim, else its ' * claims}first epsilon"
 
 
 @dataclass(slots=True)
@@ -176,6 +183,14 @@ def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
     lines.append(f"{unsigned} entries follow the last heads: what is cut off there cannot be seen")
     if not heads.witnessed:
         lines.append("without a witness, the last heads can be cut off together with what they cover")
+    return lines
+
+
+def _members(found: MembersRead) -> list[str]:
+    lines = [f"claims of {found.claims} series, caps of {found.capped} members"]
+    if found.capped:
+        told = f"{epsilon(found.fullest_claims_nano)} of {epsilon(found.fullest_cap_nano)} ({quoted(found.fullest)})"
+        lines.append(f"the largest part of a cap is claimed with {told}")
     return lines
 
 

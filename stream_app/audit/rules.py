@@ -1,0 +1,48 @@
+"""What holds for all series of an audit: the lifetime bound, the members' caps, the terms of policies read before."""
+
+from collections.abc import Callable
+from typing import Final
+
+from stream_app.audit.books.members import Members
+from stream_app.audit.books.terms import Terms, read_terms
+from stream_app.audit.form.entry import PolicyEntry
+from stream_app.audit.form.reader import spelt
+from stream_app.audit.remark import Remark
+
+MOST_TERMS: Final = 1_000
+"""Policies whose terms are kept for the series that come after."""
+
+
+class Rules:
+    """What holds for all series: the lifetime bound, and the terms of policies read before (most are shared).
+
+    `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
+    all of it: a ledger does not tell the lifetime that it was written under. `replaced` says whether any series had a
+    further policy version; without one, its lifetime is its epsilon. `remark` is called with each remark. `members`
+    adds up the claims of each member's series.
+    """
+
+    def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
+        self.lifetime_nano = lifetime_nano
+        self.needed_nano = 0
+        self.needy = ""
+        self.replaced = False
+        self.remark = remark or (lambda _: None)
+        self.members = Members()
+        self._known: dict[str, Terms] = {}
+
+    def need(self, promised_nano: int, series: str) -> None:
+        """Note what a series promised in all."""
+        if promised_nano > self.needed_nano:
+            self.needed_nano, self.needy = promised_nano, series
+
+    def terms(self, entry: PolicyEntry) -> Terms:
+        """Return the terms of a policy; raises `TermsError` for parameters that are not known."""
+        spelling = f"{entry.policy} {spelt(entry.parameters)}"
+        terms = self._known.get(spelling)
+        if terms is None:
+            terms = read_terms(entry.policy, entry.parameters)
+            if len(self._known) >= MOST_TERMS:
+                self._known.clear()
+            self._known[spelling] = terms
+        return terms

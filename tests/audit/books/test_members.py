@@ -1,0 +1,256 @@
+"""Members: claims against caps, in ledgers written by hand, with the chains of series and members mixed in any way."""
+
+from collections.abc import Callable, Iterable
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stream_app.audit import Auditor
+from stream_app.audit.report.report import Report
+from tests.audit.ways import audit, codes
+from tests.audit.written import KEY, Record, Written, renumber, seal, write
+
+POLICY = 'policy 1 {"epsilon": %s, "scheme": {"name": "uniform"}, "landmarks": [2000]}'
+MIXED = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def series(name: str, claim: int | None, epsilon: str = "1e-8", **parameters: object) -> Written:
+    """Return a series of one policy, of 10 nano-epsilon unless another is given, and two spends of half of it."""
+    written = write(POLICY % epsilon + "\n1 perturbed . 5 | 0 1 5\n2 perturbed L 5 | 5 0 5\nclose", name)
+    if epsilon != "1e-8":
+        del written.entries[1:], written.releases[:]
+    written.entries[0]["parameters"] |= parameters
+    return claimed(written, claim)
+
+
+def claimed(written: Written, claim: int | None, index: int = 0) -> Written:
+    """Return a series with a claim in its entry at an index, behind `charged_nano`."""
+    if claim is not None:
+        entry = written.entries[index]
+        names = list(entry)
+        names.insert(names.index("charged_nano") + 1, "lifetime_nano")
+        written.entries[index] = {name: entry.get(name, claim) for name in names}
+    return seal(written)
+
+
+def member(chain: str, *caps: int) -> Written:
+    """Return the chain of a member with its caps."""
+    end = {"key": KEY, "epoch": 0, "previous": "", "hash": ""}
+    return renumber(
+        Written([{"series": chain, "sequence": 0, "entry": "member", "cap_nano": cap, **end} for cap in caps], [])
+    )
+
+
+def lines(*chains: Written) -> list[bytes]:
+    """Return the ledger of these chains, one after the other."""
+    return [line for chain in chains for line in chain.lines()]
+
+
+def person(*more: Written, cap: int = 30) -> list[bytes]:
+    """Return the ledger of a member, all of whose cap is claimed by two series, with more chains behind."""
+    return lines(member("p/", cap), series("p/glucose", 20), series("p/place", 10), *more)
+
+
+def told(report: Report) -> list[tuple[str, str, str]]:
+    """Return the findings without their numbers."""
+    return [(finding.code, finding.series, finding.message) for finding in report.findings]
+
+
+def test_a_true_ledger_holds() -> None:
+    """All of a cap may be claimed; a series without the separator is its own member; the chains of members are none."""
+    auditor = Auditor()
+    auditor.entries(person(member("q/", 10), series("q", 10), series("r", 99)))
+    report = auditor.finish()
+    assert report.findings == ()
+    assert report.series == 4
+    assert {loss.series for loss in auditor.losses()} == {"p/glucose", "p/place", "q", "r"}
+    assert report.document()["members"] == {
+        "separator": "/",
+        "claims": 4,
+        "capped": 2,
+        "fullest": "p",
+        "fullest_cap_nano": 30,
+        "fullest_claims_nano": 30,
+    }
+    assert "claims of 4 series, caps of 2 members\n" in report.text()
+    assert "claimed with epsilon 0.000000030 of epsilon 0.000000030 (p)\n" in report.text()
+
+
+def test_a_ledger_without_members_says_nothing_of_them() -> None:
+    """Neither in the text nor in the document, which others parse."""
+    report = audit(lines(series("p/glucose", None)))
+    assert report.holds
+    assert "members" not in report.document()
+    assert "claim" not in report.text()
+
+
+@MIXED
+@given(st.data())
+def test_sums_as_they_are_by_their_definition(data: st.DataObject) -> None:
+    """Random caps that fall and random claims, chains mixed at random: a finding exactly where the definition has one.
+
+    By the definition the entries stand in the order in which a worker wrote them: at every moment the claims so far are
+    at most the cap so far. The mix that the auditor gets is another one.
+    """
+    names = data.draw(st.lists(st.sampled_from([f"{who}/{what}" for who in "pq" for what in "abcd"]), unique=True))
+    chains = [series(name, data.draw(st.integers(10, 30))) for name in names]
+    for who in "pq":
+        caps = sorted(data.draw(st.lists(st.integers(20, 90), max_size=3, unique=True)), reverse=True)
+        if caps:
+            chains.append(member(f"{who}/", *caps))
+    report = audit(mixed(data, chains))
+    first = {finding.series.partition("/")[0] for finding in report.findings}
+    assert codes(report) <= {"member-cap"}
+    entries = [entry for chain in chains for entry in chain.entries]
+    for who in "pq":
+        mine = [entry for entry in entries if entry["series"].startswith(f"{who}/")]
+        caps = [entry["cap_nano"] for entry in mine if entry["entry"] == "member"]
+        claims = sum(entry.get("lifetime_nano", 0) for entry in mine)
+        assert (who in first) == (bool(caps) and claims > min(caps))
+
+
+def mixed(data: st.DataObject, chains: Iterable[Written]) -> list[bytes]:
+    """Return the lines of chains in a drawn order that keeps each chain's own."""
+    rest = [chain.lines() for chain in chains]
+    order = data.draw(st.permutations([place for place, chain in enumerate(rest) for _ in chain]))
+    return [rest[place].pop(0) for place in order]
+
+
+FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
+    "sum": (
+        lambda: person(series("p/sleep", 10)),
+        ("member-cap", "p/sleep", "the claims of 3 series are 40: more than the cap, which is 30"),
+    ),
+    "cap-below": (
+        lambda: person(cap=29),
+        ("member-cap", "p/place", "the claims of 2 series are 30: more than the cap, which is 29"),
+    ),
+    "cap-lowered-below": (
+        lambda: lines(series("p/a", 20), series("p/b", 20), member("p/", 50, 39)),
+        ("member-cap", "p/", "the claims of 2 series are 40: more than the cap, which is 39"),
+    ),
+    "raised": (
+        lambda: lines(member("p/", 20, 30), series("p/a", 10)),
+        ("cap-raised", "p/", "raises the cap from 20 to 30"),
+    ),
+    "claim-below-epsilon": (lambda: lines(series("p/a", 9)), ("claim", "p/a", "claims 9; epsilon is 10")),
+    "claim-above-lifetime": (
+        lambda: lines(series("p/a", 31, lifetime=3e-8)),
+        ("claim", "p/a", "claims 31; epsilon is 10, `lifetime` 30"),
+    ),
+    "claim-without": (
+        lambda: lines(series("p/a", None, lifetime=3e-8)),
+        ("claim", "p/a", "claims nothing, though its `lifetime` is 30"),
+    ),
+    "claim-missing": (lambda: person(series("p/c", None)), ("claim", "p/c", "has no claim, though 'p' has a cap")),
+    "claim-missing-before": (
+        lambda: lines(series("p/c", None), series("p", None), member("p/", 9)),
+        ("claim", "p/", "its series 'p/c' has no claim"),
+    ),
+    "series-in-chain": (
+        lambda: lines(_behind(member("p/", 9), series("p/", 10))),
+        ("member-chain", "p/", "stands in the chain of a member, which holds its caps alone"),
+    ),
+    "cap-in-series": (
+        lambda: lines(_behind(_open(series("p/a", 10)), member("p/a", 9))),
+        ("member-chain", "p/a", "a cap, in the chain of a series"),
+    ),
+    "no-name": (
+        lambda: lines(member("/", 9)),
+        ("member-chain", "/", "a member's chain is named as the member and one character that ends it"),
+    ),
+    "separator-within": (
+        lambda: lines(member("p/a/", 9)),
+        ("member-chain", "p/a/", "a member's chain is named as the member and one character that ends it"),
+    ),
+    "separators": (
+        lambda: lines(member("p/", 9), member("p:", 9)),
+        ("member-chain", "p:", "ends in ':', other members in '/'"),
+    ),
+}
+
+
+def _open(written: Written) -> Written:
+    del written.entries[-1]
+    return written
+
+
+def _behind(first: Written, second: Written) -> Written:
+    for entry in second.entries:
+        entry["series"] = first.entries[0]["series"]
+    return renumber(Written([*first.entries, *second.entries], []))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults(fault: str) -> None:
+    """Each is found, at its entry and in its words."""
+    ledger, finding = FAULTS[fault]
+    assert finding in told(audit(ledger()))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_thousand_series(order: int) -> None:
+    """The 1,001st series is found, whether the cap comes before the claims or behind them."""
+    many = [series(f"p/{nth}", 10, "1.0e-8") for nth in range(1000)]
+    cap = member("p/", 10**6)
+    assert audit(lines(cap, *many) if order else lines(*many, cap)).holds
+    report = audit(lines(cap, *many, series("p/more", 10)))
+    assert told(report) == [("member-series", "p/more", "series 1001 of 'p', which may have 1000")]
+
+
+def test_versions_share_the_claim() -> None:
+    """A later version may use what the claim has left, whatever lifetime is named; and it claims nothing itself."""
+    later = 'policy 2 {"epsilon": %s, "scheme": {"name": "uniform"}, "landmarks": [5000]}'
+
+    def version(epsilon: str, claim: int, index: int = 0) -> list[bytes]:
+        text = f"{POLICY % '1e-8'}\n1 perturbed . 5 | 0 1 5\n{later % epsilon}"
+        return lines(claimed(write(text, "p/a"), claim, index))
+
+    assert audit(version("2.5e-8", 30)).holds
+    assert codes(audit(version("2.6e-8", 30))) == {"lifetime"}
+    assert "more than the series' claim, which is 30" in audit(version("2.6e-8", 30)).text()
+    assert "allowed is each series' claim, else its first epsilon" in audit(version("2.5e-8", 30)).text()
+    assert audit(version("2.5e-8", 90), lifetime_nano=30).holds
+    assert codes(audit(version("2.6e-8", 90), lifetime_nano=30)) == {"lifetime"}
+    assert codes(audit(version("2e-9", 30, index=2))) == {"claim"}
+
+
+def test_forged_claims() -> None:
+    """Who lowers a claim so that another fits must rewrite the chain, and then its versions do not fit."""
+    ledger = person()
+    place = next(place for place, line in enumerate(ledger) if b'"lifetime_nano":20' in line)
+    ledger[place] = ledger[place].replace(b'"lifetime_nano":20', b'"lifetime_nano":15')
+    assert "bad-hash" in codes(audit(ledger))
+
+
+def test_what_is_collected_claims_nothing() -> None:
+    """Contributions of many people are no member's series, also under a cap."""
+    collected = series("q", None, "1e-8", lifetime=5e-8)
+    parameters = collected.entries[0]["parameters"]
+    parameters["value"] = {"kind": "counts", "keys": ["walk"]}
+    parameters["collect"] = {"neighbours": "replace", "open_steps": 1}
+    parameters["protection"] = {"level": "event", "step": 1000}
+    del collected.entries[1:]
+    assert audit(lines(member("q/", 5), seal(collected))).findings == ()
+
+
+@pytest.mark.parametrize("change", [{"cap_nano": 0}, {"cap_nano": "9"}, {"epoch": 1}, {"policy": 1}])
+def test_forms(change: Record) -> None:
+    """What no chain of a member holds is malformed."""
+    chain = member("p/", 9)
+    chain.entries[0] |= change
+    assert "malformed-entry" in codes(audit(lines(seal(chain))))
+    wrong = series("p/a", 10)
+    wrong.entries[0]["lifetime_nano"] = 0
+    assert "malformed-entry" in codes(audit(lines(seal(wrong))))
+
+
+def test_copies_count_once() -> None:
+    """Kafka may deliver twice."""
+    ledger = person()
+    report = audit([*ledger, *ledger])
+    assert report.holds
+    assert report.repeated == len(ledger)
+    assert orjson.loads(ledger[1])["lifetime_nano"] == 20
