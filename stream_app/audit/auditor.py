@@ -1,11 +1,12 @@
 """The audit of many series at once: lines of the ledger and of the releases in, findings out, in a single pass."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
 from stream_app.audit.books.guarantee import SeriesLoss
+from stream_app.audit.books.members import Member
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.chain import Place, digest_of, follow, unproven
 from stream_app.audit.fastpath import advance
@@ -105,6 +106,11 @@ class Auditor:
     def series_read(self) -> int:
         """How many series the entries so far belong to; the chains of members are none."""
         return len(self._series) - self._rules.members.chains
+
+    @property
+    def members(self) -> Mapping[str, Member]:
+        """The members of the ledger by name; none before a cap tells the separator."""
+        return self._rules.members.known
 
     def losses(self) -> Iterator[SeriesLoss]:
         """Yield what each series lost so far."""

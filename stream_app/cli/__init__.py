@@ -37,6 +37,7 @@ COMMANDS = {
     "replay": Command("records", "decide a file of events without Kafka"),
     "audit": Command("ledger", "check a ledger: chain, arithmetic, theorem"),
     "explain": Command("ledger", "why a step was decided as it was, from the ledger"),
+    "standing": Command("ledger", "what a series or a member was promised, used and has left, from the ledger"),
     "loss": Command("planning", "temporal privacy loss of given matrices and budgets"),
     "correlate": Command("planning", "transition matrices from data, or of a given strength"),
     "dummies": Command("planning", "dummy landmarks for a set of landmarks: options, their chances, one drawn"),

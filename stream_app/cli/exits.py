@@ -27,6 +27,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
     },
     "audit": {0: "holds", 1: "findings", 2: "unreadable"},
     "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},
+    "standing": {0: "shown", 1: "shown, with findings", 2: "no such series or member, or an unreadable ledger"},
     "verify": {
         0: "no lower bound passes what is declared, and the control was found",
         1: "a lower bound passes what is declared",

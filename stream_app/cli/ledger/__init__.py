@@ -1,1 +1,1 @@
-"""Commands that read a ledger: audit, explain, left."""
+"""Commands that read a ledger: audit, explain, left, standing."""

@@ -1,0 +1,158 @@
+"""The search for the standing of one series, or of all series of one member, in a ledger, checked as in an audit."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from stream_app.audit.chain import Place, digest_of, follow
+from stream_app.audit.finding import Finding
+from stream_app.audit.form.entry import Entry, MemberEntry, PolicyEntry
+from stream_app.audit.form.reader import read_entry, spelt
+from stream_app.audit.rules import Rules
+from stream_app.audit.series import Series
+from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
+
+_SERIES_AT: Final = len(b'{"series":')
+_SEQUENCE: Final = b',"sequence":'
+_CAP: Final = b',"entry":"member","cap_nano":'
+
+
+class UnknownNameError(Exception):
+    """A name that is neither a series of the ledger nor a member."""
+
+
+class StandingInquiry:
+    """Takes the lines of a ledger; `answer` says how the series or the member of a name stands.
+
+    `lifetime_nano` is the bound on a series' total over its versions, None where the series' claim or else its first
+    epsilon bounds it. `separator` is what the configuration says, "" where the ledger has to tell it. All series whose
+    ids begin with the name are followed, since the cap that tells the separator may come last.
+    """
+
+    def __init__(self, name: str, lifetime_nano: int | None, separator: str = "") -> None:
+        self._name = name
+        self._begins = spelt(name).encode()[:-1]  # without the closing quotation mark
+        self._rules = Rules(lifetime_nano)
+        self._separator = separator
+        self._found: dict[str, _Followed] = {}
+        self._lost: list[Finding] = []
+
+    def entries(self, lines: Sequence[bytes]) -> None:
+        """Read the next lines of the ledger."""
+        for data in lines:
+            if not data.startswith(self._begins, _SERIES_AT):
+                if not self._separator and _CAP in data:
+                    self._learn(data)
+                continue
+            entry = read_entry(data)
+            if isinstance(entry, Finding):
+                self._lost.append(entry)
+                continue
+            followed = self._found.setdefault(entry.series, _Followed(entry.series))
+            followed.take(entry, digest_of(data), self._rules)
+
+    def answer(self) -> Standing:
+        """Return the standing; raises `UnknownNameError` for a name that the ledger does not have."""
+        separator = self._rules.members.separator or self._separator
+        mine = [one for one in self._found.values() if not one.series.member and self._is_mine(one, separator)]
+        series = tuple(sorted(one.standing(self._rules.lifetime_nano) for one in mine))
+        chain = self._found.get(self._name + separator) if separator else None
+        member = self._rules.members.known.get(self._name) if chain is not None else None
+        if chain is None and not any(one.series != self._name for one in series):
+            if not series:
+                raise UnknownNameError(self._instead(separator))
+            return Standing(None, series)
+        if chain is None or member is None:
+            claims = [one.claim_nano for one in series if one.claim_nano is not None]
+            return Standing(MemberStanding(self._name, None, sum(claims), len(claims)), series)
+        return Standing(
+            MemberStanding(self._name, member.cap_nano, member.claims_nano, member.series, tuple(chain.findings)),
+            series,
+        )
+
+    def _learn(self, data: bytes) -> None:
+        """Take the separator from the chain of another member."""
+        entry = read_entry(data)
+        if isinstance(entry, MemberEntry):
+            self._separator = entry.series[-1]
+
+    def _is_mine(self, one: "_Followed", separator: str) -> bool:
+        name = one.series.name
+        return name == self._name or bool(separator and name.partition(separator)[0] == self._name)
+
+    def _instead(self, separator: str) -> str:
+        near = sorted(name for name, one in self._found.items() if not one.series.member)
+        if near:
+            why = "no cap in the ledger tells the separator of members" if not separator else "of other members"
+            return f"neither a series nor a member of this ledger; {len(near)} begin so ({why}), the first {near[0]!r}"
+        return "neither a series nor a member of this ledger; is it spelt right, and is it the ledger that was meant?"
+
+
+class _Followed:
+    """One series as it is followed: the audit's account of it, and its versions so far."""
+
+    def __init__(self, name: str) -> None:
+        self.series = Series(name)
+        self.findings: list[Finding] = []
+        self._ended: list[VersionStanding] = []
+        self._policy: PolicyEntry | None = None
+
+    def take(self, entry: Entry, digest: bytes, rules: Rules) -> None:
+        place, findings = follow(self.series.chain, entry, digest)
+        self.findings += findings
+        if place in (Place.REPEAT, Place.STRAY):
+            return
+        if place is Place.JUMP:
+            self.series.doubt()
+        if isinstance(entry, PolicyEntry):
+            if self._policy is not None:
+                self._ended.append(self._version(self._policy, rules=False))
+            self._policy = entry
+        self.findings += self.series.account(entry, rules)
+
+    def standing(self, lifetime_nano: int | None) -> SeriesStanding:
+        """Return how the series stands."""
+        series, policy = self.series, self._policy
+        present = () if policy is None else (self._version(policy, rules=not series.closed),)
+        claim, first = series.guarantee.claim_nano, series.guarantee.first_budget_nano or 0
+        known = {"claim": claim, "lifetime": lifetime_nano}
+        bounds = {said: nano for said, nano in known.items() if nano is not None} or {"first policy": first}
+        said, bound = min(bounds.items(), key=lambda each: each[1])
+        versions = (*self._ended, *present)
+        return SeriesStanding(series.name, series.closed, versions, claim, bound, said, tuple(self.findings))
+
+    def _version(self, policy: PolicyEntry, *, rules: bool) -> VersionStanding:
+        spent, books = self.series.guarantee, self.series.books
+        if books is None:
+            return VersionStanding(
+                policy.policy, policy.sequence, rules, "", "", 0, policy.budget_nano, 0, 0, 0, 0, *[None] * 3
+            )
+        terms = books.terms
+        left = held = 0
+        if rules and terms.level in ("landmark", "user"):
+            _, left = books.standing(books.next_step)
+            share = terms.share(spent.landmark_nano, spent.peak_nano, left, True)  # noqa: FBT003 - as `Share` is called
+            held = left * share
+        return VersionStanding(
+            version=policy.policy,
+            sequence=policy.sequence,
+            rules=rules,
+            level=terms.level,
+            scheme=terms.scheme,
+            step_ms=terms.step_ms,
+            promised_nano=terms.budget_nano,
+            landmark_spent_nano=spent.landmark_nano,
+            regular_peak_nano=spent.peak_nano,
+            landmarks_left=left,
+            held_back_nano=held,
+            first_ms=None if books.first_step is None else books.first_step * terms.step_ms,
+            last_ms=None if books.last_step is None else books.last_step * terms.step_ms,
+            ends_ms=self._ends_ms(),
+        )
+
+    def _ends_ms(self) -> int | None:
+        books = self.series.books
+        assert books is not None, "asked for a version whose terms are known"
+        terms = books.terms
+        if terms.level == "user" and books.first_step is not None:
+            return (books.first_step + terms.length) * terms.step_ms
+        return books.landmarks.ends[-1] * terms.step_ms if terms.level == "landmark" and books.landmarks.ends else None

@@ -1,0 +1,133 @@
+"""The standing of series and members in words."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from stream_app.audit.books.terms import NANO
+from stream_app.audit.report.report import line_of, quoted
+from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
+
+SHOWN: Final = 5
+"""Findings that a text lists; the audit lists all."""
+_PROTECTED: Final = {
+    "landmark": "for all landmarks and any one other step together",
+    "event": "for any one step; nothing bounds what many steps tell together",
+    "user": "for all steps of its length together",
+    "w-event": "for any one window; nothing bounds what many windows tell together",
+    "": "under terms that this version does not know",
+}
+_BOUNDS: Final = {
+    "claim": "its claim, which its first entry says",
+    "lifetime": "the lifetime that was named or configured",
+    "first policy": "the epsilon of its first policy",
+}
+
+
+def text_of(found: Standing) -> str:
+    """Return the standing for a reader."""
+    lines = []
+    if found.findings:
+        lines.append(f"THE LEDGER DOES NOT HOLD here: findings {len(found.findings)}; `audit` tells all of them")
+        lines += [f"  {line_of(finding)}" for finding in found.findings[:SHOWN]]
+    if found.member is not None:
+        lines += _member(found.member)
+    for one in found.series:
+        lines += [*([""] if lines else []), *_series(one)]
+    return "\n".join(lines)
+
+
+def table_of(members: Sequence[MemberStanding]) -> str:
+    """Return all members as a table, with the largest parts of a cap first; amounts in epsilon."""
+    rows = [("member", "cap", "claims", "left", "part", "series")]
+    for one in members:
+        left = "-" if one.left_nano is None else amount(one.left_nano)
+        cap = "-" if one.cap_nano is None else amount(one.cap_nano)
+        part = "-" if one.cap_nano is None else f"{100 * one.share:.0f} %"
+        rows.append((quoted(one.member), cap, amount(one.claims_nano), left, part, str(one.series)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    )
+
+
+def amount(nano: int) -> str:
+    """Return an amount of nano-epsilon in epsilon, exactly and without zeros behind."""
+    whole, rest = divmod(nano, NANO)
+    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
+
+
+def _member(one: MemberStanding) -> list[str]:
+    if one.left_nano is None:
+        return [f"{quoted(one.member)}: a member without a cap; {one.series} series claim {amount(one.claims_nano)}"]
+    assert one.cap_nano is not None, "something is left of a cap alone"
+    return [
+        f"{quoted(one.member)}: a member with a cap of {amount(one.cap_nano)}; amounts are in epsilon",
+        f"  claimed    {amount(one.claims_nano)}, by {one.series} series, for ever",
+        f"  left       {amount(one.left_nano)} for new series to claim",
+    ]
+
+
+def _series(one: SeriesStanding) -> list[str]:
+    lines = [f"{quoted(one.series)}: {'closed' if one.closed else 'open'}"]
+    for version in one.versions:
+        lines += _ruling(version) if version.rules else [_ended(version)]
+    used, bound = amount(one.used_nano), amount(one.lifetime_nano)
+    lines.append(f"  lifetime   {bound}, {_BOUNDS[one.lifetime_from]}: {used} used, {_later(one)}")
+    return lines
+
+
+def _later(one: SeriesStanding) -> str:
+    if one.closed:
+        return "nothing more is spent"
+    return f"a later version may have {amount(one.left_nano)} at most"
+
+
+def _ended(version: VersionStanding) -> str:
+    used, promised = amount(version.used_nano), amount(version.promised_nano)
+    return f"  policy {version.version}, ended: {used} used of {promised} promised"
+
+
+def _ruling(version: VersionStanding) -> list[str]:
+    what = "steps of its length" if version.level == "user" else "landmarks to come, unused spare included"
+    lines = [
+        f"  policy {version.version}, in force: level {version.level}, {version.scheme}, steps of {version.step_ms} ms"
+    ]
+    lines.append(f"  promised   {amount(version.promised_nano)} {_PROTECTED[version.level]}")
+    lines.append(f"  used       {amount(version.used_nano)}{_parts(version)}")
+    if version.level in ("landmark", "user"):
+        lines.append(f"  held back  {amount(version.held_back_nano)} for {version.landmarks_left} {what}")
+    lines.append(f"  left       {amount(version.left_nano)} besides")
+    return [*lines, f"  ends       {_end(version)}"]
+
+
+def _parts(version: VersionStanding) -> str:
+    if version.level != "landmark":
+        return ""
+    spent, peak = amount(version.landmark_spent_nano), amount(version.regular_peak_nano)
+    return f": {spent} on landmarks, {peak} on the dearest other step, as much as others may cost without adding to it"
+
+
+def _end(version: VersionStanding) -> str:
+    match version.level:
+        case "user" if version.ends_ms is None:
+            return "with its length, which the first event begins"
+        case "user":
+            return f"{_moment(version.ends_ms or 0)}; nothing is spent after it"
+        case "landmark" if version.ends_ms is not None:
+            return (
+                f"the last landmark known so far ends {_moment(version.ends_ms)}; other steps go on until it is closed"
+            )
+        case _:
+            return "not by itself: until another version begins or the series is closed"
+
+
+def _moment(timestamp: int) -> str:
+    """Return a time in ms; of the year 10000, in which the last step may end, its number."""
+    try:
+        return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return f"{timestamp} ms"

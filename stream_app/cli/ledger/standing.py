@@ -1,0 +1,102 @@
+"""``standing SERIES or MEMBER``: what was promised, used, held back and is left, from the ledger alone."""
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stream_app.audit import Auditor
+from stream_app.audit.files import Feed, UncommittedError, read_lines
+from stream_app.audit.form.reader import dump
+from stream_app.audit.standing.inquiry import StandingInquiry, UnknownNameError
+from stream_app.audit.standing.standing import MemberStanding
+from stream_app.audit.standing.text import table_of, text_of
+from stream_app.cli import UsageError
+from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
+from stream_app.cli.shared.progress import progress
+
+if TYPE_CHECKING:
+    from stream_app.setup.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.epilog = (
+        "A member is what the ids of several series begin with, up to the separator; the caps in the ledger tell the "
+        "separator, or `member_separator` in the settings. Without --ledger the ledger's topic is read. Amounts are in "
+        "epsilon, with --json in nano-epsilon."
+    )
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("name", metavar="NAME", nargs="?", help="the id of a series, or a member")
+    asked.add_argument("--members", action="store_true", help="list all members: cap, claims, what is left to claim")
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
+    add_lifetime(parser)
+    parser.add_argument(
+        "--config", type=Path, help="settings (default: landmark-stream.toml, if it is there; with --ledger none)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the standing; 0, or 1 with findings; raises `UsageError` for a name that the ledger does not have."""
+    settings = settings_of(arguments)
+    if arguments.members:
+        return _list(arguments, settings)
+    separator = "" if settings is None else getattr(settings, "member_separator", None) or ""
+    inquiry = StandingInquiry(arguments.name, lifetime_of(arguments, settings), separator)
+    _read(arguments, settings, inquiry.entries)
+    try:
+        found = inquiry.answer()
+    except UnknownNameError as error:
+        raise UsageError(f"{arguments.name}: {error}") from None
+    print(dump(found.document()) if arguments.json else text_of(found))
+    return 1 if found.findings else 0
+
+
+def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
+    """Print all members, with the largest parts of their caps first; 1 where the ledger does not hold."""
+    auditor = Auditor(lifetime_nano=lifetime_of(arguments, settings))
+    _read(arguments, settings, auditor.entries)
+    report = auditor.finish()
+    members = [
+        MemberStanding(name, member.cap_nano, member.claims_nano, member.series)
+        for name, member in auditor.members.items()
+        if member.series or member.cap_nano is not None
+    ]
+    members.sort(key=lambda one: (one.cap_nano is None, -one.share, one.member))
+    if arguments.json:
+        document = {"holds": report.holds, "members": [one.document() for one in members]}
+        print(dump(document))
+    else:
+        if not report.holds:
+            print(f"{report.verdict}; `audit` tells all of them")
+        print(table_of(members) if members else "no cap in the ledger, so it tells of no members")
+    return 0 if report.holds else 1
+
+
+def _read(arguments: argparse.Namespace, settings: "Settings | None", feed: Feed) -> None:
+    """Feed the ledger; raises `UsageError` for one that cannot be read."""
+    if arguments.ledger is None:
+        assert settings is not None, "they are only left away for files"
+        _read_topic(settings, feed)
+        return
+    try:
+        with progress("standing") as shown:
+            read_lines(arguments.ledger, feed, shown)
+    except OSError as error:
+        raise UsageError(f"--ledger {arguments.ledger}: {error.strerror}; name a file that can be read") from None
+    except UncommittedError as error:
+        raise UsageError(f"--ledger {arguments.ledger}: {error}") from None
+
+
+def _read_topic(settings: "Settings", feed: Feed) -> None:
+    # A client of Kafka takes seconds to load, and files need none.
+    from stream_app.audit.topic import TopicError, read_ledger_topic  # noqa: PLC0415
+    from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
+    from stream_app.kafka.client.security import client_arguments  # noqa: PLC0415
+
+    with reaching(settings), progress("standing") as shown:
+        try:
+            asyncio.run(read_ledger_topic(client_arguments(settings), f"{settings.prefix}.ledger", feed, shown))
+        except TopicError as error:
+            raise UsageError(str(error)) from error

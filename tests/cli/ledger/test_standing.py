@@ -1,0 +1,207 @@
+"""``standing``: its text, its JSON, its exit codes, from files and from topics; its figures against the ledger's."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.audit.standing.inquiry import StandingInquiry
+from stream_app.cli import main
+from stream_app.localbroker.broker import LocalBroker
+from tests.audit.books.test_members import claimed, lines, member
+from tests.audit.decided import chains
+from tests.audit.test_topic import producing, send, topics
+from tests.audit.written import LEDGERS, write
+
+TEXT = """\
+p-17: a member with a cap of 0.00000025; amounts are in epsilon
+  claimed    0.00000022, by 2 series, for ever
+  left       0.00000003 for new series to claim
+
+p-17/glucose: open
+  policy 1, in force: level landmark, uniform, steps of 1000 ms
+  promised   0.0000001 for all landmarks and any one other step together
+  used       0.000000064: 0.000000046 on landmarks, 0.000000018 on the dearest other step, as much as others may cost \
+without adding to it
+  held back  0.000000036 for 2 landmarks to come, unused spare included
+  left       0 besides
+  ends       the last landmark known so far ends 1970-01-01T00:00:12+00:00; other steps go on until it is closed
+  lifetime   0.00000012, its claim, which its first entry says: 0.000000064 used, a later version may have 0.000000056 \
+at most
+
+p-17/place: closed
+  policy 1, ended: 0.0000001 used of 0.0000001 promised
+  lifetime   0.0000001, its claim, which its first entry says: 0.0000001 used, nothing more is spent
+"""
+LIST = """\
+member         cap      claims         left  part  series
+q        0.0000002   0.0000002            0  100 %       1
+p-17    0.00000025  0.00000022   0.00000003   88 %       2
+p-1              -   0.0000001            -     -       1
+"""
+
+
+def people() -> list[bytes]:
+    """Return a ledger of members: one with two series, one whose cap comes last, one without a cap."""
+    glucose = write(LEDGERS["uniform"], "p-17/glucose")
+    del glucose.entries[9:]  # two landmarks are still to come, and no spare
+    return lines(
+        member("p-17/", 300, 250),
+        claimed(glucose, 120),
+        claimed(write(LEDGERS["user"], "p-17/place"), 100),
+        claimed(write(LEDGERS["adaptive"], "p-1/x"), 100),
+        claimed(write(LEDGERS["distributed"], "q"), 200),
+        member("q/", 200),
+    )
+
+
+def save(folder: Path, ledger: list[bytes]) -> list[str]:
+    """Write a ledger; return the options that name it."""
+    (folder / "ledger.jsonl").write_bytes(b"".join(line + b"\n" for line in ledger))
+    return ["--ledger", f"{folder}/ledger.jsonl"]
+
+
+def document_of(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """Return what the command prints for programs."""
+    assert main(["standing", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_text_of_a_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every figure of it was checked in the head; `p-1` and `p-17` are two members."""
+    assert main(["standing", "p-17", *save(tmp_path, people())]) == 0
+    assert capsys.readouterr().out == TEXT
+
+
+def test_the_text_of_a_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The part of the member's text that is about it."""
+    assert main(["standing", "p-17/place", *save(tmp_path, people())]) == 0
+    assert capsys.readouterr().out == TEXT[TEXT.index("p-17/place") :]
+
+
+def test_the_list_of_members(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those with the largest part of a cap claimed come first, those without a cap last."""
+    options = save(tmp_path, people())
+    assert main(["standing", "--members", *options]) == 0
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        " ".join(line.split()) for line in LIST.splitlines()
+    ]
+    assert document_of(capsys, "--members", *options)["members"][1] == {
+        "member": "p-17",
+        "cap_nano": 250,
+        "claims_nano": 220,
+        "left_nano": 30,
+        "series": 2,
+    }
+
+
+def test_versions_and_lifetimes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first policy's epsilon bounds what no claim does; a lifetime that is named bounds a claim, too."""
+    [one] = document_of(capsys, "home-7", *save(tmp_path, write(LEDGERS["adaptive"]).lines()))["series"]
+    assert [(each["version"], each["rules"], each["used_nano"]) for each in one["versions"]] == [
+        (1, False, 84),
+        (3, True, 16),
+    ]
+    assert one["lifetime"] == {"from": "first policy", "promised_nano": 100, "used_nano": 100, "left_nano": 0}
+    options = save(tmp_path, people())
+    for given, said, bound in (((), "claim", 120), (("--lifetime", "1.1e-7"), "lifetime", 110)):
+        [one] = document_of(capsys, "p-17/glucose", *options, *given)["series"]
+        assert (one["lifetime"]["from"], one["lifetime"]["promised_nano"], one["claim_nano"]) == (said, bound, 120)
+
+
+def test_when_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Level user ends with its length, which its first event begins; what is held back are its steps to come."""
+    written = write(LEDGERS["user"])
+    del written.entries[2:]
+    options = save(tmp_path, written.lines())
+    [version] = document_of(capsys, "home-7", *options)["series"][0]["versions"]
+    figures = ("used_nano", "landmarks_left", "held_back_nano", "left_nano", "ends_ms")
+    assert [version[name] for name in figures] == [25, 3, 75, 0, 6000]
+    assert main(["standing", "home-7", *options]) == 0
+    assert "ends       1970-01-01T00:00:06+00:00; nothing is spent after it\n" in capsys.readouterr().out
+    windows = write(LEDGERS["absorbed"])
+    del windows.entries[-1]
+    assert main(["standing", "home-7", *save(tmp_path, windows.lines())]) == 0
+    assert "ends       not by itself" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_figures_are_the_ledgers(ledgers: int) -> None:
+    """Of series that the fold decided: what was used is S + M of the last figures, R is theirs, and all adds up."""
+    compared = 0
+    for true in chains(ledgers):
+        inquiry = StandingInquiry(true.entries[0]["series"], true.lifetime_nano)
+        inquiry.entries(true.lines())
+        [one] = inquiry.answer().series
+        assert one.findings == ()
+        policies = [entry for entry in true.entries if entry["entry"] == "policy"]
+        assert [version.promised_nano for version in one.versions] == [entry["budget_nano"] for entry in policies]
+        for version in one.versions:
+            mine = [entry for entry in true.entries if entry["policy"] == version.version]
+            for last in [entry for entry in mine if "landmarks_left" in entry][-1:]:
+                assert version.used_nano == last["landmark_spent_nano"] + last["regular_peak_nano"]
+                if version.rules and version.level in ("landmark", "user"):
+                    assert version.landmarks_left == last["landmarks_left"]
+                    compared += 1
+            if version.rules:
+                assert version.used_nano + version.held_back_nano + version.left_nano == version.promised_nano
+    assert compared > 5
+
+
+def test_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """1 where the ledger does not hold for what was asked, whether that is a series or its member."""
+    ledger = people()
+    forged = [line.replace(b'"cap_nano":250', b'"cap_nano":900') for line in ledger]
+    options = save(tmp_path, forged)
+    assert main(["standing", "p-17", *options]) == 1
+    assert "THE LEDGER DOES NOT HOLD here: findings 2" in capsys.readouterr().out
+    assert main(["standing", "q", *options]) == 0
+    assert main(["standing", "--members", *options]) == 1
+    assert "DOES NOT HOLD: 2 findings; `audit` tells all of them" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("home-8",), "home-8: neither a series nor a member of this ledger; is it spelt right"),
+        (("p",), "p: neither a series nor a member of this ledger; 3 begin so (of other members), the first 'p-1/x'"),
+        (("p-17", "--lifetime", "none"), "'none' is not a number"),
+        ((), "one of the arguments NAME --members is required"),
+        (("p-17", "--members"), "argument --members: not allowed with argument NAME"),
+    ],
+)
+def test_unusable_questions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    """Exit code 2, and nothing on standard output."""
+    try:
+        code = main(["standing", *words, *save(tmp_path, people())])
+    except SystemExit as error:  # of argparse
+        code = int(error.code or 0)
+    output = capsys.readouterr()
+    assert (code, output.out) == (2, "")
+    assert sentence in output.err
+
+
+def test_unusable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is not there, or one with aborted entries."""
+    assert main(["standing", "p-17", "--ledger", f"{tmp_path}/nothing"]) == 2
+    assert "name a file that can be read" in capsys.readouterr().err
+    assert main(["standing", "p-17", *save(tmp_path, [b'{"ledger":"uncommitted"}', *people()])]) == 2
+    assert "was read with --uncommitted" in capsys.readouterr().err
+
+
+async def test_from_topics(broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The topic of a real broker, without a name for the file."""
+    names = await topics(broker, "standing")
+    async with producing(broker, "standing") as producer, producer.transaction():
+        await send(producer, names, claimed(write(LEDGERS["user"], "p/place"), 100), 1)
+        await send(producer, names, member("p/", 150), 1)
+    config = tmp_path / "settings.toml"
+    config.write_text(f'bootstrap_servers = "{broker.bootstrap_servers}"\nprefix = "standing"\npartitions = 2\n')
+    assert await asyncio.to_thread(main, ["standing", "p", "--json", "--config", str(config)]) == 0
+    assert json.loads(capsys.readouterr().out)["member"]["left_nano"] == 50
+    assert await asyncio.to_thread(main, ["standing", "--members", "--config", str(config)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[0] == "p"
