@@ -113,6 +113,14 @@ BUDGET = Row(
             stacked=True,
         ),
         Panel(
+            "timeseries",
+            "Renewals",
+            "begun: an event came at or after a bound of its policy, and the next version rules. refused: the lifetime, "
+            "or max_epsilon, has no room for it, and the version stays until the next bound.",
+            "ops",
+            (Query("sum by (outcome) (rate(landmark_renewals_total{*}[$__rate_interval]))", "{{outcome}}"),),
+        ),
+        Panel(
             "table",
             "Default policies",
             "The configured default policies: place, level, scheme and epsilon. Their globs stand in the configuration "

@@ -7,7 +7,7 @@ from stream_app.deciding import rows
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected, Renewal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.encoding import Sealed
 from stream_app.formats.records import InputRecord
@@ -52,6 +52,7 @@ class Decider:
         self.decisions: dict[tuple[str, str, str], int] = {}  # by decision, scheme and digest of the default policy
         self.rejected: dict[Reason, int] = {}  # by reason
         self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
+        self.renewals: dict[Renewal, int] = {}  # of bounds that were due, by what came of them
         self._context: Final = context
         self._find: Final = find
         self._outlets: Final = outlets
@@ -66,28 +67,19 @@ class Decider:
         Return whether more may be decided: a watermark closes thousands of steps, and a few of them fill a batch.
         """
         context, lookup, outlets = self._context, self._lookup, self._outlets
-        ledger, release, reject, settle = outlets.ledger, outlets.release, outlets.reject, outlets.settle
+        ledger, release, settle = outlets.ledger, outlets.release, outlets.settle
         changed, decisions, collection = self.changed, self.decisions, self._collection
         for record in records:
             outcome = decide(context, lookup, collection, record)
             headers = [(INPUT_HEADER, b"%d" % record.offset)]
             if not isinstance(outcome, Decided):
-                match outcome:
-                    case Rejected(reason=reason):
-                        reject(outcome.key, outcome.value, record.timestamp_ms, headers)
-                        self.rejected[reason] = self.rejected.get(reason, 0) + 1
-                    case Counted():
-                        # PRIVACY: how many items were taken up is counted nowhere: it is the sum of raw counters.
-                        pass
-                    case Advanced():
-                        self._advance(outcome, headers)
-                        if self._closed_bytes >= MOST_CLOSED_BYTES:
-                            return False
-                    case _:
-                        assert_never(outcome)
+                if not self._undecided(outcome, record, headers):
+                    return False
                 continue
             row = outcome.row
             sort = (outcome.decision or self._control(row), row.policy.scheme.name, row.default)
+            if outcome.renewal is not None:
+                self._renew(row, outcome.renewal)
             changed[row.series] = row
             entries = outcome.entries
             if settle is not None:
@@ -100,12 +92,34 @@ class Decider:
             self._spend(sort[1], sort[2], outcome.spent_nano)
         return True
 
+    def _undecided(self, outcome: Rejected | Counted | Advanced, record: InputRecord, headers: Headers) -> bool:
+        """Put out what is no single decision; return whether more may be decided."""
+        match outcome:
+            case Rejected(reason=reason):
+                self._outlets.reject(outcome.key, outcome.value, record.timestamp_ms, headers)
+                self.rejected[reason] = self.rejected.get(reason, 0) + 1
+            case Counted():
+                # PRIVACY: how many items were taken up is counted nowhere: it is the sum of raw counters.
+                pass
+            case Advanced():
+                self._advance(outcome, headers)
+            case _:
+                assert_never(outcome)
+        return self._closed_bytes < MOST_CLOSED_BYTES
+
     def _control(self, row: SeriesRow) -> str:
         """Return what a record between steps counts as; of a version that ends with it, keep the last row."""
+        self._succeed(row)
+        return "control"
+
+    def _renew(self, row: SeriesRow, renewal: Renewal) -> None:
+        self.renewals[renewal] = self.renewals.get(renewal, 0) + 1
+        self._succeed(row)
+
+    def _succeed(self, row: SeriesRow) -> None:
         last = self.changed.get(row.series)
         if last is not None and last.policy.version != row.policy.version:
             self._succeeded.append(last)
-        return "control"
 
     def _spend(self, scheme: str, default: str, nano: int) -> None:
         payer = (scheme, default)

@@ -9,8 +9,9 @@ from typing import Final, assert_never
 from stream_app.deciding.collecting import collect, recalled
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, seal
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, Renewal, seal
 from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.succession import next_version, succeeding
 from stream_app.formats import encoding, wire
 from stream_app.formats.records import (
     CloseRecord,
@@ -30,6 +31,7 @@ from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.published import CloseEntry, LandmarksEntry
 from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.renewal import bounds_to_come
 from stream_app.privacy.weaker import carried
 
 _DATED: Final = (Observation, Contribution, Watermark)
@@ -114,8 +116,7 @@ def _apply(
     if isinstance(found, Observation):
         if row.policy.collect is not None:
             return Refused("malformed")
-        stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
-        return stepped if isinstance(stepped, Refused) else seal(context, row, adopted, stepped, record.timestamp_ms)
+        return _observe(context, row, adopted, found, record)
     if isinstance(found, Contribution | Watermark | Intrusion):
         return collect(context, row, adopted, collection, found, record)
     outcome = _control(row, found)
@@ -124,6 +125,32 @@ def _apply(
     if outcome.state.closed:
         collection.drop(row.series)
     return seal(context, row, adopted, outcome, record.timestamp_ms)
+
+
+def _observe(
+    context: Context, row: SeriesRow, adopted: Decided | None, found: Observation, record: InputRecord
+) -> Decided | Refused:
+    renewal: Renewal | None = None
+    if row.policy.renew:
+        begun = _renew(context, row, found.timestamp_ms, record)
+        if isinstance(begun, Decided):
+            row, adopted, renewal = begun.row, begun, "begun"
+        elif begun is not None:
+            renewal = "refused"
+    stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
+    if isinstance(stepped, Refused):
+        return stepped  # and what would have begun with the step has not
+    return seal(context, row, adopted, stepped, record.timestamp_ms, renewal)
+
+
+def _renew(context: Context, row: SeriesRow, timestamp_ms: int, record: InputRecord) -> Decided | Refused | None:
+    """Return the version that begins where a bound is due, what forbids it, or None: none is due."""
+    start_ms = timestamp_ms // row.policy.step_ms * row.policy.step_ms
+    bounds = bounds_to_come(row.policy, row.state, start_ms)
+    if bounds is None:
+        return None
+    policy, default = next_version(row, bounds)
+    return _adopt(context, row, row.series, policy, None, record, renewed=default)
 
 
 def _control(
@@ -150,7 +177,8 @@ def _adopt_own(
     except PolicyError:
         return Refused("invalid-policy")
     may_weaken = found.weaker and context.limits.accept_weaker_policies
-    adopted = _adopt(context, row, found.series, policy, None, record, may_weaken=may_weaken)
+    policy, renewed = (policy, "") if row is None else succeeding(row, policy)
+    adopted = _adopt(context, row, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed)
     if not isinstance(adopted, Refused):
         collection.drop(found.series)  # unread: what is open belongs to the version before
     return adopted
@@ -163,7 +191,7 @@ def _adopt_default(context: Context, series: str, record: InputRecord) -> Decide
     return _adopt(context, None, series, default.policy, default, record)
 
 
-def _adopt(
+def _adopt(  # noqa: PLR0913 (what a version begins from)
     context: Context,
     row: SeriesRow | None,
     series: str,
@@ -172,7 +200,9 @@ def _adopt(
     record: InputRecord,
     *,
     may_weaken: bool = False,
+    renewed: str = "",
 ) -> Decided | Refused:
+    """Begin a version; ``shared`` is the default policy that it is, ``renewed`` names the one that it renews."""
     before, state = (row.policy, row.state) if row else (None, None)
     adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano, may_weaken=may_weaken)
     if isinstance(adopted, Refused):
@@ -194,7 +224,7 @@ def _adopt(
     sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
     loss = row.backward_loss if row else None
     # What was drawn stands in no default policy.
-    default = "" if shared is None or policy.dummies is not None else shared.digest
+    default = renewed if shared is None or policy.dummies is not None else shared.digest
     base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss)
     begun = seal(context, base, None, adopted, record.timestamp_ms)
     if policy.dummies is None:

@@ -1,6 +1,6 @@
 """What a record came to: its series' new row, and what is written of it, sealed into the series' chain."""
 
-from typing import Final, final
+from typing import Final, Literal, final
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
@@ -12,6 +12,9 @@ from stream_app.privacy.published import ControlEntry, Decision, DummiesEntry
 from stream_app.privacy.reason import Reason
 from stream_app.privacy.state import NEVER
 
+Renewal = Literal["begun", "refused"]
+"""What came of a bound that was due: the next version began with the step, or the budget did not allow it."""
+
 
 @final
 class Decided:
@@ -19,10 +22,11 @@ class Decided:
 
     The release's step is that of the last entry, and its timestamp too; ``decision`` is None where there is none.
     ``spent_nano`` is what was measured, in nano-epsilon: a release's spend, what its private dissimilarity cost, the
-    draw of dummies. A landmark that is registered late measures nothing: its step has spent already.
+    draw of dummies. A landmark that is registered late measures nothing: its step has spent already. ``renewal`` is
+    None where no bound was due.
     """
 
-    __slots__ = ("decision", "entries", "release", "row", "spent_nano")
+    __slots__ = ("decision", "entries", "release", "renewal", "row", "spent_nano")
 
     def __init__(
         self,
@@ -31,12 +35,14 @@ class Decided:
         release: bytes | None,
         decision: Decision | None,
         spent_nano: int,
+        renewal: Renewal | None = None,
     ) -> None:
         self.row: Final = row
         self.entries: Final = entries
         self.release: Final = release
         self.decision: Final = decision
         self.spent_nano: Final = spent_nano
+        self.renewal: Final = renewal
 
 
 @final
@@ -79,7 +85,12 @@ Outcome = Decided | Rejected | Counted | Advanced
 
 
 def seal(
-    context: Context, row: SeriesRow, earlier: Decided | None, moved: Stepped | Moved[ControlEntry], appended_ms: int
+    context: Context,
+    row: SeriesRow,
+    earlier: Decided | None,
+    moved: Stepped | Moved[ControlEntry],
+    appended_ms: int,
+    renewal: Renewal | None = None,
 ) -> Decided:
     """Return the outcome of a record: what the fold says of it, sealed into the chain of ``row``, the row before it.
 
@@ -113,5 +124,5 @@ def seal(
     sealed = encoding.sealed(text, sequence, appended_ms, keys.fingerprint, epoch, row.previous)
     after = SeriesRow(series, row.key, sequence, sealed.hash, policy, default, state, loss, opened)
     if earlier is None:
-        return Decided(after, (sealed,), release, decision, spent_nano)
-    return Decided(after, (*earlier.entries, sealed), release, decision, earlier.spent_nano + spent_nano)
+        return Decided(after, (sealed,), release, decision, spent_nano, renewal)
+    return Decided(after, (*earlier.entries, sealed), release, decision, earlier.spent_nano + spent_nano, renewal)

@@ -8,10 +8,11 @@ from typing import Any
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow, policy_digest
+from stream_app.deciding.succession import succeeding
 from stream_app.formats import encoding, wire
 from stream_app.privacy import fold
 from stream_app.privacy.place import place, spent, unspent
-from stream_app.privacy.policy import PolicyError, stored_policy_of
+from stream_app.privacy.policy import Policy, PolicyError, stored_policy_of
 from stream_app.privacy.published import CloseEntry, LandmarksEntry
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
@@ -67,15 +68,19 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
     except PolicyError as error:
         raise RebuildError(series, sequence, f"holds a policy that is refused today ({error})") from None
     before, state = (row.policy, row.state) if row else (None, None)
+    policy, default = succeeding(row, policy) if row else _first(context, policy)
     adopted = fold.adopt(policy, before, state, NO_LIFETIME, may_weaken=True)
     if isinstance(adopted, Refused):
         raise RebuildError(series, sequence, f"holds a policy version that was refused ({adopted.reason})")
-    digest = policy_digest(policy)
-    shared = next((default for default in context.defaults if row is None and default.digest == digest), None)
-    policy = shared.policy if shared else policy
-    state = adopted.state.replaced(landmarks=policy.landmarks)
     loss = row.backward_loss if row else None
-    return SeriesRow(series, series.encode(), 0, "", policy, shared.digest if shared else "", state, loss)
+    return SeriesRow(series, series.encode(), 0, "", policy, default, adopted.state, loss)
+
+
+def _first(context: Context, policy: Policy) -> tuple[Policy, str]:
+    """Return the first policy of a series, and its name where a default policy is the same."""
+    digest = policy_digest(policy)
+    shared = next((default for default in context.defaults if default.digest == digest), None)
+    return (shared.policy, digest) if shared else (policy, "")
 
 
 def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> SeriesRow:

@@ -1,8 +1,8 @@
 """A series' row: its place in the hash chain, its policy and its state; and the bytes of it in the state table.
 
 Table keys: ``s`` + series holds chain, state and backward loss, written at every change; ``p`` + series its own policy
-and landmarks, written when those change; ``d`` + digest a default policy, shared by all series under it. Rows hold
-released values, counts and budgets only.
+and landmarks, written when those change; ``d`` + name a default policy, shared by all series under it: its digest, and
+for what renewed it a dot and the digest of that. Rows hold released values, counts and budgets only.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class SeriesRow:
         self.sequence: Final = sequence
         self.previous: Final = previous
         self.policy: Final = policy
-        self.default: Final = default  # digest of the default policy that rules; empty when the series has its own
+        self.default: Final = default  # name of the default policy that rules; empty when the series has its own
         self.state: Final = state
         self.backward_loss: Final = backward_loss  # at the last decided step; None: the policy named no correlation
         self.open_steps: Final = open_steps  # of collected data; None: nothing is open
@@ -161,6 +161,16 @@ def policy_bytes(policy: Policy) -> bytes:
 def policy_digest(policy: Policy) -> str:
     """Return the digest that names a default policy in the table."""
     return blake2b(policy_bytes(policy), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def renewed_name(default: str, policy: Policy) -> str:
+    """Return the name in the table of what renewed the default policy that has a name: it begins alike."""
+    return f"{first_default(default)}.{policy_digest(policy)}"
+
+
+def first_default(name: str) -> str:
+    """Return the digest of the default policy from which the renewals came that have this name."""
+    return name.partition(".")[0]
 
 
 def _policy_document(policy: Policy) -> dict[str, object]:

@@ -79,6 +79,12 @@ class WorkerMetric:
         "Records that changed a series: perturbed, approximated, withheld, or control (policy, landmarks, close).",
         ("decision", "scheme", "policy"),
     )
+    RENEWALS: Final = Counter(
+        "landmark_renewals",
+        "Bounds of policies at which an event came: begun (the next version rules), or refused (no budget is left for "
+        "it, so that the version stays).",
+        ("outcome",),
+    )
     REJECTS: Final = Counter("landmark_rejects", "Records refused, by reason code.", ("reason",))
     SPEND_NANO_EPSILON: Final = Counter(
         "landmark_spend_nano_epsilon",

@@ -58,6 +58,16 @@ class LandmarkSet:
         """Return how many landmarks lie at or after ``step``."""
         return self._before[-1] - self.count_before(step)
 
+    def latest(self, count: int) -> "LandmarkSet":
+        """Return the set of the last ``count`` landmarks."""
+        kept: list[Interval] = []
+        for first, end in reversed(self.intervals):
+            if count <= 0:
+                break
+            kept.append((max(first, end - count), end))
+            count -= end - first
+        return LandmarkSet(tuple(reversed(kept)))
+
     def union(self, other: "LandmarkSet") -> "LandmarkSet":
         """Return the set of all steps in either."""
         return LandmarkSet.of(self.intervals + other.intervals)

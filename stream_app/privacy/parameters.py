@@ -4,6 +4,7 @@ Unknown members are errors: a misspelt `spare` must not silently protect less. W
 checked where the policy is made (policy.py).
 """
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
@@ -25,6 +26,8 @@ MOST_OPEN_CELLS = 65_536
 """Raw counters of all open steps of a series: a watermark or an intrusion may draw noise for each of them."""
 LARGEST_INTRUSION_NANO = 10**15
 """The nano-epsilon of the largest epsilon."""
+MOST_BOUNDS = 1000
+"""Renewals of a policy: each row and each renewed version's entry holds those to come."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -209,3 +212,12 @@ class ParametersForm(Form):
     collect: CollectForm | None = None
     correlation: Text | None = None
     dummies: DummiesForm | None = None
+    renew: Annotated[tuple[Timestamp, ...], Field(max_length=MOST_BOUNDS)] | None = None
+
+    @field_validator("renew")
+    @classmethod
+    def _ascending(cls, renew: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        for number, (before, after) in enumerate(pairwise(renew or ()), 2):
+            if before >= after:
+                raise ValueError(f"bounds ascend, and none stands twice; number {number} is {after}, after {before}")
+        return renew

@@ -92,6 +92,7 @@ class Policy:
     parameters: Mapping[str, object] = field(compare=False, repr=False)
     identity: bytes = field(repr=False)  # digest of every parameter of the mechanism and the version
     dummies: Dummies | None = None  # to be drawn before the policy may rule; it alone holds the landmarks until then
+    renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in renewal.py
 
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # at level w-event
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
@@ -170,6 +171,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         raise PolicyError(_faults(error)) from None
     faults = [Fault(*fault) for fault in protection_faults(form.protection)] + _scheme_faults(form)
     faults += [Fault(*fault) for fault in collect_faults(form)]
+    faults += _renewal_faults(form)
     kind = kind_of(form.value)
     if form.collect is not None and isinstance(kind, Counts):
         kind = replace(kind, sensitivity=SENSITIVITY[form.collect.neighbours])
@@ -200,6 +202,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         parameters=undrawn(parameters),
         identity=_identity((str(version), str(form.protection.step), *kind.identity)),
         dummies=dummies,
+        renew=form.renew or (),
     )
 
 
@@ -230,6 +233,18 @@ def _scheme_faults(form: ParametersForm) -> list[Fault]:
     if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         faults += _dissimilarity_faults(form, scheme)
     return faults
+
+
+def _renewal_faults(form: ParametersForm) -> Iterator[Fault]:
+    if form.renew is None:
+        return
+    level = form.protection.level
+    if level not in {"landmark", "user"}:
+        message = f"at level {level} no budget is used up for good, so there is none to renew; remove it"
+        yield Fault("renew", message)
+    if form.collect is not None:
+        message = "collected steps stay open across a bound, and would count under two versions; send the next version"
+        yield Fault("renew", message)
 
 
 def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterator[Fault]:

@@ -15,13 +15,18 @@ from stream_app.setup.correlationfile import CorrelationFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 DEFAULT_VERSION = 1
+NO_LIFETIME = (
+    "no version would ever be renewed, since without lifetime_epsilon the first policy's epsilon is all there is; set it "
+    "to epsilon times the versions that are wanted, or to less"
+)
+"""What is wrong with `renew` in a policy where the configuration has no lifetime."""
 
 
 def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
     """Return the context that settings and keys make.
 
     Raises:
-        InvalidSettingsError: with every faulty policy and correlation, and every correlation that a policy misses.
+        InvalidSettingsError: with every faulty policy and correlation, and whatever setting a policy misses.
     """
     problems: list[Problem] = []
     defaults: tuple[DefaultPolicy, ...] = ()
@@ -35,6 +40,12 @@ def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes]
     except InvalidSettingsError as error:
         problems += error.problems
     problems += _unknown_correlations(settings, defaults)
+    if settings.lifetime_epsilon is None:
+        problems += [
+            Problem("lifetime_epsilon", f"default policy {default.glob!r} has renew: {NO_LIFETIME}")
+            for default in defaults
+            if default.policy.renew
+        ]
     if problems:
         raise InvalidSettingsError(tuple(problems))
     return Context(keys, defaults, limits_of(settings), partition_of, correlations)

@@ -56,7 +56,7 @@ def test_queries_group_by_labels_that_exist() -> None:
 def test_no_metric_names_a_series() -> None:
     """Labels are few and public: a series' id or value among them would publish when it sent events."""
     assert {label for meaning in ALL.values() for label in meaning.labels} == {
-        "cause", "code", "decision", "fingerprint", "level", "partition", "policy", "rate",
+        "cause", "code", "decision", "fingerprint", "level", "outcome", "partition", "policy", "rate",
         "reason", "scheme", "share", "version",
     }  # fmt: skip
 

@@ -3,6 +3,7 @@
 Each rule is written a second time here, as plainly as it can be, and has an example that breaks it and no other.
 """
 
+import itertools
 import json
 import math
 import sys
@@ -101,6 +102,11 @@ def _backward_interval(given: Sent) -> bool:
         "policy": lambda: given.document["protection"].get("landmarks", []),
     }.get(given.record, list)()
     return any(isinstance(span, list) and span[0] >= span[1] for span in spans)
+
+
+def _unordered_bounds(given: Sent) -> bool:
+    bounds = (given.document.get("renew") if given.record == "policy" else None) or []
+    return any(after <= before for before, after in itertools.pairwise(bounds))
 
 
 MOST_DUMMY_STEPS = {"optimal": 16, "heuristic": 16384, "partitioned": 16384, "padding": 65536}
@@ -309,6 +315,12 @@ RULES = (
         "schemas do not compare members",
         _backward_interval,
         _policy(_NUMBER, landmarks=[[9, 5]]),
+    ),
+    Rule(
+        "the bounds of a renewal ascend",
+        "schemas do not compare items",
+        _unordered_bounds,
+        sent("policy", _policy(_NUMBER).document | {"renew": [5, 9, 9]}),
     ),
     Rule(
         "a range of dummies starts before its end",

@@ -44,6 +44,7 @@ ADDED: dict[str, tuple[Any, ...]] = {
     "intrusion_nano": (1, None),
     "timestamp": (7,),
     "weaker": (True, False),
+    "renew": ([], [5, 9], [9, 5], None),
 }
 """Members that an object may gain, each with values that may suit it."""
 

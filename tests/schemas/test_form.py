@@ -203,7 +203,8 @@ def test_reasons_are_those_of_the_code() -> None:
 @pytest.mark.parametrize("record", SECOND)
 def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     """What fits the first fits the second, but for policies with substitutes that tell; old ledgers keep those."""
-    new = {"policy-weaker", "ledger-entry-policy-weaker", "reject-weaker-policy"}
+    new = {"policy-weaker", "policy-renewed", "ledger-entry-policy-weaker", "ledger-entry-policy-renewed"}
+    new |= {"reject-weaker-policy"}
     first = former_validator(record)
     for example in examples("valid"):
         if example.record == record:

@@ -219,3 +219,15 @@ def test_a_policy_in_the_log_may_name_what_nobody_configured(tmp_path: Path) -> 
     assert main(["replay", str(events), "--out", str(out)]) == 0
     assert not (out / "rejects.jsonl").read_bytes()
     assert (out / "releases.jsonl").read_bytes()
+
+
+def test_renewal_needs_a_lifetime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A default policy that renews would never do so within its own epsilon: the missing setting is named."""
+    monkeypatch.chdir(tmp_path)
+    renewing = {**MORE, "protection": {"level": "landmark"}, "renew": [5000, 9000]}
+    Path("more.jsonl").write_text(json.dumps(renewing))
+    with pytest.raises(InvalidSettingsError, match="has renew") as raised:
+        context_of(Settings.model_construct(policies_file=Path("more.jsonl")), KEYS)
+    assert [problem.field for problem in raised.value.problems] == ["lifetime_epsilon"]
+    context = context_of(Settings.model_construct(policies_file=Path("more.jsonl"), lifetime_epsilon=12.0), KEYS)
+    assert context.defaults[0].policy.renew == (5000, 9000)

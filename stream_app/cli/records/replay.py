@@ -183,6 +183,8 @@ def _replay(
         if decision in totals:
             totals[decision] += found
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
+    if decider.renewals:
+        totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
     return totals, decider.rejected
 
 

@@ -11,6 +11,7 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import Lookup
+from stream_app.deciding.outcome import Renewal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import Pages
@@ -57,6 +58,8 @@ class Batch:
     """Nano-epsilon of all releases, by scheme and digest."""
     used: dict[tuple[str, str], int] = field(default_factory=dict)
     """By how much the budget in use grew, in nano-epsilon, by scheme and digest."""
+    renewals: dict[Renewal, int] = field(default_factory=dict)
+    """Of bounds at which an event came, by what came of them."""
     losses: list[tuple[float | None, float | None]] = field(default_factory=list)
     """Backward loss before and after, of series whose policy names a correlation."""
 
@@ -108,7 +111,7 @@ async def decide(
     batch.changed, batch.stored = decider.changed, decider.stored()
     if not silent:  # else they were counted when they were written
         batch.decisions, batch.rejected = decider.decisions, decider.rejected
-        batch.spent, batch.used = decider.spent, decider.used()
+        batch.spent, batch.used, batch.renewals = decider.spent, decider.used(), decider.renewals
     if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
         batch.losses = decider.losses()
     return batch

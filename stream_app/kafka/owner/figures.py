@@ -1,6 +1,7 @@
 """What one partition shows in the metrics, from its assignment until it is closed."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -12,6 +13,8 @@ from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import Counter, WorkerMetric
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 OWN = "own"
 """Label of all policies that series sent for themselves."""
@@ -37,13 +40,18 @@ def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
     return labels
 
 
-def label_of(labels: PolicyLabels, digest: str) -> str:
-    """Return the label of a row's policy; ``digest`` is that of its default policy, empty if it has its own."""
-    return labels.get(digest, EARLIER) if digest else OWN
+def label_of(labels: PolicyLabels, default: str) -> str:
+    """Return the label of a row's policy; ``default`` names its default policy, empty if it has its own."""
+    return labels.get(rows.first_default(default), EARLIER) if default else OWN
 
 
 _SAMPLED = 50
 """Series of a batch whose budget, rate and loss are observed: all of them would cost as much as deciding."""
+
+_NOT_RENEWED = (
+    "partition %s: %d policies were not renewed at a bound, since lifetime_epsilon or max_epsilon leaves no room for "
+    "another version; the present ones go on with what they have left, and are asked again at their next bound"
+)
 
 
 class Figures:
@@ -99,6 +107,10 @@ class Figures:
         metrics.count(WorkerMetric.EVENTS, batch.records, self._name)
         for (decision, scheme, default), number in batch.decisions.items():
             metrics.count(WorkerMetric.DECISIONS, number, decision, scheme, label_of(labels, default))
+        for outcome, number in batch.renewals.items():
+            metrics.count(WorkerMetric.RENEWALS, number, outcome)
+        if refused := batch.renewals.get("refused"):
+            logger.warning(_NOT_RENEWED, self._name, refused)
         for reason, number in batch.rejected.items():
             metrics.count(WorkerMetric.REJECTS, number, reason)
         for (scheme, default), spent_nano in batch.spent.items():

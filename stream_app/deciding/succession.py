@@ -1,0 +1,59 @@
+"""The version that renews a row's policy, and under which name the state table shares it.
+
+A default policy that renews stays shared: its renewal is a function of the default policy and of what is to come, so
+that all series which renew at the same bound have the same one, in memory and in the table.
+"""
+
+from functools import lru_cache
+from typing import Final, final
+
+from stream_app.deciding.rows import SeriesRow, renewed_name
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.renewal import landmarks_to_come, may_renew, renewed
+
+Succession = tuple[Policy, str]
+"""A version, and the name of the default policy in the row: empty when the series has its own."""
+
+
+@final
+class _Default:
+    """A default policy as a key: the object itself, since equal ones may differ in how their parameters are spelt."""
+
+    __slots__ = ("policy",)
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy: Final = policy
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Default) and self.policy is other.policy
+
+    def __hash__(self) -> int:
+        return id(self.policy)
+
+
+def next_version(row: SeriesRow, bounds: int) -> Succession:
+    """Return what renews the policy of ``row`` with ``bounds`` bounds to come."""
+    policy, landmarks = row.policy, row.state.promise.landmarks
+    left = landmarks_to_come(policy, row.state)
+    if not row.default:
+        return renewed(policy, landmarks.latest(left), bounds), ""
+    return _renewed_default(_Default(policy), row.default, left, bounds)
+
+
+@lru_cache(maxsize=256)
+def _renewed_default(default: _Default, name: str, left: int, bounds: int) -> Succession:
+    version = renewed(default.policy, default.policy.landmarks.latest(left), bounds)
+    return version, renewed_name(name, version)
+
+
+def succeeding(row: SeriesRow, policy: Policy) -> Succession:
+    """Return as what ``policy`` begins to rule ``row``: if it is as a renewal would be, it is one.
+
+    So ledger and rows need not say which versions are renewals: drawn landmarks stay fixed in them, and default
+    policies shared, whoever began the version.
+    """
+    if may_renew(policy, row.policy):
+        found = next_version(row, len(policy.renew))
+        if found[0].parameters == policy.parameters:
+            return found
+    return policy, ""
