@@ -115,8 +115,8 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Renewals",
-            "begun: an event came at or after a bound of its policy, and the next version rules. refused: the lifetime, "
-            "or max_epsilon, has no room for it, and the version stays until the next bound.",
+            "begun: an event came at or after a bound of its policy, and the next version rules. refused: the "
+            "lifetime, or max_epsilon, has no room for it, and the version stays until the next bound.",
             "ops",
             (Query("sum by (outcome) (rate(landmark_renewals_total{*}[$__rate_interval]))", "{{outcome}}"),),
         ),

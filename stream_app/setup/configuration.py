@@ -16,8 +16,8 @@ from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 DEFAULT_VERSION = 1
 NO_LIFETIME = (
-    "no version would ever be renewed, since without lifetime_epsilon the first policy's epsilon is all there is; set it "
-    "to epsilon times the versions that are wanted, or to less"
+    "no version would ever be renewed, since without lifetime_epsilon the first policy's epsilon is all there is; set "
+    "it to epsilon times the versions that are wanted, or to less"
 )
 """What is wrong with `renew` in a policy where the configuration has no lifetime."""
 
