@@ -14,14 +14,14 @@ from setuptools import setup
 
 # No __init__: where it is compiled, a module of its package cannot be the first one that is imported.
 COMPILED = {
-    "privacy": "fold guard landmarks level place policy protection published reason scheme state values",
+    "privacy": "claim fold guard landmarks level place policy protection published reason scheme state values",
     "privacy/collected": "collect steps",
     "privacy/kinds": "axis category counts kind_form location number",
     "privacy/noise": "key mechanisms randomness streams",
     "audit": "chain fastpath finding series",
     "audit/books": "guarantee intrusions landmarks period share terms window",
     "audit/form": "entry exact reader",
-    "deciding": "collecting context counters decider decision outcome rows",
+    "deciding": "collecting context counters decider decision members outcome rows",
     "formats": "encoding records wire",
 }
 BUILDS = {"editable_wheel", "bdist_wheel", "build", "build_ext"}

@@ -7,6 +7,7 @@ from typing import assert_never
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
+from stream_app.deciding.members import Joined, Member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
@@ -60,6 +61,7 @@ class Run:
         self.context = context or Context(KEYS)
         self.guard = guard
         self.rows: dict[str, SeriesRow] = {}
+        self.members: dict[str, Member] = {}
         self.collection = Collection(bytes(32))
         self.releases: list[bytes] = []
         self.ledger: list[bytes] = []
@@ -78,7 +80,7 @@ class Run:
         """Decide one record and keep what comes out."""
         value = json.dumps(record).encode() if isinstance(record, Mapping) else record
         found = InputRecord("landmark.events", 0, self.offset, appended_ms, key, value)
-        outcome = decide(self.context, self.lookup, self.collection, found)
+        outcome = decide(self.context, self.lookup, self.collection, found, self.members.get)
         self.offset += 1
         match outcome:
             case Rejected():
@@ -91,13 +93,21 @@ class Run:
                 for step in outcome.steps:
                     self._keep(step)
                 self.rows[outcome.row.series] = outcome.row
+            case Joined():
+                self._join(outcome)
             case Counted():
                 pass
             case _:
                 assert_never(outcome)
         return outcome
 
+    def _join(self, joined: Joined | None) -> None:
+        if joined is not None:
+            self.members[joined.member.chain] = joined.member
+            self.ledger += [joined.entry.value] if joined.entry else []
+
     def _keep(self, outcome: Decided) -> None:
+        self._join(outcome.joined)
         self.rows[outcome.row.series] = outcome.row
         self.ledger += [entry.value for entry in outcome.entries]
         self.spent_nano += outcome.spent_nano

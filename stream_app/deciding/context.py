@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 
+from stream_app.deciding.members import member_of
 from stream_app.deciding.rows import SeriesRow, policy_digest
 from stream_app.formats import wire
 from stream_app.loss.envelope import Envelope
@@ -39,6 +40,8 @@ class Limits:
     accept_policies: bool = True
     accept_weaker_policies: bool = False
     max_future_ms: int | None = None  # against the broker's append time
+    member_separator: str | None = None  # one ASCII character; None: every series is its own, and claims nothing
+    member_nano: int | None = None  # the cap of a new member
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,15 @@ class Context:
         ]
         # Settings of later releases stand here only where they are not the default: an upgrade changes no fingerprint.
         caps += ["accept_weaker_policies"] if limits.accept_weaker_policies else []
+        members = (("member_separator", limits.member_separator), ("member_epsilon", limits.member_nano))
+        caps += [part for named in members if named[1] is not None for part in named]
         document = [self.keys.epoch_ms, [[default.glob, default.digest] for default in self.defaults], caps]
         digest = blake2b(wire.dump(document), digest_size=FINGERPRINT_BYTES).hexdigest()
         object.__setattr__(self, "fingerprint", digest)
+
+    def key_of(self, series: str) -> bytes:
+        """Return the record key of a series' events: its member."""
+        return member_of(series, self.limits.member_separator).encode()
 
     def default_for(self, series: str) -> DefaultPolicy | None:
         """Return the first default policy whose glob matches."""

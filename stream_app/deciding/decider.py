@@ -7,6 +7,7 @@ from stream_app.deciding import rows
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup, decide
+from stream_app.deciding.members import Claims, FindMember, Joined, Member, no_member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected, Renewal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.encoding import Sealed
@@ -44,21 +45,33 @@ class Outlets:
 class Decider:
     """What a batch's records came to so far: rows changed, decisions counted, budget spent.
 
-    ``find`` gives the row of a series before the batch; ``collection`` holds its partition's open counters.
+    ``find`` gives the row of a series before the batch, ``find_member`` the row of a member; ``collection`` holds its
+    partition's open counters.
     """
 
-    def __init__(self, context: Context, find: Lookup, outlets: Outlets, collection: Collection) -> None:
+    def __init__(
+        self,
+        context: Context,
+        find: Lookup,
+        outlets: Outlets,
+        collection: Collection,
+        find_member: FindMember = no_member,
+    ) -> None:
         self.changed: dict[str, SeriesRow] = {}
+        self.members: dict[str, Member] = {}
+        """Those that changed, by the names of their chains."""
         self.decisions: dict[tuple[str, str, str], int] = {}  # by decision, scheme and digest of the default policy
         self.rejected: dict[Reason, int] = {}  # by reason
         self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
         self.renewals: dict[Renewal, int] = {}  # of bounds that were due, by what came of them
         self._context: Final = context
         self._find: Final = find
+        self._find_member: Final = find_member
         self._outlets: Final = outlets
         self._collection: Final = collection
         self._closed_bytes = 0
         self._before: dict[str, SeriesRow | None] = {}
+        self._members_before: dict[str, Member | None] = {}
         self._succeeded: list[SeriesRow] = []  # the last rows of versions replaced within this batch
 
     def decide(self, records: Iterable[InputRecord]) -> bool:
@@ -68,9 +81,9 @@ class Decider:
         """
         context, lookup, outlets = self._context, self._lookup, self._outlets
         ledger, release, settle = outlets.ledger, outlets.release, outlets.settle
-        changed, decisions, collection = self.changed, self.decisions, self._collection
+        changed, decisions, collection, find_member = self.changed, self.decisions, self._collection, self._member
         for record in records:
-            outcome = decide(context, lookup, collection, record)
+            outcome = decide(context, lookup, collection, record, find_member)
             headers = [(INPUT_HEADER, b"%d" % record.offset)]
             if not isinstance(outcome, Decided):
                 if not self._undecided(outcome, record, headers):
@@ -81,6 +94,8 @@ class Decider:
             if outcome.renewal is not None:
                 self._renew(row, outcome.renewal)
             changed[row.series] = row
+            if outcome.joined is not None:
+                self._join(outcome.joined, headers)
             entries = outcome.entries
             if settle is not None:
                 settle(row.key, entries)
@@ -92,7 +107,9 @@ class Decider:
             self._spend(sort[1], sort[2], outcome.spent_nano)
         return True
 
-    def _undecided(self, outcome: Rejected | Counted | Advanced, record: InputRecord, headers: Headers) -> bool:
+    def _undecided(
+        self, outcome: Rejected | Counted | Advanced | Joined, record: InputRecord, headers: Headers
+    ) -> bool:
         """Put out what is no single decision; return whether more may be decided."""
         match outcome:
             case Rejected(reason=reason):
@@ -101,11 +118,23 @@ class Decider:
             case Counted():
                 # PRIVACY: how many items were taken up is counted nowhere: it is the sum of raw counters.
                 pass
+            case Joined():
+                self._join(outcome, headers)
             case Advanced():
                 self._advance(outcome, headers)
             case _:
                 assert_never(outcome)
         return self._closed_bytes < MOST_CLOSED_BYTES
+
+    def _join(self, joined: Joined, headers: Headers) -> None:
+        member, entry = joined
+        self._member(member.chain)  # what it was before the batch
+        self.members[member.chain] = member
+        if entry is None:
+            return
+        if self._outlets.settle is not None:
+            self._outlets.settle(member.key, (entry,))
+        self._outlets.ledger(member.key, entry.value, entry.timestamp_ms, headers)
 
     def _control(self, row: SeriesRow) -> str:
         """Return what a record between steps counts as; of a version that ends with it, keep the last row."""
@@ -150,7 +179,11 @@ class Decider:
         pairs: list[tuple[bytes, bytes]] = []
         for series, row in self.changed.items():
             pairs += rows.dump(row, self._before[series], shared)
-        return pairs
+        return pairs + [member.dump() for member in self.members.values()]
+
+    def claims(self) -> list[Claims]:
+        """Return every member that changed, before and after; None before: nothing was known of it."""
+        return [(self._members_before[chain], member) for chain, member in self.members.items()]
 
     def losses(self) -> list[tuple[float | None, float | None]]:
         """Return the backward loss before and after of every changed series that had or has one."""
@@ -180,6 +213,14 @@ class Decider:
                 payer = (policy.scheme.name, row.default)
                 found[payer] = found.get(payer, 0) + grown
         return found
+
+    def _member(self, chain: str) -> Member | None:
+        member = self.members.get(chain)
+        if member is not None:
+            return member
+        if chain not in self._members_before:
+            self._members_before[chain] = self._find_member(chain)
+        return self._members_before[chain]
 
     def _lookup(self, series: str) -> SeriesRow | None:
         row = self.changed.get(series)

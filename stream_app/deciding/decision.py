@@ -9,6 +9,7 @@ from typing import Final, assert_never
 from stream_app.deciding.collecting import collect, recalled
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.counters import Collection
+from stream_app.deciding.members import FindMember, Joined, capped, claimed, member_of, misnamed, no_member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, Renewal, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.succession import next_version, succeeding
@@ -21,6 +22,7 @@ from stream_app.formats.records import (
     Intrusion,
     LandmarksRecord,
     Malformed,
+    MemberRecord,
     Observation,
     PolicyRecord,
     Watermark,
@@ -43,8 +45,16 @@ Lookup = Callable[[str], SeriesRow | None]
 """Returns the row of a series, None if it has none yet."""
 
 
-def decide(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
+def decide(
+    context: Context,
+    lookup: Lookup,
+    collection: Collection,
+    record: InputRecord,
+    find_member: FindMember = no_member,
+) -> Outcome:
     """Decide one record; ``lookup`` finds a series' row, ``collection`` holds the partition's open counters.
+
+    ``find_member`` is asked only where series have members.
 
     Never raises for anything the record holds.
 
@@ -53,10 +63,14 @@ def decide(context: Context, lookup: Lookup, collection: Collection, record: Inp
     """
     found = wire.decode(record.value)
     if isinstance(found, Malformed):
-        return _reject(found.series, found.timestamp_ms, found.reason, record)
-    row = lookup(found.series)
-    refused = _misplaced(context, row, found.series, record) or _early(context, found, record)
-    outcome = Refused(refused) if refused else _apply(context, row, collection, found, record)
+        return _reject(found.series, found.timestamp_ms, found.reason, record, found.member)
+    if isinstance(found, MemberRecord):
+        return _cap(context, find_member, found, record)
+    separator = context.limits.member_separator
+    refused = None if separator is None else misnamed(found.series, separator)
+    row = None if refused else lookup(found.series)
+    refused = refused or _misplaced(context, row, found.series, record) or _early(context, found, record)
+    outcome = Refused(refused) if refused else _apply(context, row, find_member, collection, found, record)
     if isinstance(outcome, Refused):
         timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
         return _reject(found.series, timestamp_ms, outcome.reason, record)
@@ -83,7 +97,7 @@ def _misplaced(context: Context, row: SeriesRow | None, series: str, record: Inp
     """Return why the record may not be on this partition; a series with a row has been routed before."""
     if context.partition_of is None:
         return None
-    key = row.key if row else series.encode()
+    key = context.key_of(series) if row is None or context.limits.member_separator is not None else row.key
     if record.key != key or (row is None and context.partition_of(key) != record.partition):
         return "misrouted"
     return None
@@ -97,19 +111,46 @@ def _early(context: Context, found: EventRecord, record: InputRecord) -> Reason 
     return "future"
 
 
-def _reject(series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord) -> Rejected:
+def _reject(
+    series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord, member: str | None = None
+) -> Rejected:
     value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
-    return Rejected(reason, series.encode() if series else None, value)
+    key = series or member
+    return Rejected(reason, key.encode() if key else None, value)
+
+
+def _cap(context: Context, find_member: FindMember, found: MemberRecord, record: InputRecord) -> Joined | Rejected:
+    """Decide the cap of a member."""
+    limits, key = context.limits, found.member.encode()
+    separator = limits.member_separator
+    outcome: Joined | Reason
+    if separator is None or separator in found.member:
+        outcome = "malformed"
+    elif len(key) >= wire.LARGEST_SERIES_BYTES:
+        outcome = "too-large"
+    elif context.partition_of is not None and (record.key, record.partition) != (key, context.partition_of(key)):
+        outcome = "misrouted"
+    elif not limits.accept_policies:
+        outcome = "invalid-policy"
+    else:
+        chain = found.member + separator
+        outcome = capped(find_member(chain), chain, found, limits.member_nano, context.keys, record.timestamp_ms)
+    return outcome if isinstance(outcome, Joined) else _reject(None, None, outcome, record, found.member)
 
 
 def _apply(
-    context: Context, row: SeriesRow | None, collection: Collection, found: EventRecord, record: InputRecord
+    context: Context,
+    row: SeriesRow | None,
+    find_member: FindMember,
+    collection: Collection,
+    found: EventRecord,
+    record: InputRecord,
 ) -> Decided | Counted | Advanced | Refused:
     if isinstance(found, PolicyRecord):
-        return _adopt_own(context, row, collection, found, record)
+        return _adopt_own(context, row, find_member, collection, found, record)
     adopted: Decided | None = None
     if row is None:
-        first = _adopt_default(context, found.series, record)
+        first = _adopt_default(context, find_member, found.series, record)
         if isinstance(first, Refused):
             return first
         row, adopted = first.row, first
@@ -150,7 +191,7 @@ def _renew(context: Context, row: SeriesRow, timestamp_ms: int, record: InputRec
     if bounds is None:
         return None
     policy, default = next_version(row, bounds)
-    return _adopt(context, row, row.series, policy, None, record, renewed=default)
+    return _adopt(context, row, no_member, row.series, policy, None, record, renewed=default)
 
 
 def _control(
@@ -166,7 +207,12 @@ def _control(
 
 
 def _adopt_own(
-    context: Context, row: SeriesRow | None, collection: Collection, found: PolicyRecord, record: InputRecord
+    context: Context,
+    row: SeriesRow | None,
+    find_member: FindMember,
+    collection: Collection,
+    found: PolicyRecord,
+    record: InputRecord,
 ) -> Decided | Refused:
     if row is not None and row.state.closed:
         return Refused("closed")
@@ -178,22 +224,25 @@ def _adopt_own(
         return Refused("invalid-policy")
     may_weaken = found.weaker and context.limits.accept_weaker_policies
     policy, renewed = (policy, "") if row is None else succeeding(row, policy)
-    adopted = _adopt(context, row, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed)
+    adopted = _adopt(
+        context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed
+    )
     if not isinstance(adopted, Refused):
         collection.drop(found.series)  # unread: what is open belongs to the version before
     return adopted
 
 
-def _adopt_default(context: Context, series: str, record: InputRecord) -> Decided | Refused:
+def _adopt_default(context: Context, find_member: FindMember, series: str, record: InputRecord) -> Decided | Refused:
     default = context.default_for(series)
     if default is None:
         return Refused("no-policy")
-    return _adopt(context, None, series, default.policy, default, record)
+    return _adopt(context, None, find_member, series, default.policy, default, record)
 
 
 def _adopt(  # noqa: PLR0913 (what a version begins from)
     context: Context,
     row: SeriesRow | None,
+    find_member: FindMember,
     series: str,
     policy: Policy,
     shared: DefaultPolicy | None,
@@ -203,13 +252,24 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     renewed: str = "",
 ) -> Decided | Refused:
     """Begin a version; ``shared`` is the default policy that it is, ``renewed`` names the one that it renews."""
-    before, state = (row.policy, row.state) if row else (None, None)
-    adopted = fold.adopt(policy, before, state, context.limits.lifetime_nano, may_weaken=may_weaken)
+    before, state, limits = (row.policy, row.state, context.limits) if row else (None, None, context.limits)
+    separator = limits.member_separator
+    if separator is not None and _uncovered(series, separator, policy, before):
+        return Refused("invalid-policy")
+    claims = separator is not None
+    adopted = fold.adopt(policy, before, state, limits.lifetime_nano, may_weaken=may_weaken, claims=claims)
     if isinstance(adopted, Refused):
         return adopted
-    most = context.limits.max_epsilon_nano
-    if most is not None and policy.epsilon_nano > most:
+    if limits.max_epsilon_nano is not None and policy.epsilon_nano > limits.max_epsilon_nano:
         return Refused("budget-cap")
+    joined: Joined | None = None
+    claim_nano = adopted.entry.lifetime_nano  # of a first version alone
+    if separator is not None and claim_nano is not None and policy.collect is None:
+        chain = member_of(series, separator) + separator
+        claim = claimed(find_member(chain), chain, claim_nano, limits.member_nano, context.keys, record.timestamp_ms)
+        if not isinstance(claim, Joined):
+            return Refused(claim)
+        joined = claim
     ruling = policy
     if policy.dummies is not None:
         # Only now, since a draw may take seconds: what is refused anyway draws nothing.
@@ -226,10 +286,20 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     # What was drawn stands in no default policy.
     default = renewed if shared is None or policy.dummies is not None else shared.digest
     base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss)
-    begun = seal(context, base, None, adopted, record.timestamp_ms)
+    begun = seal(context, base, None, adopted, record.timestamp_ms).with_member(joined)
     if policy.dummies is None:
         return begun
     disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
     if isinstance(disguised, Refused):
         return disguised
     return seal(context, begun.row, begun, disguised, record.timestamp_ms)
+
+
+def _uncovered(series: str, separator: str, policy: Policy, before: Policy | None) -> bool:
+    """Return whether a version would let a member's data out beside what its series claim.
+
+    Collected series claim nothing; so no series of several collects, and none that collects stops with that.
+    """
+    if policy.collect is not None:
+        return separator in series
+    return before is not None and before.collect is not None

@@ -3,6 +3,7 @@
 from typing import Final, Literal, final
 
 from stream_app.deciding.context import Context
+from stream_app.deciding.members import Joined
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.formats.encoding import Sealed
@@ -23,10 +24,11 @@ class Decided:
     The release's step is that of the last entry, and its timestamp too; ``decision`` is None where there is none.
     ``spent_nano`` is what was measured, in nano-epsilon: a release's spend, what its private dissimilarity cost, the
     draw of dummies. A landmark that is registered late measures nothing: its step has spent already. ``renewal`` is
-    None where no bound was due.
+    None where no bound was due. ``joined`` is what becomes of the series' member where the record brought a first
+    policy; its entry comes first.
     """
 
-    __slots__ = ("decision", "entries", "release", "renewal", "row", "spent_nano")
+    __slots__ = ("decision", "entries", "joined", "release", "renewal", "row", "spent_nano")
 
     def __init__(
         self,
@@ -36,6 +38,7 @@ class Decided:
         decision: Decision | None,
         spent_nano: int,
         renewal: Renewal | None = None,
+        joined: Joined | None = None,
     ) -> None:
         self.row: Final = row
         self.entries: Final = entries
@@ -43,6 +46,11 @@ class Decided:
         self.decision: Final = decision
         self.spent_nano: Final = spent_nano
         self.renewal: Final = renewal
+        self.joined: Final = joined
+
+    def with_member(self, joined: Joined | None) -> "Decided":
+        """Return the outcome of an adoption with what becomes of the member."""
+        return Decided(self.row, self.entries, self.release, self.decision, self.spent_nano, self.renewal, joined)
 
 
 @final
@@ -80,7 +88,7 @@ class Advanced:
         self.steps: Final = steps
 
 
-Outcome = Decided | Rejected | Counted | Advanced
+Outcome = Decided | Rejected | Counted | Advanced | Joined
 """Everything that a record may come to."""
 
 
@@ -125,4 +133,5 @@ def seal(
     after = SeriesRow(series, row.key, sequence, sealed.hash, policy, default, state, loss, opened)
     if earlier is None:
         return Decided(after, (sealed,), release, decision, spent_nano, renewal)
-    return Decided(after, (*earlier.entries, sealed), release, decision, earlier.spent_nano + spent_nano, renewal)
+    entries, spent_nano = (*earlier.entries, sealed), earlier.spent_nano + spent_nano
+    return Decided(after, entries, release, decision, spent_nano, renewal, earlier.joined)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stream_app.deciding.context import Context
+from stream_app.deciding.members import Member, member_of
 from stream_app.deciding.rows import SeriesRow, policy_digest
 from stream_app.deciding.succession import succeeding
 from stream_app.formats import encoding, wire
@@ -19,6 +20,7 @@ from stream_app.privacy.state import State
 
 NO_LIFETIME = 2**200
 """What the ledger holds was allowed when it was written: no cap applies again."""
+_OTHERWISE = "was written under another `member_separator`: set it back"
 
 
 class RebuildError(Exception):
@@ -35,7 +37,10 @@ def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Ma
     ``releases`` finds release bytes by their hash. An entry that the row already covers changes nothing; raises
     `RebuildError` for one that does not follow.
     """
-    found: Any = wire.load(entry)
+    return _restored(context, row, wire.load(entry), releases)
+
+
+def _restored(context: Context, row: SeriesRow | None, found: Any, releases: Mapping[str, bytes]) -> SeriesRow:
     series, sequence = found["series"], found["sequence"]
     if row is not None and sequence <= row.sequence:
         return row
@@ -51,14 +56,66 @@ def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Ma
     return moved.replaced(sequence=sequence, previous=found["hash"])
 
 
-def rebuild(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> dict[str, SeriesRow]:
-    """Return the rows of all series of a ledger; entries of a series stand in order."""
-    by_hash = {encoding.digest(release): release for release in releases}
-    rows: dict[str, SeriesRow] = {}
-    for entry in entries:
+class Rebuilt:
+    """The rows that a ledger tells, entry after entry; entries of a chain stand in order.
+
+    A member's caps stand in its own chain, what its series claim in the first entries of theirs.
+    """
+
+    def __init__(self, context: Context, rows: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
+        """Begin with these rows, and these members by the names of their chains."""
+        self.rows, self.members = dict(rows), dict(members)
+        self._context, self._separator = context, context.limits.member_separator
+
+    def take(self, entry: bytes, releases: Mapping[str, bytes]) -> None:
+        """Take an entry; `restored` says what of ``releases``, and raises."""
         found: Any = wire.load(entry)
-        rows[found["series"]] = restored(context, rows.get(found["series"]), entry, by_hash)
-    return rows
+        chain = found["series"]
+        if found["entry"] == "member":
+            self.members[chain] = self._capped(found)
+            return
+        before = self.rows.get(chain)
+        row = self.rows[chain] = _restored(self._context, before, found, releases)
+        if before is None and row.policy.collect is None:
+            self._claim(row, found)
+
+    def place(self, chain: str) -> tuple[int, str]:
+        """Return sequence and hash of the last entry of a chain."""
+        row = self.rows.get(chain) or self.members.get(chain)
+        return (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
+
+    def _claim(self, row: SeriesRow, found: Any) -> None:
+        claim_nano, separator = row.state.promise.claim_nano, self._separator
+        if (claim_nano is None) if separator else (claim_nano is not None and row.policy.lifetime_nano is None):
+            raise RebuildError(row.series, found["sequence"], _OTHERWISE)
+        if separator is not None and claim_nano is not None:
+            chain = member_of(row.series, separator) + separator
+            self.members[chain] = self.members.get(chain, Member(chain)).with_claim(claim_nano)
+
+    def _capped(self, found: Any) -> Member:
+        chain, sequence = found["series"], found["sequence"]
+        member = self.members.get(chain, Member(chain))
+        if sequence <= member.sequence:
+            return member
+        if self._separator is None or not chain.endswith(self._separator):
+            raise RebuildError(chain, sequence, _OTHERWISE)
+        if (sequence, found["previous"]) != (member.sequence + 1, member.previous):
+            raise RebuildError(chain, sequence, "does not follow the entry before it")
+        return member._replace(sequence=sequence, previous=found["hash"], cap_nano=found["cap_nano"])
+
+
+def rebuild(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> dict[str, SeriesRow]:
+    """Return the rows of all series of a ledger; entries of a chain stand in order."""
+    return rebuilt(context, entries, releases).rows
+
+
+def rebuilt(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> Rebuilt:
+    """Return the rows of all series and members of a ledger; entries of a chain stand in order."""
+    by_hash = {encoding.digest(release): release for release in releases}
+    told = Rebuilt(context, {}, {})
+    for entry in entries:
+        told.take(entry, by_hash)
+    return told
 
 
 def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) -> SeriesRow:
@@ -69,7 +126,9 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
         raise RebuildError(series, sequence, f"holds a policy that is refused today ({error})") from None
     before, state = (row.policy, row.state) if row else (None, None)
     policy, default = succeeding(row, policy) if row else _first(context, policy)
-    adopted = fold.adopt(policy, before, state, NO_LIFETIME, may_weaken=True)
+    claim_nano = None if row else found.get("lifetime_nano")
+    lifetime_nano = NO_LIFETIME if claim_nano is None else claim_nano
+    adopted = fold.adopt(policy, before, state, lifetime_nano, may_weaken=True, claims=claim_nano is not None)
     if isinstance(adopted, Refused):
         raise RebuildError(series, sequence, f"holds a policy version that was refused ({adopted.reason})")
     loss = row.backward_loss if row else None

@@ -23,7 +23,8 @@ DIGEST_BYTES = 16
 
 ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
 _STATE_FIELDS = 20
-"""Of a stored row; after them stand the backward loss, the open steps and the window, where a series has them."""
+"""Of a stored row; after them stand backward loss, open steps, window (4) and claim, as far as a series has them."""
+_CLAIM = _STATE_FIELDS + 7
 
 
 @final
@@ -204,6 +205,8 @@ def _dump_state(row: SeriesRow) -> bytes:
         more = (row.backward_loss, opened)
     if state.window != NO_WINDOW:
         more = (row.backward_loss, opened, *state.window)
+    if promise.claim_nano is not None:
+        more = (row.backward_loss, opened, *state.window, None, promise.claim_nano)
     return wire.dump(
         (
             row.sequence,
@@ -236,7 +239,13 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
     first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
     return State(
         Guard(budget, spent, peak),
-        Promise(landmarks=landmarks, spare_left=spare_left, prior_nano=prior, first_budget_nano=first_budget),
+        Promise(
+            landmarks=landmarks,
+            spare_left=spare_left,
+            prior_nano=prior,
+            first_budget_nano=first_budget,
+            claim_nano=fields[_CLAIM] if len(fields) > _CLAIM else None,
+        ),
         Clock(
             period_start_ms=period_start,
             decided_ms=decided,
@@ -251,7 +260,7 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
             rate_nano=rate,
             level=tuple(level),
         ),
-        _window(fields[_STATE_FIELDS + 2 :]),
+        _window(fields[_STATE_FIELDS + 2 : _STATE_FIELDS + 6]),
         closed=closed,
     )
 

@@ -17,6 +17,7 @@ from stream_app.privacy.published import (
     DummiesEntry,
     IntrusionEntry,
     LandmarksEntry,
+    MemberEntry,
     Perturbed,
     PolicyEntry,
     Release,
@@ -114,6 +115,8 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
             record["policy"] = entry.version
             record["budget_nano"] = entry.budget_nano
             record["charged_nano"] = entry.charged_nano
+            if entry.lifetime_nano is not None:
+                record["lifetime_nano"] = entry.lifetime_nano
             if entry.weaker:
                 record["weaker"] = True
             record["parameters"] = entry.parameters
@@ -139,6 +142,9 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
         case CloseEntry():
             record["entry"] = "close"
             record["policy"] = entry.version
+        case MemberEntry():
+            record["entry"] = "member"
+            record["cap_nano"] = entry.cap_nano
         case _:
             assert_never(entry)
     return orjson.dumps(record)[:-1].decode()

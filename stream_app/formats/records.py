@@ -132,6 +132,14 @@ class Intrusion:
         return f"Intrusion({self.series!r})"
 
 
+@dataclass(frozen=True, slots=True)
+class MemberRecord:
+    """The cap of a member: what all of its series together may claim."""
+
+    member: str
+    cap_nano: int
+
+
 Collected = Contribution | Watermark | Intrusion
 """The records that only series with a `collect` policy take."""
 EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Collected
@@ -139,8 +147,9 @@ EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Colle
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Bytes that are no record; series and timestamp where they could be read."""
+    """Bytes that are no record; series, or member, and timestamp where they could be read."""
 
     reason: Reason
     series: str | None = None
     timestamp_ms: int | None = None
+    member: str | None = None

@@ -14,13 +14,14 @@ from stream_app.formats.records import (
     Intrusion,
     LandmarksRecord,
     Malformed,
+    MemberRecord,
     Observation,
     PolicyRecord,
     Watermark,
 )
 from stream_app.privacy.landmarks import Interval
-from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.values import Raw
+from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
+from stream_app.privacy.values import Raw, is_number, nano
 
 LARGEST_RECORD_BYTES = 256 * 1024
 LARGEST_SERIES_BYTES = 200
@@ -33,7 +34,7 @@ POLICY_ENVELOPE = frozenset({"type", "series", "version", "weaker"})
 SEED = re.compile("[0-9a-f]{64}", re.ASCII)
 
 
-def decode(value: bytes | None) -> EventRecord | Malformed:
+def decode(value: bytes | None) -> EventRecord | MemberRecord | Malformed:
     """Return the event record that ``value`` holds."""
     found = _object(value)
     if isinstance(found, Malformed):
@@ -41,11 +42,13 @@ def decode(value: bytes | None) -> EventRecord | Malformed:
     series, timestamp_ms = found.get("series"), found.get("timestamp")
     if type(timestamp_ms) is not int or not 0 <= timestamp_ms <= LAST_TIMESTAMP_MS:
         timestamp_ms = None
+    record_type = found.get("type", "observation")
+    if record_type == "member":
+        return _decode_member(found)
     if type(series) is not str or not series:
         return Malformed("malformed", None, timestamp_ms)
     if len(series) * 4 > LARGEST_SERIES_BYTES and len(series.encode()) > LARGEST_SERIES_BYTES:
         return Malformed("too-large", None, timestamp_ms)
-    record_type = found.get("type", "observation")
     if record_type != "observation":
         if record_type in ("contribution", "watermark", "intrusion"):
             return _decode_collected(record_type, series, timestamp_ms, found)
@@ -64,6 +67,17 @@ def _object(value: bytes | None) -> dict[str, object] | Malformed:
     except orjson.JSONDecodeError:
         found = None
     return found if type(found) is dict else Malformed("malformed")
+
+
+def _decode_member(found: dict[str, object]) -> MemberRecord | Malformed:
+    member, epsilon = found.get("member"), found.get("epsilon")
+    if type(member) is not str or not member:
+        return Malformed("malformed")
+    if len(member.encode()) > LARGEST_MEMBER_BYTES:
+        return Malformed("too-large")
+    if not is_number(epsilon) or not 0 < epsilon <= LARGEST_EPSILON or nano(epsilon) < 1:
+        return Malformed("malformed", member=member)
+    return MemberRecord(member, nano(epsilon))
 
 
 def _decode_control(record_type: object, series: str, found: dict[str, object]) -> EventRecord | None:

@@ -30,6 +30,7 @@ StopReason = Literal[
     "foreign-writer",
     "topic-replaced",
     "partition-count",
+    "separator-changed",
     "batch-unreadable",
     "not-authorized",
     "transaction-failed",
@@ -134,6 +135,11 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "If only the setting `partitions` changed, set it back. If the events topic got more partitions, or you want "
         "more: docs/how-to/more-partitions.md moves each series, with what is left of its budget and what waits "
         "undecided, to new topics",
+    ),
+    "separator-changed": Advice(
+        "the setting `member_separator` is not the one by which series were placed and members' budgets kept: series "
+        "would lie elsewhere, or claim again",
+        f"Set it back, in all workers. If people are to have one budget from now on, {_ANEW}",
     ),
     "batch-unreadable": Advice(
         "a batch of the input, the changelog or the ledger cannot be decoded: it is damaged, or the library of its "

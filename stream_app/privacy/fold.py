@@ -7,6 +7,7 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 from collections.abc import Iterable
 from typing import Final, Generic, TypeVar, final
 
+from stream_app.privacy.claim import bound_of, claim_of
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
@@ -205,12 +206,19 @@ def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: in
 
 
 def adopt(
-    policy: Policy, before: Policy | None, state: State | None, lifetime_nano: int | None, *, may_weaken: bool = False
+    policy: Policy,
+    before: Policy | None,
+    state: State | None,
+    lifetime_nano: int | None,
+    *,
+    may_weaken: bool = False,
+    claims: bool = False,
 ) -> Moved[PolicyEntry] | Refused:
     """Begin the period of ``policy`` over a series that ``before`` ruled (None: a new series).
 
     Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime, and
     unless it ``may_weaken`` the new one protects together what is to come of what ``before`` protects together.
+    ``claims``: a new series claims its lifetime for ever (`claim_of`), and the least lifetime since then counts.
     """
     if state is not None and state.closed:
         return Refused("closed")
@@ -222,13 +230,21 @@ def adopt(
     if weaker and not may_weaken:
         return Refused("weaker-policy")
     first_nano = state.promise.first_budget_nano if state else policy.epsilon_nano
+    claim_nano = state.promise.claim_nano if state else claim_of(policy, lifetime_nano, claims=claims)
     window = window_after(policy, before, state) if before and state else NO_WINDOW
     fresh = new_period(
-        state, policy.epsilon_nano, policy.landmarks, policy.spare, first_budget_nano=first_nano, window=window
+        state,
+        policy.epsilon_nano,
+        policy.landmarks,
+        policy.spare,
+        first_budget_nano=first_nano,
+        claim_nano=claim_nano,
+        window=window,
     )
-    if fresh.promise.prior_nano + policy.epsilon_nano > (first_nano if lifetime_nano is None else lifetime_nano):
+    if fresh.promise.prior_nano + policy.epsilon_nano > bound_of(fresh.promise, lifetime_nano):
         return Refused("budget-cap")
-    return Moved(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker))
+    told_nano = None if state else claim_nano
+    return Moved(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker, told_nano))
 
 
 def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Moved[DummiesEntry] | Refused:

@@ -212,6 +212,7 @@ class ParametersForm(Form):
     collect: CollectForm | None = None
     correlation: Text | None = None
     dummies: DummiesForm | None = None
+    lifetime: Annotated[float, Field(strict=True, gt=0, le=LARGEST_EPSILON)] | None = None
     renew: Annotated[tuple[Timestamp, ...], Field(max_length=MOST_BOUNDS)] | None = None
 
     @field_validator("renew")

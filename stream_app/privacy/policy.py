@@ -93,6 +93,7 @@ class Policy:
     identity: bytes = field(repr=False)  # digest of every parameter of the mechanism and the version
     dummies: Dummies | None = None  # to be drawn before the policy may rule; it alone holds the landmarks until then
     renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in renewal.py
+    lifetime_nano: int | None = None  # what all versions of its series may use together, where it is the first
 
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # at level w-event
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
@@ -182,6 +183,9 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
     epsilon_nano = nano(form.epsilon)
     if epsilon_nano < 1:
         faults.append(Fault("epsilon", f"found {form.epsilon}, less than one nano-epsilon; use at least 1e-9"))
+    lifetime_nano = None if form.lifetime is None else nano(form.lifetime)
+    if lifetime_nano == 0:
+        faults.append(Fault("lifetime", f"found {form.lifetime}, less than one nano-epsilon; use at least epsilon"))
     dummies = None if form.dummies is None else dummies_of(form.dummies, form.protection, epsilon_nano)
     if isinstance(dummies, tuple):
         faults += [Fault(*fault) for fault in dummies]
@@ -203,6 +207,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         identity=_identity((str(version), str(form.protection.step), *kind.identity)),
         dummies=dummies,
         renew=form.renew or (),
+        lifetime_nano=lifetime_nano,
     )
 
 

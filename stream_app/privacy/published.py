@@ -62,13 +62,17 @@ class Figures(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version begins to rule; ``weaker``: with less protected together than before it, as was allowed."""
+    """A policy version begins to rule; ``weaker``: with less protected together than before it, as was allowed.
+
+    ``lifetime_nano`` is the series' claim, where its first version makes one.
+    """
 
     version: int
     budget_nano: int
     charged_nano: int
     parameters: Mapping[str, object]
     weaker: bool = False
+    lifetime_nano: int | None = None
 
 
 class LandmarksEntry(NamedTuple):
@@ -102,5 +106,11 @@ class CloseEntry(NamedTuple):
     version: int
 
 
-ControlEntry = PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry
+class MemberEntry(NamedTuple):
+    """All series of a member together may claim ``cap_nano`` from here on; it stands in a chain of its own."""
+
+    cap_nano: int
+
+
+ControlEntry = PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry | MemberEntry
 """Every entry but that of a decided step, which says what `fold.Stepped` holds."""

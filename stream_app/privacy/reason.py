@@ -16,6 +16,7 @@ Reason = Literal[
     "refused-landmark",
     "weaker-policy",
     "budget-cap",
+    "member-cap",
     "key-erased",
     "too-large",
     "input-lost",
@@ -38,19 +39,24 @@ class Advice(NamedTuple):
 _NOTHING = "nothing: a step has one release, a member one item at it"
 
 REASONS: Final[dict[Reason, Advice]] = {
-    "malformed": Advice("not one of the record types, or a timestamp outside 0..253402300799999", "mend the producer"),
+    "malformed": Advice(
+        "not one of the record types, or a timestamp outside 0..253402300799999; with `member_separator` an id that "
+        "begins or ends with it, without it the cap of a member",
+        "mend the producer",
+    ),
     "invalid-value": Advice(
         "the value does not fit the policy's kind",
         "mend the producer, or set `invalid` to a public substitute where the kind takes one",
     ),
     "misrouted": Advice(
-        "the record key is not the series id, or not on the partition that murmur2 gives",
-        "key by series; clients on librdkafka need `partitioner=murmur2_random`",
+        "the record key is not the series id (with `member_separator`: not the member), or not on the partition that "
+        "murmur2 gives",
+        "key by series, or by member; clients on librdkafka need `partitioner=murmur2_random`",
     ),
     "no-policy": Advice("no policy, and no default matches", "send a policy, or configure a default"),
     "invalid-policy": Advice(
         "faults in a policy, a version not above the last, landmarks before the last decided step, or policies not "
-        "accepted",
+        "accepted; with `member_separator` also `collect` in a series whose id holds it, or a version that drops it",
         "`check FILE` names the fault; where it names none, send a version above the last in the ledger",
     ),
     "late": Advice("before the last decided step; collected data: before the first open step", _NOTHING),
@@ -59,8 +65,8 @@ REASONS: Final[dict[Reason, Advice]] = {
         "a watermark first; after `recover --accept-lost-input`, two",
     ),
     "duplicate": Advice(
-        "a second record for the last decided step; collected data: a member's second item at a step, or a watermark "
-        "that closes nothing",
+        "a second record for the last decided step; a member's cap that it has; collected data: a member's second item "
+        "at a step, or a watermark that closes nothing",
         _NOTHING,
     ),
     "future": Advice(
@@ -78,7 +84,15 @@ REASONS: Final[dict[Reason, Advice]] = {
         "the version protects less together than the one that rules, and its record or the settings do not allow that",
         'keep what is still to come; or `"weaker":true` in the record with `accept_weaker_policies`',
     ),
-    "budget-cap": Advice("above `max_epsilon`, or the lifetime has too little left", "a smaller epsilon"),
+    "budget-cap": Advice(
+        "above `max_epsilon`, or the lifetime has too little left; a member's cap above `member_epsilon`",
+        "a smaller epsilon",
+    ),
+    "member-cap": Advice(
+        "the first policy of a series would claim more than its member's cap has left, or make it the member's 1,001st "
+        "series; or a record would raise a member's cap, or lower it below what its series claim",
+        "a smaller `lifetime` in the policy; claims are never returned, not even by closed series",
+    ),
     "key-erased": Advice(
         "the event's key epoch was erased; or that of the start of the dummies' range, of a policy or of the default "
         "policy of a new series. Collected steps of an erased epoch are passed over without it",

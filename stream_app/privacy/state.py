@@ -13,7 +13,7 @@ NO_WINDOW = Window()
 """The window of a series that no version at level w-event has ruled yet."""
 
 
-_PROMISE = ("first_budget_nano", "landmarks", "prior_nano", "spare_left")
+_PROMISE = ("claim_nano", "first_budget_nano", "landmarks", "prior_nano", "spare_left")
 _CLOCK = ("decided_end_ms", "decided_ms", "first_step", "last_step", "period_start_ms")
 _LATEST = ("estimate", "level", "measurement", "rate_nano", "source_ms")
 _STATE = ("clock", "closed", "guard", "latest", "promise", "window")
@@ -25,11 +25,22 @@ class Promise:
 
     __slots__ = _PROMISE
 
-    def __init__(self, *, landmarks: LandmarkSet, spare_left: int, prior_nano: int, first_budget_nano: int) -> None:
+    def __init__(
+        self,
+        *,
+        landmarks: LandmarkSet,
+        spare_left: int,
+        prior_nano: int,
+        first_budget_nano: int,
+        claim_nano: int | None = None,
+    ) -> None:
         self.landmarks: Final = landmarks  # steps of the present period's length
         self.spare_left: Final = spare_left
         self.prior_nano: Final = prior_nano  # S + M of the closed periods
         self.first_budget_nano: Final = first_budget_nano  # of the first policy: the lifetime where none is configured
+        self.claim_nano: Final = (
+            claim_nano  # what all versions may use together, whatever is configured; None: no claim
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Promise) and _parts(self, _PROMISE) == _parts(other, _PROMISE)
@@ -123,6 +134,7 @@ class State:
                 spare_left=promise.spare_left if spare_left is None else spare_left,
                 prior_nano=promise.prior_nano,
                 first_budget_nano=promise.first_budget_nano,
+                claim_nano=promise.claim_nano,
             )
         if rate_nano is not None or estimate is not None:
             latest = Latest(
@@ -164,6 +176,7 @@ def new_period(
     spare: int,
     *,
     first_budget_nano: int,
+    claim_nano: int | None = None,
     window: Window = NO_WINDOW,
 ) -> State:
     """Return the state at the start of a period: rate 1, nothing released, nothing spent."""
@@ -174,6 +187,7 @@ def new_period(
             spare_left=spare,
             prior_nano=before.promise.prior_nano + before.guard.used_nano if before else 0,
             first_budget_nano=first_budget_nano,
+            claim_nano=claim_nano,
         ),
         Clock(
             period_start_ms=before.clock.decided_end_ms if before else 0,

@@ -7,6 +7,7 @@ from typing import Any
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.formats import wire
 from stream_app.loss.envelope import Envelope
+from stream_app.privacy.claim import claim_of
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.values import nano
@@ -75,13 +76,17 @@ def _unknown_correlations(settings: Settings, defaults: Sequence[DefaultPolicy])
 
 
 def limits_of(settings: Settings) -> Limits:
-    """Return the operator's caps in nano-epsilon."""
+    """Return the operator's caps in nano-epsilon; raises `InvalidSettingsError` for a member's cap without members."""
+    if settings.member_epsilon is not None and settings.member_separator is None:
+        raise InvalidSettingsError((Problem("member_epsilon", "nothing names members: set member_separator"),))
     return Limits(
         lifetime_nano=None if settings.lifetime_epsilon is None else nano(settings.lifetime_epsilon),
         max_epsilon_nano=None if settings.max_epsilon is None else nano(settings.max_epsilon),
         accept_policies=settings.accept_policies,
         accept_weaker_policies=settings.accept_weaker_policies,
         max_future_ms=settings.max_future_ms,
+        member_separator=settings.member_separator,
+        member_nano=None if settings.member_epsilon is None else nano(settings.member_epsilon),
     )
 
 
@@ -117,11 +122,16 @@ def policies_from(found: list[tuple[str, Any]], limits: Limits) -> tuple[Default
 
 
 def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
-    epsilon_nano = default.policy.epsilon_nano
+    policy, epsilon_nano = default.policy, default.policy.epsilon_nano
     if limits.max_epsilon_nano is not None and epsilon_nano > limits.max_epsilon_nano:
         yield "exceeds max_epsilon, so every series under it would be rejected; lower it"
     if limits.lifetime_nano is not None and epsilon_nano > limits.lifetime_nano:
         yield "exceeds lifetime_epsilon, so every series under it would be rejected; lower it"
+    if policy.lifetime_nano is not None and epsilon_nano > policy.lifetime_nano:
+        yield "exceeds the policy's own lifetime, so every series under it would be rejected; lower it"
+    claim_nano = claim_of(policy, limits.lifetime_nano, claims=limits.member_separator is not None)
+    if limits.member_nano is not None and claim_nano is not None and claim_nano > limits.member_nano:
+        yield "with lifetime_epsilon claims more than member_epsilon, so every series would be rejected; set `lifetime`"
 
 
 def _default_policy(document: object) -> DefaultPolicy:

@@ -20,6 +20,8 @@ PREFIX = "LANDMARK_STREAM_"
 
 _NAME = r"^[A-Za-z0-9._-]+$"  # what Kafka allows in the names of topics and groups
 _MEBIBYTE = 1024 * 1024
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Epsilon = Annotated[float, Field(gt=0, le=LARGEST_EPSILON, allow_inf_nan=False)]
 
 
 class Problem(NamedTuple):
@@ -87,21 +89,21 @@ class Settings(BaseSettings):
         None, description="signs the ledger's heads, readable by its owner alone; unset: no heads are written"
     )
     head_interval_ms: int = Field(60_000, ge=100, description="a change of the ledger is signed within this time")
-    lifetime_epsilon: float | None = Field(
-        None,
-        gt=0,
-        le=LARGEST_EPSILON,
-        allow_inf_nan=False,
-        description="budget of a series over all its policy versions; unset: its first policy's epsilon",
+    lifetime_epsilon: _Epsilon | None = Field(
+        None, description="budget of a series over all its policy versions; unset: its first policy's epsilon"
     )
-    max_epsilon: float | None = Field(
-        None, gt=0, le=LARGEST_EPSILON, allow_inf_nan=False, description="cap of a policy's epsilon; unset: none"
-    )
+    max_epsilon: _Epsilon | None = Field(None, description="cap of a policy's epsilon; unset: none")
     accept_policies: bool = Field(
         default=True, description="whether policies in the events topic count; else the default policies alone rule"
     )
     accept_weaker_policies: bool = Field(
         default=False, description='whether a policy version with "weaker":true may protect less than the one before'
+    )
+    member_separator: str | None = Field(
+        None, pattern="^[!-~]$", description="ASCII character that ends a member's name in series ids; fixed for ever"
+    )
+    member_epsilon: _Epsilon | None = Field(
+        None, description="cap of what the series of a new member claim together; unset: none"
     )
     max_future_ms: int | None = Field(
         None, ge=0, le=LAST_TIMESTAMP_MS, description="how far ahead of its append time an event may lie; unset: any"
@@ -111,11 +113,8 @@ class Settings(BaseSettings):
     correlations: dict[Annotated[str, Field(min_length=1, max_length=200)], Path] = Field(
         default_factory=dict, description="correlation files by the name that policies give them"
     )
-    correlation_alarm: float | None = Field(
-        None,
-        gt=0,
-        allow_inf_nan=False,
-        description="backward loss, in epsilon, from which a series counts as alarming; unset: none does",
+    correlation_alarm: _Positive | None = Field(
+        None, description="backward loss, in epsilon, from which a series counts as alarming; unset: none does"
     )
 
     # Worker

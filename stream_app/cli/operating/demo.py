@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.eventfile import series_key
+from stream_app.cli.shared.eventfile import record_key
 from stream_app.demo.data import DemoSeries, demo_series
 from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
 from stream_app.formats import wire
@@ -121,7 +121,8 @@ async def _send_and_wait(
     answers = Answers()
     with progress or nullcontext():
         shown = progress.add_task("answered", total=total) if progress else None
-        events = (Event(series_key(event), event) for one in series for event in one.events())
+        separator = settings.member_separator
+        events = (Event(record_key(event, separator), event) for one in series for event in one.events())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(send_events(settings, events))
             counting = [tasks.create_task(answers.count(settings, topic)) for topic in (names.releases, names.rejects)]

@@ -8,7 +8,6 @@ from stream_app.cli.records.send import send_and_tell
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import document_in, hindrances_of, weaker_of
 from stream_app.formats import records, wire
-from stream_app.kafka.client.sending import Event
 from stream_app.privacy.policy import PolicyError, policy_of
 
 
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"{arguments.file}: cannot be read ({error.strerror}); give a file of policies") from None
     lines = content.splitlines() if document_in(content) is None else [content]
-    found: list[Event] = []
+    found: list[bytes] = []
     faults: list[str] = []
     documents: list[tuple[str, object]] = []
     for number, line in enumerate(lines, 1):
@@ -46,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             policy_of(record.parameters, record.version)
         except PolicyError as error:
             faults += [f"{place}: {fault.member}: {fault.message}" for fault in error.faults]
-        found.append(Event(record.series.encode(), line))
+        found.append(line)
     for weaker in weaker_of(documents):
         if weaker.certain and not weaker.marked:
             faults.append(f"{weaker.place}: {weaker.sentence}")

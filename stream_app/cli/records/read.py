@@ -14,6 +14,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config, moment_of
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.formats import wire
+from stream_app.formats.records import MemberRecord
 from stream_app.kafka.client.log import records_of
 from stream_app.kafka.client.refusal import refusal_of
 from stream_app.kafka.client.topics import TopicNames
@@ -128,7 +129,8 @@ def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
     if arguments.series is None and not arguments.without_leaves:
         return True
     if arguments.topic == "events":
-        series = wire.decode(value).series
+        record = wire.decode(value)
+        series = record.member if isinstance(record, MemberRecord) else record.series
     else:
         found: Any = wire.load(value or b"null")
         if arguments.without_leaves:

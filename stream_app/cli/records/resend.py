@@ -8,9 +8,10 @@ from pathlib import Path
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
+from stream_app.cli.shared.eventfile import record_key
 from stream_app.cli.shared.progress import tracked
 from stream_app.formats import wire
-from stream_app.kafka.client.sending import send_events
+from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.rebuild.backup import BackupError, Resent, assert_empty, refused_in
 from stream_app.setup.settings import Settings
@@ -55,4 +56,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _send(settings: Settings, found: Resent) -> int:
     await assert_empty(settings, TopicNames.of(settings.prefix, settings.application).events)
-    return await send_events(settings, tracked(found, "send"))
+    separator = settings.member_separator
+    keyed = (Event(record_key(event.value, separator) or event.key, event.value) for event in tracked(found, "send"))
+    return await send_events(settings, keyed)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config, milliseconds_of
 from stream_app.cli.shared.configured import reaching, settings_of
+from stream_app.deciding.members import member_of
 from stream_app.formats import records, wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -40,7 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--lag {arguments.lag}: give 0 seconds or more")
     settings = settings_of(arguments)
     for timestamp_ms in _times(arguments):
-        found = [Event(series.encode(), record(series, timestamp_ms, arguments)) for series in arguments.series]
+        found = [
+            Event(member_of(series, settings.member_separator).encode(), record(series, timestamp_ms, arguments))
+            for series in arguments.series
+        ]
         with reaching(settings):
             sent = asyncio.run(send_events(settings, found))
         document = {"sent": sent} if arguments.intrusion else {"sent": sent, "timestamp": timestamp_ms}

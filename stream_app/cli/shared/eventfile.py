@@ -7,7 +7,9 @@ from pathlib import Path
 
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import INTEGER, milliseconds_of
+from stream_app.deciding.members import member_of
 from stream_app.formats import wire
+from stream_app.formats.records import MemberRecord
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
@@ -36,10 +38,12 @@ def events(arguments: argparse.Namespace) -> Iterator[bytes]:
         raise UsageError(f"{path}: cannot be read ({type(error).__name__}); give a UTF-8 file") from None
 
 
-def series_key(event: bytes) -> bytes | None:
-    """Return the record key of an event: its series; None when it holds none."""
+def record_key(event: bytes, separator: str | None) -> bytes | None:
+    """Return the record key of an event: its series, or its member where a separator names members; None: none."""
     found = wire.decode(event)
-    return found.series.encode() if found.series else None
+    if isinstance(found, MemberRecord):
+        return found.member.encode()
+    return member_of(found.series, separator).encode() if found.series else None
 
 
 def _csv_events(arguments: argparse.Namespace, path: Path) -> Iterator[bytes]:

@@ -52,10 +52,15 @@ class PartitionRow:
     """Offset of the claim that rules the ledger partition, this application's."""
     producer: int = UNKNOWN
     """Producer id of the owner that wrote it and its batch; `recover` tells none."""
+    separator: str = ""
+    """What ends the names of members in series ids; empty: every series is its own. It placed the series."""
 
     def encode(self) -> bytes:
-        """Return the row as it is stored."""
-        return wire.dump(asdict(self))
+        """Return the row as it is stored: without members as it was before there were any."""
+        fields = asdict(self)
+        if not self.separator:
+            del fields["separator"]
+        return wire.dump(fields)
 
     @classmethod
     def decode(cls, value: bytes) -> Self:
@@ -65,15 +70,15 @@ class PartitionRow:
         return cls(**{name: fields[name] for name in cls.__slots__ if name in fields})
 
 
-async def placed_by(reader: Reader, names: TopicNames, partitions: int) -> int | None:
-    """Return the count that the first partition with a row was made with; None when no partition has one.
+async def placed_by(reader: Reader, names: TopicNames, partitions: int) -> PartitionRow | None:
+    """Return the row of the first partition that has one, which tells how series were placed; None: there is none.
 
     ``reader`` reads committed records; ``partitions`` of the changelog are looked at.
     """
     for partition in range(partitions):
         row = await last_row(reader, names, partition)
         if row is not None:
-            return row.partitions
+            return row
     return None
 
 

@@ -49,6 +49,10 @@ class MemoryRows:
         """Yield the series that have a row."""
         yield from (key[1:].decode() for key in self._copy(partition).rows if key[:1] == b"s")
 
+    def members(self, partition: int) -> Iterator[str]:
+        """Yield the names of the chains of members that have a row."""
+        yield from (key[1:].decode() for key in self._copy(partition).rows if key[:1] == b"m")
+
     def offset(self, partition: int) -> int | None:
         """Return the changelog offset up to which, itself included, the rows hold the changelog."""
         return self._copy(partition).offset

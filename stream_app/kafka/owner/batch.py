@@ -11,6 +11,7 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import Lookup
+from stream_app.deciding.members import Claims, FindMember, Member
 from stream_app.deciding.outcome import Renewal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
@@ -50,6 +51,10 @@ class Batch:
     silent: bool = False
     """Whether the outputs of its input were written before: nothing but rows is written."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    """Those that changed, by the names of their chains."""
+    claims: list[Claims] = field(default_factory=list)
+    """The same, before and after."""
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """By decision, scheme and digest of the default policy that ruled, empty for a policy of the series' own."""
@@ -74,9 +79,15 @@ class Batch:
 
 
 async def decide(
-    given: BatchInput, new: Callable[[], Pages], context: Context, find: Lookup, tail: Tail, collection: Collection
+    given: BatchInput,
+    new: Callable[[], Pages],
+    context: Context,
+    find: Lookup,
+    find_member: FindMember,
+    tail: Tail,
+    collection: Collection,
 ) -> Batch:
-    """Decide records in order; ``new`` makes pages, ``find`` gives the row of a series before it.
+    """Decide records in order; ``new`` makes pages, ``find`` and ``find_member`` give the rows before it.
 
     ``collection`` holds what collected steps count, and goes on with the records.
 
@@ -95,7 +106,7 @@ async def decide(
     else:
         settle = tail.settle if tail.binds(given.start) else None
         outlets = Outlets(ledger.append, releases.append, rejects.append, settle)
-    decider = Decider(context, find, outlets, collection)
+    decider = Decider(context, find, outlets, collection, find_member)
     for _ in range(0, cut, _SLICE):
         if not decider.decide(islice(records, _SLICE)):
             break
@@ -109,6 +120,7 @@ async def decide(
     tail.overdue(batch.end)
     batch.bound = tail.binds(batch.end)
     batch.changed, batch.stored = decider.changed, decider.stored()
+    batch.members, batch.claims = decider.members, decider.claims()
     if not silent:  # else they were counted when they were written
         batch.decisions, batch.rejected = decider.decisions, decider.rejected
         batch.spent, batch.used, batch.renewals = decider.spent, decider.used(), decider.renewals

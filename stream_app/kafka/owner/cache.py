@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from stream_app.deciding import rows
+from stream_app.deciding.members import Member, load_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Rows
 from stream_app.privacy.policy import Policy
@@ -62,6 +63,7 @@ class RowReader:
         self._stored, self._partition = stored, partition
         self._cache = RowCache(cached_series)
         self._held: Mapping[str, SeriesRow] = {}
+        self._members: Mapping[str, Member] = {}  # of the batch that commits
         self._defaults: dict[str, Policy] = {}
 
     def find(self, series: str) -> SeriesRow | None:
@@ -73,17 +75,21 @@ class RowReader:
                 self._cache.put(series, row)
         return row
 
+    def find_member(self, chain: str) -> Member | None:
+        """Return the row of a member by the name of its chain, or None; it is read for first policies alone."""
+        return self._members.get(chain) or load_member(self._read, chain)
+
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
         """Take in what a batch changed."""
         self._cache.take(changed)
 
-    def hold(self, changed: Mapping[str, SeriesRow]) -> None:
+    def hold(self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
         """Keep a batch's rows, cached or not, while it commits."""
-        self._held = changed
+        self._held, self._members = changed, members
 
     def let_go(self) -> None:
         """Forget them: the commit has stored them."""
-        self._held = {}
+        self._held, self._members = {}, {}
 
     def _read(self, key: bytes) -> bytes | None:
         return self._stored.read(self._partition, key)

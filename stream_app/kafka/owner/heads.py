@@ -7,8 +7,9 @@ whoever sees a head sees those entries.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from stream_app.deciding.members import Claims
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.heads.records import Head, Leaf, LeafPages, decode
@@ -71,11 +72,14 @@ class Heads:
                     await self._write(producer, key)
         self._due = self._last is None or bool(self._changed)
 
-    def note(self, changed: Mapping[str, SeriesRow], ledger_offset: int) -> None:
+    def note(self, changed: Mapping[str, SeriesRow], claims: Iterable[Claims], ledger_offset: int) -> None:
         """Take in what a committed batch changed; every committed entry below ``ledger_offset`` was noted by now."""
         if self._parts.signing_key is None:
             return
         self._changed.update({series: Leaf(series, row.sequence, row.previous) for series, row in changed.items()})
+        for before, member in claims:
+            if member.sequence > (before.sequence if before else 0):
+                self._changed[member.chain] = Leaf(member.chain, member.sequence, member.previous)
         # It waits while entries of a batch that failed still bind; what was read at the start was further then.
         self._covered = max(self._covered, ledger_offset)
         if len(self._changed) >= _MOST_LEAVES:

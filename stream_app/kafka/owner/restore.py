@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from stream_app.deciding import rows
+from stream_app.deciding.members import load_member
 from stream_app.kafka.brokers import Reader, Rows, TopicFacts
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import Answered, Ends, adopted, answered_of, disagreement, ends_of, shortage, torn
-from stream_app.kafka.evidence.row import PartitionRow, placed_by
+from stream_app.kafka.evidence.row import PartitionRow, last_row, placed_by
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
 from stream_app.kafka.owner.recall import counts_lost
@@ -29,7 +30,7 @@ class Restored:
     row: PartitionRow
     tail: Tail
     fresh: bool
-    """Whether nothing was ever decided here; the row must be written before anything is."""
+    """Whether nothing was ever decided here, or not by this separator; the row must be written before anything is."""
 
 
 def input_short(partition: int, next_offset: int, end: int) -> PartitionStoppedError:
@@ -52,6 +53,16 @@ def input_lost(partition: int, next_offset: int, first: int) -> PartitionStopped
     )
 
 
+def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
+    """Return why series that were placed by the separator ``was`` cannot go on under another; empty: none."""
+    return PartitionStoppedError(
+        partition,
+        "separator-changed",
+        asked=f"member_separator {was or None!r}, by which series were placed",
+        found=f"{now or None!r} in the settings",
+    )
+
+
 class Restorer:
     """Reads one partition's state back; its producer must be open, so that nobody else writes any more."""
 
@@ -62,6 +73,7 @@ class Restorer:
         self._site, self._context, self._names, self._rows = site, site.context, site.names, rows
         self._facts, self._partition = facts, partition
         changelog = site.names.changelog
+        self._separator = site.settings.member_separator or ""
         self._copy = ChangelogCopy(rows, changelog, facts[changelog].id, partition, progress)
 
     async def restore(self, committed: int | None, judge: Judge | None) -> Restored:
@@ -79,10 +91,14 @@ class Restorer:
             row = self._copy.row()
             events = self._facts[self._names.events].partitions
             placed = await placed_by(reader, self._names, events) if row is None else None
-            if placed not in {None, events}:
+            if placed is not None and placed.partitions != events:
                 # Series that the new count puts here have spent elsewhere.
-                asked = f"{placed} partitions, by which another partition's row says that series were placed"
+                asked = f"{placed.partitions} partitions, by which another partition's row says that series were placed"
                 raise self._stopped("partition-count", asked, f"{events} in the cluster")
+            placing = placed if row is None else row
+            other = placing is not None and placing.separator != self._separator
+            if other:
+                await self._check_separators(reader, events)
             if judge is not None and row is not None:
                 await judge(row)
             answered = None if judge is None else await answered_of(reader, self._names, self._partition)
@@ -93,6 +109,7 @@ class Restorer:
                 decided = await holds_entries(reader, self._names.ledger, self._partition)
                 return self._first_row(committed, first, ends, decided=decided)
             self._check_topics(row)
+            row = replace(row, separator=self._separator)
             row = self._whole(row, ends, committed_end, answered)
             tail = Tail(self._partition, self._changes(row), 0 if answered is None else answered.before)
             if tail.answered > row.next_offset:
@@ -104,7 +121,7 @@ class Restorer:
             await self._check_last(reader, row)
             await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
-        return Restored(row, tail, fresh=False)
+        return Restored(row, tail, fresh=other)
 
     def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
         if lacking := shortage(None, ends):
@@ -129,6 +146,7 @@ class Restorer:
             changelog_first=ends.changelog.first,
             ledger_first=ends.ledger.first,
             releases_offset=ends.releases.end,
+            separator=self._separator,
         )
         return Restored(row, Tail(self._partition, ()), fresh=True)
 
@@ -167,6 +185,15 @@ class Restorer:
                 f"{row.partitions} partitions, with which series were placed",
                 f"{events.partitions} in the cluster, {self._site.settings.partitions} in the settings",
             )
+
+    async def _check_separators(self, reader: Reader, partitions: int) -> None:
+        """Check that no series was placed by another separator, here or elsewhere: one there could begin anew here."""
+        for partition in range(partitions):
+            row = await last_row(reader, self._names, partition)
+            if row is None or row.separator == self._separator:
+                continue
+            if await holds_entries(reader, self._names.ledger, partition):
+                raise separator_changed(self._partition, row.separator, self._separator)
 
     def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
         """Return the row to settle from: committed outputs of input below ``answered`` tell that it lost others."""
@@ -223,9 +250,12 @@ class Restorer:
 
         def sequence_of(series: str) -> int:
             if series not in known:
-                row = rows.load(lambda key: self._rows.read(self._partition, key), series, defaults)
+                row = rows.load(read, series, defaults) or load_member(read, series)
                 known[series] = 0 if row is None else row.sequence
             return known[series]
+
+        def read(key: bytes) -> bytes | None:
+            return self._rows.read(self._partition, key)
 
         return sequence_of
 

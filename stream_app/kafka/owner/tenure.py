@@ -151,7 +151,13 @@ class Tenure:
         """Decide input while the batch before commits; what is left of it goes back to the inbox."""
         started = time.perf_counter()
         batch = await batches.decide(
-            given, self._writer.pages, self._parts.context, self._rows.find, self._tail, self._collection
+            given,
+            self._writer.pages,
+            self._parts.context,
+            self._rows.find,
+            self._rows.find_member,
+            self._tail,
+            self._collection,
         )
         if batch.rest is not None:
             self._kept.inbox.give_back(batch.rest)
@@ -161,7 +167,7 @@ class Tenure:
 
     def commit(self, batch: Batch) -> None:
         """Begin the commit of a batch; the one before must have finished."""
-        self._rows.hold(batch.changed)
+        self._rows.hold(batch.changed, batch.members)
         self._pending.begin(self._commit(batch))
 
     @property
@@ -206,7 +212,7 @@ class Tenure:
         self.row = kept.row = await self._transactions.commit(self.row, batch)
         self._rows.let_go()
         if not batch.silent:  # else heads.restore took its entries from the ledger
-            self._heads.note(batch.changed, self.row.ledger_offset)
+            self._heads.note(batch.changed, batch.claims, self.row.ledger_offset)
         kept.recent.take(batch.changed)
         seconds = time.perf_counter() - started
         kept.figures.committed(batch, seconds, waiting=len(kept.inbox), cached_series=len(self._rows))

@@ -4,17 +4,16 @@ Readers of uncommitted records may have seen them: what was spent on them is spe
 entry and release byte for byte, and the chains go on behind them.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from stream_app.deciding.context import Context
-from stream_app.deciding.rebuild import restored
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.rebuild import Rebuilt
 from stream_app.formats import encoding
 from stream_app.kafka.brokers import Reader, Writer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
+from stream_app.kafka.rebuild.folding import Folded
 from stream_app.kafka.stops import PartitionStoppedError
 
 
@@ -28,29 +27,29 @@ class Aborted(NamedTuple):
 
     entries: list[Any]
     releases: list[Any]
-    rows: dict[str, SeriesRow]
+    told: Rebuilt
+    """With the rows after them."""
 
 
 async def aborted_entries(
-    reader: Reader, context: Context, names: TopicNames, partition: int, before: int, rows: Mapping[str, SeriesRow]
+    reader: Reader, context: Context, names: TopicNames, partition: int, before: int, past: Folded
 ) -> Aborted:
-    """Return what was aborted for input below offset ``before`` and follows from ``rows``.
+    """Return what was aborted for input below offset ``before`` and follows from the rows of ``past``.
 
     ``reader`` reads uncommitted records.
 
     Raises:
         PartitionStoppedError: if the release of such an entry never reached the log.
     """
-    aborted = await _aborted(reader, names.ledger, partition, before, rows)
+    told = Rebuilt(context, past.rows, past.members)
+    aborted = await _aborted(reader, names.ledger, partition, before, told)
     wanted = {entry["release"] for _, entry in aborted if entry["entry"] == "release"}
     releases = await _releases(reader, names.releases, partition, wanted) if wanted else {}
     by_hash = {found: record.value for found, record in releases.items()}
-    moved = Aborted([], [], {})
+    moved = Aborted([], [], told)
     for record, entry in aborted:
-        series = entry["series"]
-        row = moved.rows.get(series, rows.get(series))
-        next_place = (row.sequence + 1, row.previous) if row else (1, encoding.NO_HASH)
-        if (entry["sequence"], entry["previous"]) != next_place:
+        sequence, previous = told.place(entry["series"])
+        if (entry["sequence"], entry["previous"]) != (sequence + 1, previous):
             continue
         if entry["entry"] == "release":
             # PRIVACY: the entry's hash tells a release of few possible values as well as the release would, so the
@@ -64,7 +63,7 @@ async def aborted_entries(
                 )
             moved.releases.append(releases[entry["release"]])
         moved.entries.append(record)
-        moved.rows[series] = restored(context, row, record.value, by_hash)
+        told.take(record.value, by_hash)
     return moved
 
 
@@ -80,9 +79,7 @@ async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:
     await writer.commit()
 
 
-async def _aborted(
-    reader: Reader, topic: str, partition: int, before: int, rows: Mapping[str, SeriesRow]
-) -> list[_Entry]:
+async def _aborted(reader: Reader, topic: str, partition: int, before: int, told: Rebuilt) -> list[_Entry]:
     """Return the first copy of each entry beyond the rows, of input below ``before``."""
     found: dict[tuple[str, int], _Entry] = {}
     async for records in reader.records(topic, partition, 0):
@@ -90,8 +87,7 @@ async def _aborted(
             if is_claim(record) or input_offset(record) >= before:
                 continue
             entry = entry_of(record)
-            row = rows.get(entry["series"])
-            if row is None or entry["sequence"] > row.sequence:
+            if entry["sequence"] > told.place(entry["series"])[0]:
                 found.setdefault((entry["series"], entry["sequence"]), _Entry(record, entry))
     return list(found.values())
 

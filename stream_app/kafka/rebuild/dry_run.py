@@ -28,6 +28,7 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection, LostCountersError
 from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
 from stream_app.deciding.decision import Lookup
+from stream_app.deciding.members import FindMember, Member, load_member, no_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import TopicFacts
@@ -52,12 +53,20 @@ Step = tuple[bytes | None, int]
 class Run:
     """Records decided under one context; which are rejected and which steps are released is kept, for a batch each."""
 
-    def __init__(self, context: Context, find: Lookup, collection: Collection, settle: Settle | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        find: Lookup,
+        collection: Collection,
+        settle: Settle | None = None,
+        find_member: FindMember = no_member,
+    ) -> None:
         """Take what a worker would have read back; ``settle`` sees every entry."""
         self.releases: set[Step] = set()
         self.rejects: set[int] = set()
         self._keys, self._find = context.keys, find
-        self._decider = Decider(context, find, Outlets(_drop, self._release, self._reject, settle), collection)
+        outlets = Outlets(_drop, self._release, self._reject, settle)
+        self._decider = Decider(context, find, outlets, collection, find_member)
 
     @property
     def changed(self) -> Iterable[str]:
@@ -186,10 +195,8 @@ class _PartitionRun:
             restored = await self._restorer.restore(committed, None)
             row, tail = restored.row, restored.tail
             binding = len(tail)
-            whole = Run(self._whole, self._find, await recall(self._site, self._partition, row, self._find))
-            later = Run(
-                self._later, self._find, await recall(self._site, self._partition, row, self._find), tail.settle
-            )
+            whole = await self._run(self._whole, row, None)
+            later = await self._run(self._later, row, tail.settle)
         except PartitionStoppedError as stopped:
             return DryRun(self._partition, row, stopped=stopped)
         waiting, stopped_by, shortfall = 0, None, Shortfall(whole, later)
@@ -203,6 +210,10 @@ class _PartitionRun:
         lost = shortfall.lost(self._rows.series(self._partition) if row.recall_offset < row.next_offset else ())
         return DryRun(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
 
+    async def _run(self, context: Context, row: PartitionRow, settle: Settle | None) -> Run:
+        collection = await recall(self._site, self._partition, row, self._find)
+        return Run(context, self._find, collection, settle, self._member)
+
     async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
         async with self._site.brokers.reader("read_committed") as reader:
             async for found in reader.records(self._names.events, self._partition, start):
@@ -214,4 +225,10 @@ class _PartitionRun:
                 ]
 
     def _find(self, series: str) -> SeriesRow | None:
-        return rows.load(lambda key: self._rows.read(self._partition, key), series, self._defaults)
+        return rows.load(self._read, series, self._defaults)
+
+    def _member(self, chain: str) -> Member | None:
+        return load_member(self._read, chain)
+
+    def _read(self, key: bytes) -> bytes | None:
+        return self._rows.read(self._partition, key)

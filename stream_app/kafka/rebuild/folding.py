@@ -1,10 +1,12 @@
 """What the ledger and the releases of a partition tell of its series, entry after entry."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from stream_app.deciding import rows
-from stream_app.deciding.rebuild import RebuildError, restored
+from stream_app.deciding.members import Member, load_member
+from stream_app.deciding.rebuild import RebuildError, Rebuilt
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.kafka.brokers import Reader
@@ -73,6 +75,8 @@ class Folded(NamedTuple):
     """What the committed logs of a partition tell."""
 
     rows: dict[str, SeriesRow]
+    members: dict[str, Member]
+    """By the names of their chains."""
     adopted: dict[str, int]
     """Input offset of each series' policy."""
     released: dict[str, int]
@@ -85,7 +89,14 @@ class Folded(NamedTuple):
     """Series that the releases name."""
 
 
-async def fold(site: Site, partition: int, base: Mapping[str, SeriesRow] | None, progress: Progress) -> Folded:
+class Stored(NamedTuple):
+    """The rows of series and members that a changelog holds."""
+
+    rows: dict[str, SeriesRow]
+    members: dict[str, Member]
+
+
+async def fold(site: Site, partition: int, base: Stored | None, progress: Progress) -> Folded:
     """Fold the committed ledger; releases are read beside it, for both lie in the order of their input.
 
     ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole.
@@ -94,9 +105,10 @@ async def fold(site: Site, partition: int, base: Mapping[str, SeriesRow] | None,
         RebuildError: if the ledger does not follow from itself.
         PartitionStoppedError: if a record of ledger or releases is none that this application writes.
     """
-    told = Folded(dict(base or {}), {}, {}, -1, set(), set())
+    rebuilt = Rebuilt(site.context, *(base or ({}, {})))
+    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, -1, set(), set())
     last_input = -1
-    names, context = site.names, site.context
+    names = site.names
     async with (
         site.brokers.reader("read_committed") as ledger,
         site.brokers.reader("read_committed") as reader,
@@ -115,9 +127,9 @@ async def fold(site: Site, partition: int, base: Mapping[str, SeriesRow] | None,
                 if series in told.cut:
                     continue
                 try:
-                    told.rows[series] = restored(context, told.rows.get(series), record.value, at_hand)
+                    rebuilt.take(record.value, at_hand)
                 except RebuildError:
-                    if base is None or series in told.rows:
+                    if base is None or rebuilt.place(series)[0]:
                         raise
                     told.cut.add(series)
                 if entry["entry"] == "policy":
@@ -129,18 +141,20 @@ async def fold(site: Site, partition: int, base: Mapping[str, SeriesRow] | None,
     return told._replace(last_input=last_input)
 
 
-async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> dict[str, SeriesRow]:
+async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stored:
     """Return the rows that the changelog holds whole; ``reader`` reads committed records."""
     copy = MemoryRows()
     async for records in reader.records(names.changelog, partition, 0):
         copy.write(partition, ((record.key, record.value) for record in records), records[-1].offset)
     defaults: dict[str, Policy] = {}
     found: dict[str, SeriesRow] = {}
+    read = partial(copy.read, partition)
     for series in copy.series(partition):
         try:
-            row = rows.load(lambda key: copy.read(partition, key), series, defaults)
+            row = rows.load(read, series, defaults)
         except LookupError:
             continue  # its policy stood in a part that is gone
         if row is not None:
             found[series] = row
-    return found
+    members = {chain: load_member(read, chain) for chain in copy.members(partition)}
+    return Stored(found, {chain: member for chain, member in members.items() if member is not None})

@@ -9,11 +9,11 @@ have steps open, of which the outputs tell nothing: the watermarks that opened t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from stream_app.deciding import rows
 from stream_app.deciding.decider import INPUT_HEADER
-from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Pages, TopicFacts, Writer
@@ -98,7 +98,6 @@ class Recovery:
         try:
             claim = await claims.find(self._site, partition)
             told, ends, witness, releases_lost = await self._survey.look(partition, accepted, progress)
-            found = told.rows
             place = await self._place(
                 partition,
                 told.last_input,
@@ -107,11 +106,11 @@ class Recovery:
             )
             accept_lost_input = accepted.lost_input or place.skips
             if accept_lost_input:
-                found |= await self._adopted(writer, partition, place.next_offset, found)
+                told = await self._adopted(writer, partition, place.next_offset, told)
             open_steps = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
-            found |= open_steps.rows()
+            told.rows.update(open_steps.rows())
             lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
-            ledger_offset = await self._covered(partition, found)
+            ledger_offset = await self._covered(partition, told)
             row = PartitionRow(
                 topic=self._facts[self._names.events].id,
                 changelog=self._facts[self._names.changelog].id,
@@ -128,12 +127,13 @@ class Recovery:
                 releases_lost=releases_lost,
                 life=new_life(self._site),
                 claim=claim.offset,
+                separator=self._site.settings.member_separator or "",
             )
-            await self._write(writer, partition, found, row, lost)
+            await self._write(writer, partition, told, row, lost)
         finally:
             await writer.stop()
         steps, given_up = open_steps.steps, len(open_steps.given_up())
-        return Recovered(partition, len(found), place.next_offset, ledger_offset, steps, given_up, witness)
+        return Recovered(partition, len(told.rows), place.next_offset, ledger_offset, steps, given_up, witness)
 
     async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool, accept_skipped: bool) -> _Input:
         committed = await self._site.brokers.committed(partition) or 0
@@ -181,17 +181,15 @@ class Recovery:
                             open_steps.take(record.offset, record.value)
         return open_steps
 
-    async def _adopted(
-        self, writer: Writer, partition: int, before: int, found: Mapping[str, SeriesRow]
-    ) -> dict[str, SeriesRow]:
-        """Return the rows that abandoned entries move on, once those are committed."""
+    async def _adopted(self, writer: Writer, partition: int, before: int, told: Folded) -> Folded:
+        """Return what is told with the rows that abandoned entries move on, once those are committed."""
         async with self._site.brokers.reader("read_uncommitted") as reader:
-            left = await aborted_entries(reader, self._context, self._names, partition, before, found)
+            left = await aborted_entries(reader, self._context, self._names, partition, before, told)
         if left.entries:
             await adopt(writer, self._names, left)
-        return left.rows
+        return told._replace(rows=left.told.rows, members=left.told.members)
 
-    async def _covered(self, partition: int, found: Mapping[str, SeriesRow]) -> int:
+    async def _covered(self, partition: int, told: Folded) -> int:
         """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""
         async with self._site.brokers.reader("read_uncommitted") as reader:
             async for records in reader.records(self._names.ledger, partition, 0):
@@ -199,7 +197,7 @@ class Recovery:
                     if is_claim(record):
                         continue
                     entry = entry_of(record)
-                    row = found.get(entry["series"])
+                    row = told.rows.get(entry["series"]) or told.members.get(entry["series"])
                     if row is None or entry["sequence"] > row.sequence:
                         return int(record.offset)
             return (await reader.bounds(self._names.ledger, partition))[1]
@@ -208,7 +206,7 @@ class Recovery:
         self,
         writer: Writer,
         partition: int,
-        found: Mapping[str, SeriesRow],
+        told: Folded,
         row: PartitionRow,
         lost: Loss | None,
     ) -> None:
@@ -217,9 +215,9 @@ class Recovery:
         now_ms = self._site.now_ms()
         pages.append(PARTITION_KEY, None, now_ms, [])
         shared: set[str] = set()
-        for series_row in found.values():
-            for key, value in rows.dump(series_row, None, shared):
-                pages.append(key, value, now_ms, [])
+        stored = (pair for one in told.rows.values() for pair in rows.dump(one, None, shared))
+        for key, value in chain(stored, (member.dump() for member in told.members.values())):
+            pages.append(key, value, now_ms, [])
             if pages.records >= _ROWS:
                 await self._commit(writer, pages)
                 pages = writer.pages()
@@ -227,8 +225,8 @@ class Recovery:
         pages, rejects = writer.pages(), writer.pages()
         pages.append(PARTITION_KEY, row.encode(), now_ms, [])
         if lost is not None:  # in one transaction: no worker begins on rows whose given-up steps the logs do not tell
-            told = encoding.encode_reject(None, None, LOST, self._names.events, partition, lost.first - 1)
-            rejects.append(None, told, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])
+            gone = encoding.encode_reject(None, None, LOST, self._names.events, partition, lost.first - 1)
+            rejects.append(None, gone, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])
         await self._commit(writer, pages, rejects)
 
     async def _commit(self, writer: Writer, pages: Pages, rejects: Pages | None = None) -> None:

@@ -15,6 +15,7 @@ from stream_app.heads.records import decode
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import (
     NOTHING,
     Answered,
@@ -29,8 +30,9 @@ from stream_app.kafka.evidence.ends import (
     releases_shortage,
 )
 from stream_app.kafka.evidence.row import PartitionRow, last_row
+from stream_app.kafka.owner.restore import separator_changed
 from stream_app.kafka.parts import Site
-from stream_app.kafka.rebuild.folding import Folded, Progress, fold, stored_rows
+from stream_app.kafka.rebuild.folding import Folded, Progress, Stored, fold, stored_rows
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
 """Who told that no series is missing; nobody: that was accepted."""
@@ -81,12 +83,14 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 
 
 def missing(told: Folded, heads: Covered | None) -> set[str]:
-    """Return the series that heads, releases or entries name and that have no row, or an older one than heads sign."""
+    """Return the series that heads, releases or entries name and that have no row, or an older one than heads sign.
+
+    Members too, by the names of their chains.
+    """
     signed = heads.sequences if heads is not None else {}
-    behind = {
-        series for series, sequence in signed.items() if series in told.rows and told.rows[series].sequence < sequence
-    }
-    return ((signed.keys() | told.published | told.cut) - told.rows.keys()) | behind
+    known = {name: row.sequence for name, row in (told.rows | told.members).items()}
+    behind = {name for name, sequence in signed.items() if name in known and known[name] < sequence}
+    return ((signed.keys() | told.published | told.cut) - known.keys()) | behind
 
 
 def vouched(
@@ -167,16 +171,19 @@ class Survey:
         ):
             ends = await ends_of(logs, names, partition)
             row = await self._row(reader, partition)
+            separator = self._site.settings.member_separator or ""
+            if row is not None and row.separator != separator and await holds_entries(reader, names.ledger, partition):
+                raise separator_changed(partition, row.separator, separator)
             answered = await answered_of(reader, names, partition)
             lost = _lost(row, ends, answered)
             if lost is not None and not (lost.reason == "releases-short" and accepted.lost_releases):
                 raise lost.stopped(partition)
             base = None
             if ends.ledger.first > 0 or lost is not None:
-                base = {} if row is None else await stored_rows(reader, names, partition)
+                base = Stored({}, {}) if row is None else await stored_rows(reader, names, partition)
             heads = await covered(reader, names, partition, self._signing_key)
         told = await fold(self._site, partition, base, progress)
-        if base and row is not None:  # what the state covers was decided, whatever outputs are left of it
+        if base and base.rows and row:  # what the state covers was decided, whatever outputs are left of it
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
         expected = row is not None and begins_late(adopted(row, ends)[0], ends) is None
         lacking = len(missing(told, heads))
