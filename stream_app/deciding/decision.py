@@ -28,6 +28,7 @@ from stream_app.formats.records import (
     Watermark,
 )
 from stream_app.privacy import fold
+from stream_app.privacy.claim import uncovered
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
 from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
@@ -254,7 +255,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     """Begin a version; ``shared`` is the default policy that it is, ``renewed`` names the one that it renews."""
     before, state, limits = (row.policy, row.state, context.limits) if row else (None, None, context.limits)
     separator = limits.member_separator
-    if separator is not None and _uncovered(series, separator, policy, before):
+    if separator is not None and uncovered(policy, before, many=separator in series):
         return Refused("invalid-policy")
     claims = separator is not None
     adopted = fold.adopt(policy, before, state, limits.lifetime_nano, may_weaken=may_weaken, claims=claims)
@@ -293,13 +294,3 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     if isinstance(disguised, Refused):
         return disguised
     return seal(context, begun.row, begun, disguised, record.timestamp_ms)
-
-
-def _uncovered(series: str, separator: str, policy: Policy, before: Policy | None) -> bool:
-    """Return whether a version would let a member's data out beside what its series claim.
-
-    Collected series claim nothing; so no series of several collects, and none that collects stops with that.
-    """
-    if policy.collect is not None:
-        return separator in series
-    return before is not None and before.collect is not None

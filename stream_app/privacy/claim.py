@@ -20,3 +20,13 @@ def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
     """Return what all versions of a series may use together now: its claim, or today's lifetime if that is less."""
     most_nano = promise.first_budget_nano if lifetime_nano is None else lifetime_nano
     return most_nano if promise.claim_nano is None else min(most_nano, promise.claim_nano)
+
+
+def uncovered(policy: Policy, before: Policy | None, *, many: bool) -> bool:
+    """Return whether a version would let a member's data out beside what its series claim.
+
+    Collected series claim nothing; so no series of ``many`` collects, and none that collects stops with that.
+    """
+    if policy.collect is not None:
+        return many
+    return before is not None and before.collect is not None

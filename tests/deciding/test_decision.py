@@ -111,6 +111,7 @@ REASONS: dict[str, tuple[Context, list[dict[str, object] | bytes | None]]] = {
         [policy("a", protection={"level": "landmark", "landmarks": [9]}), observation("a", 1, 1), policy("a", 2)],
     ),
     "budget-cap": (limited(max_epsilon_nano=10**9 - 1), [policy("a")]),
+    "member-cap": (limited(member_separator="/", member_nano=10**9 - 1), [policy("a")]),
     "key-erased": (Context(KeyRing("00", 1, bytes(32), 86_400_000)), [policy("a"), observation("a", 86_399_999, 1)]),
     "too-large": (Context(KEYS), [b'{"series":"a","timestamp":1,"value":"%b"}' % (b"x" * 2**18)]),
 }
