@@ -10,7 +10,7 @@ is decided, holds what all later ones may use together. Each of them is harmless
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
@@ -28,11 +28,9 @@ from stream_app.audit.form.reader import CLAIM, is_claim, read_entry
 from stream_app.formats import wire
 from stream_app.privacy.kinds.kind_form import substitute_fault
 from stream_app.privacy.landmarks import aligned
+from stream_app.privacy.parameters import LARGEST_VERSION
 from stream_app.privacy.policy import PolicyError, stored_policy_of
 from stream_app.privacy.values import NANO
-
-LAST_VERSION: Final = 2**53 - 1
-"""The highest version of a policy: none can follow."""
 
 Record = dict[str, Any]
 
@@ -196,7 +194,7 @@ class _Series:
             epsilon, last = self._budget, self._level == "w-event" or left < self._budget
         elif epsilon <= 0:
             raise _None("nothing is left")
-        policy: Record = {"type": "policy", "series": series, "version": LAST_VERSION if last else 3, **self._rules}
+        policy: Record = {"type": "policy", "series": series, "version": LARGEST_VERSION if last else 3, **self._rules}
         policy |= {"epsilon": _epsilon(epsilon), "protection": self._protected(begin, end)}
         if "collect" in policy:
             policy["weaker"] = True  # the fence before it collects nothing

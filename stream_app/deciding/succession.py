@@ -17,18 +17,19 @@ Succession = tuple[Policy, str]
 
 @final
 class _Default:
-    """A default policy as a key: the object itself, since equal ones may differ in how their parameters are spelt."""
+    """A default policy that is known by its name, in which the digest of all its parameters stands."""
 
-    __slots__ = ("policy",)
+    __slots__ = ("name", "policy")
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, name: str, policy: Policy) -> None:
+        self.name: Final = name
         self.policy: Final = policy
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Default) and self.policy is other.policy
+        return isinstance(other, _Default) and self.name == other.name
 
     def __hash__(self) -> int:
-        return id(self.policy)
+        return hash(self.name)
 
 
 def next_version(row: SeriesRow, bounds: int) -> Succession:
@@ -37,13 +38,13 @@ def next_version(row: SeriesRow, bounds: int) -> Succession:
     left = landmarks_to_come(policy, row.state)
     if not row.default:
         return renewed(policy, landmarks.latest(left), bounds), ""
-    return _renewed_default(_Default(policy), row.default, left, bounds)
+    return _renewed_default(_Default(row.default, policy), left, bounds)
 
 
 @lru_cache(maxsize=256)
-def _renewed_default(default: _Default, name: str, left: int, bounds: int) -> Succession:
+def _renewed_default(default: _Default, left: int, bounds: int) -> Succession:
     version = renewed(default.policy, default.policy.landmarks.latest(left), bounds)
-    return version, renewed_name(name, version)
+    return version, renewed_name(default.name, version)
 
 
 def succeeding(row: SeriesRow, policy: Policy) -> Succession:

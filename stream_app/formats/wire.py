@@ -20,13 +20,12 @@ from stream_app.formats.records import (
     Watermark,
 )
 from stream_app.privacy.landmarks import Interval
-from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
+from stream_app.privacy.parameters import LARGEST_EPSILON, LARGEST_VERSION, LAST_TIMESTAMP_MS
 from stream_app.privacy.values import Raw, is_number, nano
 
 LARGEST_RECORD_BYTES = 256 * 1024
 LARGEST_SERIES_BYTES = 200
 LARGEST_MEMBER_BYTES = 200
-LARGEST_VERSION = 2**53 - 1
 POLICY_ENVELOPE = frozenset({"type", "series", "version", "weaker"})
 """Members of a policy record that are none of its parameters."""
 

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 LAST_TIMESTAMP_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""
+LARGEST_VERSION = 2**53 - 1
+"""The highest version of a policy: every reader of JSON has it exactly, and none can follow."""
 LARGEST_EPSILON = 1_000_000.0
 """Beyond it nothing is protected, and exact sampling would only get slower."""
 LARGEST_NUMBER = 1e100

@@ -7,14 +7,14 @@ together, so no renewal is weaker; how much all versions spend together the life
 
 A bound counts where it lies between two decided steps of one version: behind the start of the former, at or before
 that of the latter. So each is asked about once, at the first step decided at or after it, allowed or not; and a version
-that has decided nothing yet has its budget whole, and needs none.
+that has decided nothing yet has its budget whole, and needs none. The highest version there is has none to follow it.
 """
 
 from bisect import bisect_right
 from collections.abc import Mapping
 
 from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.state import NEVER, State
@@ -24,7 +24,7 @@ def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
     """Return how many bounds are to come after the step at ``start_ms`` if a bound is due there, else None."""
     # PRIVACY: bounds stand in the policy, and steps are told from what was decided: no value has a part in it.
     bounds, clock = policy.renew, state.clock
-    if not bounds or clock.last_step == NEVER or state.closed:
+    if not bounds or clock.last_step == NEVER or state.closed or policy.version >= LARGEST_VERSION:
         return None
     passed = bisect_right(bounds, start_ms)
     return None if passed == bisect_right(bounds, clock.last_step * policy.step_ms) else len(bounds) - passed

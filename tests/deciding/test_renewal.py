@@ -11,7 +11,7 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from tests.run import COUNTS, KEYS, SCHEMES, Run, default, observation, policy
 
@@ -211,6 +211,13 @@ def test_an_operators_version_is_above_the_last_in_the_ledger() -> None:
     run.feed_all([policy("a", 3, protection=landmarks([150, 160])), observation("a", 250, 1)])
     assert versions(run)[-1] == (250, 3)
     rebuilt(run)
+
+
+def test_the_highest_version_is_not_renewed() -> None:
+    """None can follow it, in the log or by renewal."""
+    run = Run(Context(KEYS, limits=ROOM))
+    run.feed_all([renewing(version=LARGEST_VERSION), observation("a", 0, 1), observation("a", 100, 1)])
+    assert versions(run) == [(0, LARGEST_VERSION), (100, LARGEST_VERSION)]
 
 
 def test_a_copy_of_a_renewal_keeps_drawn_landmarks_fixed() -> None:
