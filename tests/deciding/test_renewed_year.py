@@ -124,7 +124,7 @@ def test_batches_of_any_size_give_the_bytes_of_replay(replayed: Path, lifetime: 
     table: dict[bytes, bytes] = {}
     known: dict[str, Policy] = {}
     out: dict[str, list[bytes]] = {"ledger": [], "releases": [], "rejects": []}
-    outlets = Outlets(*(_into(values) for values in out.values()), None)
+    outlets = Outlets(_into(out["ledger"]), _into(out["releases"]), _into(out["rejects"]), None)
     used, renewals = 0, {"begun": 0, "refused": 0}
     for start in range(0, len(records), size):
         decider = Decider(context, lambda series: rows.load(table.get, series, known), outlets, Collection(bytes(32)))
