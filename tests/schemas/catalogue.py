@@ -13,7 +13,7 @@ from referencing.jsonschema import DRAFT202012
 
 FOLDER = Path(__file__).parents[2] / "schemas"
 COLLECTED = ("contribution", "watermark", "intrusion")
-INPUTS = ("observation", "policy", "landmarks", "close", *COLLECTED)
+INPUTS = ("observation", "policy", "landmarks", "close", "member", *COLLECTED)
 HEADS = ("leaves", "head")
 UNASKED = ("claim", *HEADS)
 """Outputs that answer no input."""

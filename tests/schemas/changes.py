@@ -16,7 +16,7 @@ ANYTHING: tuple[Any, ...] = (
 )
 """What a member or an item is replaced with, whatever it was."""
 NAMES = {
-    "type": ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion"),
+    "type": ("observation", "policy", "landmarks", "close", "member", "contribution", "watermark", "intrusion"),
     "level": ("landmark", "event", "user", "w-event"),
     "name": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
     "kind": ("number", "counts", "location", "category"),
@@ -44,6 +44,7 @@ ADDED: dict[str, tuple[Any, ...]] = {
     "intrusion_nano": (1, None),
     "timestamp": (7,),
     "weaker": (True, False),
+    "lifetime": (2, 0, None),
     "renew": ([], [5, 9], [9, 5], None),
 }
 """Members that an object may gain, each with values that may suit it."""

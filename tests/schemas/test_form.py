@@ -165,7 +165,9 @@ def test_examples_of_every_sort() -> None:
     assert found["policy.name"] == {"uniform", "adaptive", "skip", "balanced", "bd", "ba"}
     assert found["policy.kind"] == {"number", "counts", "location", "category"}
     assert found["release.decision"] == found["ledger-entry.decision"] == {"perturbed", "approximated", "withheld"}
-    assert found["ledger-entry.entry"] == {"policy", "dummies", "landmarks", "release", "intrusion", "close"}
+    assert found["ledger-entry.entry"] == {
+        *("policy", "dummies", "landmarks", "release", "intrusion", "close", "member"),
+    }
 
 
 def _are_counts(path: Path, found: dict[str, Any]) -> bool:
@@ -179,7 +181,7 @@ def test_unknown_members(example: Example) -> None:
     for path in places(example.document):
         found = at(example.document, path)
         if isinstance(found, dict) and not _are_counts(path, found):
-            is_open = example.record in {"observation", "landmarks", "close", *COLLECTED, "correlation"}
+            is_open = example.record in {"observation", "landmarks", "close", "member", *COLLECTED, "correlation"}
             assert fits(example.record, added(example.document, path, "unheard-of", {})) == is_open, path
 
 
@@ -204,7 +206,8 @@ def test_reasons_are_those_of_the_code() -> None:
 def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     """What fits the first fits the second, but for policies with substitutes that tell; old ledgers keep those."""
     new = {"policy-weaker", "policy-renewed", "ledger-entry-policy-weaker", "ledger-entry-policy-renewed"}
-    new |= {"reject-weaker-policy"}
+    new |= {"policy-lifetime", "ledger-entry-policy-claim", "ledger-entry-policy-lifetime"}
+    new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}
     first = former_validator(record)
     for example in examples("valid"):
         if example.record == record:

@@ -20,6 +20,7 @@ CLASSES = {
     "policy": records.PolicyRecord,
     "landmarks": records.LandmarksRecord,
     "close": records.CloseRecord,
+    "member": records.MemberRecord,
     "contribution": Contribution,
     "watermark": Watermark,
     "intrusion": Intrusion,

@@ -153,7 +153,8 @@ def test_every_member_is_needed(record: str) -> None:
     """An output without one of its members neither fits nor is read."""
     for example in examples("valid"):
         for path in places(example.document) if example.record == record else ():
-            if len(path) == 1 and path != ("weaker",):  # without it, the version is as strong as the one before
+            # Without the first, the version is as strong as the one before; without the other, nothing is claimed.
+            if len(path) == 1 and path not in {("weaker",), ("lifetime_nano",)}:
                 document = removed(example.document, path)
                 assert not strict_validator(record).is_valid(document), path
                 assert not read_by_the_audit(record, orjson.dumps(document)), path
