@@ -22,7 +22,11 @@ FETCH_RECORDS: Final = 2_000
 FETCH_HEADS: Final = 500
 """Records of the heads that are fetched at once: those of leaves have up to 64 KiB."""
 WAIT_MS: Final = 500
-"""How long a fetch waits for records."""
+"""How long it is waited for records that are still to be written."""
+END_WAIT_MS: Final = 20
+"""And for those up to an end: where a transaction's marker is the last, no record comes, the position alone moves."""
+FETCH_WAIT_MS: Final = 50
+"""How long a broker keeps a fetch that finds nothing; what it is asked besides waits behind it."""
 
 Waiting = set[tuple[str, int]]
 """(series, timestamp in ms) of entries and releases that lack their partner."""
@@ -163,7 +167,7 @@ class HeadRecords:
         """Feed everything up to where the topic ends now."""
         ends = await self._consumer.end_offsets(list(self._consumer.assignment()))
         while unread := [place for place, end in ends.items() if await self._consumer.position(place) < end]:
-            await self.turn(WAIT_MS, unread)
+            await self.turn(END_WAIT_MS, unread)
 
 
 @asynccontextmanager
@@ -172,7 +176,12 @@ async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator
     await check_there(client, topics)
     # No group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
     consumer = AIOKafkaConsumer(
-        *topics, **client, isolation_level="read_committed", enable_auto_commit=False, auto_offset_reset="earliest"
+        *topics,
+        **client,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=FETCH_WAIT_MS,
     )
     try:
         await consumer.start()
@@ -216,7 +225,7 @@ async def read_to_end(
     total = sum(ends.values())
     reached = {partition: await consumer.position(partition) for partition in ends}
     while unread := [partition for partition, end in ends.items() if reached[partition] < end]:
-        fetched = await consumer.getmany(*turn(unread), timeout_ms=WAIT_MS, max_records=FETCH_RECORDS)
+        fetched = await consumer.getmany(*turn(unread), timeout_ms=END_WAIT_MS, max_records=FETCH_RECORDS)
         for partition, records in fetched.items():
             feeds[partition.topic]([record.value or b"" for record in records])
         for partition in unread:  # the position also passes the markers of transactions, which are no records

@@ -68,4 +68,4 @@ class WorkerProcess:
             ended = self.process.poll() is not None and not holds()
             assert not ended, f"ended without {what}: {self.log.read_text()[-3000:]}"
             assert time.monotonic() < deadline, f"no {what}: {last_words(self.process, self.log)}"
-            time.sleep(0.3)
+            time.sleep(0.1)

@@ -12,7 +12,11 @@ from stream_app.kafka.brokers import Isolation
 from stream_app.kafka.client.security import client_arguments, started
 from stream_app.setup.settings import Settings
 
-_POLL_MS = 200
+_FETCH_WAIT_MS = 10
+"""How long a broker keeps a fetch that finds nothing: behind an end it is in the way of what is asked next."""
+_POLL_MS = 20
+"""How long records are waited for before the position is looked at: a marker at the end of a log moves that alone."""
+_FOLLOW_MS = 200
 _LAST_RECORDS = 256
 """How far back a last record is first looked for: behind it only aborted ones can stand, and other kinds."""
 
@@ -27,13 +31,16 @@ class LogReader:
     @asynccontextmanager
     async def opened(cls, settings: Settings, isolation: Isolation) -> AsyncIterator[Self]:
         """Connect, and close at the end of the ``with`` block."""
-        consumer = _consumer(settings, isolation, max_partition_fetch_bytes=settings.fetch_bytes, fetch_max_wait_ms=100)
+        fetches = {"max_partition_fetch_bytes": settings.fetch_bytes, "fetch_max_wait_ms": _FETCH_WAIT_MS}
+        consumer = _consumer(settings, isolation, **fetches)
         async with started(consumer):
             yield cls(consumer)
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset kept and the one after the last."""
         tp = TopicPartition(topic, partition)
+        # aiokafka asks about a topic that it has not met, and then pauses 100 ms before it asks for its offsets.
+        await self._consumer._client.add_topic(topic)  # noqa: SLF001 (no public name)
         first = await self._consumer.beginning_offsets([tp])
         end = await self._consumer.end_offsets([tp])
         return int(first[tp]), int(end[tp])
@@ -68,6 +75,7 @@ class LogReader:
         self._consumer.seek(tp, position)
         async for records in _fetched(self._consumer, {tp: end}):
             yield records
+        self._consumer.pause(tp)
 
 
 async def records_of(
@@ -100,7 +108,7 @@ async def records_of(
         for place, start in starts.items():
             consumer.seek(place, start)
         last = dict.fromkeys(places, math.inf) if follow else ends
-        async for records in _fetched(consumer, last):
+        async for records in _fetched(consumer, last, _FOLLOW_MS if follow else _POLL_MS):
             for record in records:
                 if since_ms is None or record.timestamp >= since_ms:
                     yield record
@@ -117,8 +125,10 @@ def _consumer(settings: Settings, isolation: Isolation, *topics: str, **more: in
     )
 
 
-async def _fetched(consumer: AIOKafkaConsumer, ends: Mapping[TopicPartition, float]) -> AsyncIterator[list[Any]]:
+async def _fetched(
+    consumer: AIOKafkaConsumer, ends: Mapping[TopicPartition, float], poll_ms: int = _POLL_MS
+) -> AsyncIterator[list[Any]]:
     """Yield records as they come, a list of one partition at a time, until each is read up to its end."""
     while [place for place, end in ends.items() if await consumer.position(place) < end]:
-        for records in (await consumer.getmany(timeout_ms=_POLL_MS)).values():
+        for records in (await consumer.getmany(timeout_ms=poll_ms)).values():
             yield records

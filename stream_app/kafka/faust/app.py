@@ -24,6 +24,7 @@ from stream_app.setup.settings import Settings
 TABLE = "state"
 
 _HEARTBEAT_SECONDS = 1.0
+_ACKNOWLEDGE_SECONDS = 0.25  # one small request; whoever watches the group's lag sees what was decided
 _LAST_SECONDS = 5.0  # to acknowledge what was decided; the partition rows know it anyway
 
 
@@ -60,7 +61,7 @@ class App(faust.App):
             broker_heartbeat_interval=min(_HEARTBEAT_SECONDS, seconds / 10),
             broker_rebalance_timeout=max(60.0, seconds),
             broker_request_timeout=max(90.0, 2 * seconds),
-            broker_commit_interval=1.0,
+            broker_commit_interval=_ACKNOWLEDGE_SECONDS,
             consumer_auto_offset_reset="earliest",
             consumer_max_fetch_size=settings.fetch_bytes,
             datadir=str(settings.data_folder),

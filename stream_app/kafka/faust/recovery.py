@@ -125,6 +125,11 @@ class Recovery(FaustRecovery):
 class TableManager(FaustTableManager):
     """Faust's table manager with our recovery."""
 
+    async def on_start(self) -> None:
+        """Begin at once: Faust waits a second for tables that modules add late; here the only one is there."""
+        await self._update_channels()
+        await self.recovery.start()
+
     @property
     def recovery(self) -> Recovery:
         """Return the recovery service."""
