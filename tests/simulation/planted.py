@@ -202,7 +202,7 @@ PLANTED: Final = (
         "what a batch changed is known to the next one while it commits, cached or not",
         f"{_OWNER}.cache:RowReader.hold",
         5,
-        (("self._held = changed", "self._held = {}"),),
+        (("self._held, self._members = changed, members", "self._held, self._members = {}, members"),),
     ),
     Planted(
         "copy's last record not compared",

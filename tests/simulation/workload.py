@@ -29,6 +29,8 @@ OWN: tuple[dict[str, Any], ...] = (
     {"protection": {"level": "w-event", "window": 4}, "value": NUMBER, "scheme": {"name": "ba"}},
     {"protection": {"level": "landmark", "landmarks": LANDMARKS}, "scheme": {"name": "balanced"}, "value": COUNTS},
 )
+RENEWED = ("landmark", "user")
+"""Levels of policies that may begin again."""
 COLLECTED: dict[str, Any] = {
     "protection": {"level": "event"},
     "value": COUNTS,
@@ -50,20 +52,21 @@ class Sent(NamedTuple):
 def context_of(key: int, configuration: int, partition_of: Callable[[bytes], int] | None) -> Context:
     """Return what a worker decides with, under the nth key and the nth configuration."""
     keys = KeyRing(_KEYS[key], 0, bytes(range(key, key + 32)))
-    return Context(keys, _defaults(configuration), Limits(lifetime_nano=3 * 10**9), partition_of)
+    return Context(keys, _defaults(configuration), Limits(lifetime_nano=2 * 10**9), partition_of)
 
 
 def _defaults(configuration: int) -> tuple[DefaultPolicy, ...]:
     protection = {"level": "landmark", "landmarks": LANDMARKS, "step": STEP_MS, "spare": 1}
     scheme = {"name": ("adaptive", "uniform", "balanced")[configuration]}
-    return (default("meter-*", protection=protection, scheme=scheme, value=NUMBER),)
+    bounds = [START_MS + step * STEP_MS + STEP_MS // 2 for step in (4, 7, 8, 13)]
+    return (default("meter-*", protection=protection, scheme=scheme, value=NUMBER, renew=bounds),)
 
 
 class _Course:
     """One series on its way."""
 
-    def __init__(self, name: str, draw: Random) -> None:
-        self.name, self._draw = name, draw
+    def __init__(self, name: str, draw: Random, renewals: Random) -> None:
+        self.name, self._draw, self._renewals = name, draw, renewals
         self._step = 0
         self._version = 0
         self._value: dict[str, Any] = NUMBER
@@ -90,7 +93,7 @@ class _Course:
         return self._observation(self._step)
 
     def _policy(self) -> dict[str, Any]:
-        self._version += 1
+        self._version += self._renewals.choice((1, 1, 4))  # renewals use up numbers, too
         if self._chosen is None or self._draw.random() < 0.1:
             self._chosen = COLLECTED if self.name.startswith("crowd") else self._draw.choice(OWN)
         chosen = self._chosen
@@ -99,7 +102,14 @@ class _Course:
         if "landmarks" in protection:
             protection["landmarks"] = [mark for mark in LANDMARKS if _start(mark) > START_MS + self._step * STEP_MS]
         record = {"type": "policy", "series": self.name, "version": self._version, "epsilon": 1.0}
-        return record | {"scheme": {"name": "uniform"}} | chosen | {"protection": protection}
+        record |= {"scheme": {"name": "uniform"}} | chosen | {"protection": protection}
+        if protection["level"] in RENEWED and self._renewals.random() < 0.7:
+            steps = sorted(self._renewals.sample(range(self._step, self._step + 12), 4))
+            record |= {
+                "epsilon": self._renewals.choice((0.3, 1.0)),
+                "renew": [START_MS + step * STEP_MS for step in steps],
+            }
+        return record
 
     def _observation(self, step: int) -> dict[str, Any]:
         value: Any = round(self._draw.random() * 100, 1)
@@ -130,7 +140,8 @@ def _start(mark: int | list[int]) -> int:
 def input_of(seed: object, seconds: float) -> tuple[Sent, ...]:
     """Return the records that are sent within so many seconds."""
     draw = Random(f"input {seed}")
-    courses = [_Course(name, draw) for name in NAMES[: draw.randrange(3, len(NAMES) + 1)]]
+    renewals = Random(f"renewals {seed}")  # apart, so that a seed stands for the schedule that it stood for before
+    courses = [_Course(name, draw, renewals) for name in NAMES[: draw.randrange(3, len(NAMES) + 1)]]
     return tuple(_sent(draw, courses, seconds, draw.randrange(20, 61)))
 
 
