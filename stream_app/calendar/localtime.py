@@ -13,6 +13,7 @@ from stream_app.calendar.wrong import Wrong, WrongTimesError, quoted
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 DAY = timedelta(days=1)
+DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9999, 12, 28)
 """Days that lie within the calendar in every zone, with the days before and after them."""
 ZONE_NEEDED = 'add a zone, as in "zone":"Europe/Paris", or an offset, as in 2026-01-31T08:00:00+01:00'
@@ -49,23 +50,39 @@ def milliseconds(moment: datetime) -> int:
     return (moment - EPOCH) // MILLISECOND
 
 
-def readings(local: datetime, zone: tzinfo) -> tuple[int, ...]:
-    """Return the moments that a local time without offset may mean, in ascending order.
+class Readings(NamedTuple):
+    """The moments that a local time may mean, in milliseconds; all of them are one unless clocks change there."""
 
-    One where clocks show it once; both where they show it twice. Where clocks jump over it: the moment of the jump, and
-    the time moved forward by as much as they jump, as RFC 5545 (3.3.5) reads it; these are one when clocks jump at it.
+    first: int
+    """The earlier one of two; where clocks jump over it, the moment of the jump."""
+    usual: int
+    """What RFC 5545 (3.3.5) reads: the earlier one of two; where clocks jump over it, it moves forward as much."""
+    last: int
+
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """Return what the local time stands for alone: both of two, else one."""
+        return (self.usual,) if self.usual == self.last else (self.usual, self.last)
+
+
+def readings(local: datetime, zone: tzinfo) -> Readings:
+    """Return what a local time without offset may mean in a zone.
+
+    It asks the zone for what clocks show alone: zones of calendar files know no `fold` (PEP 495).
     """
-    before, after = _both(local, zone)
-    if before <= after:
-        return (before,) if before == after else (before, after)
-    jump = _jump(after, before, zone)
-    return (before,) if jump == before else (jump, before)
-
-
-def moments(local: datetime, zone: tzinfo) -> tuple[int, ...]:
-    """Return the moments that a local time stands for: one moved forward where it does not exist, else all readings."""
-    before, after = _both(local, zone)
-    return (before, after) if before < after else (before,)
+    utc = milliseconds(local.replace(tzinfo=UTC))
+    before, after = _ahead(utc - DAY_MS, zone), _ahead(utc + DAY_MS, zone)  # no clocks are a day ahead or behind
+    if before == after:
+        return Readings(utc - before, utc - before, utc - before)
+    found = [utc - ahead for ahead in (before, after) if _ahead(utc - ahead, zone) == ahead]
+    if found:
+        return Readings(min(found), min(found), max(found))
+    moved = utc - before
+    low, jump = utc - after, moved  # clocks jump in (low, jump]
+    while jump - low > 1:
+        middle = (low + jump) // 2
+        low, jump = (middle, jump) if _ahead(middle, zone) == before else (low, middle)
+    return Readings(jump, moved, moved)
 
 
 def span(start: datetime, end: datetime, zone: tzinfo) -> tuple[int, int]:
@@ -73,25 +90,17 @@ def span(start: datetime, end: datetime, zone: tzinfo) -> tuple[int, int]:
 
     It is empty where clocks jump over all of it.
     """
-    return readings(start, zone)[0], readings(end, zone)[-1]
+    return readings(start, zone).first, readings(end, zone).last
 
 
-def _both(local: datetime, zone: tzinfo) -> tuple[int, int]:
-    """Return the moments by the offsets before and after a change of clocks near by (PEP 495); equal without one."""
-    return milliseconds(local.replace(tzinfo=zone)), milliseconds(local.replace(tzinfo=zone, fold=1))
+def shown(moment_ms: int, zone: tzinfo) -> datetime:
+    """Return what the clocks of a zone show at a moment."""
+    return (EPOCH + moment_ms * MILLISECOND).astimezone(zone).replace(tzinfo=None, fold=0)
 
 
-def _jump(low: int, high: int, zone: tzinfo) -> int:
-    """Return the only moment in (low, high] from which on clocks of ``zone`` show another offset."""
-    old = _offset(low, zone)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _offset(middle, zone) == old else (low, middle)
-    return high
-
-
-def _offset(moment_ms: int, zone: tzinfo) -> timedelta | None:
-    return (EPOCH + moment_ms * MILLISECOND).astimezone(zone).utcoffset()
+def _ahead(moment_ms: int, zone: tzinfo) -> int:
+    """Return how many milliseconds the clocks of a zone are ahead of UTC at a moment."""
+    return milliseconds(shown(moment_ms, zone).replace(tzinfo=UTC)) - moment_ms
 
 
 def midnight(day: date) -> datetime:
@@ -102,16 +111,18 @@ def midnight(day: date) -> datetime:
 def local_time(text: object, zone: tzinfo | None = None) -> LocalTime:
     """Return what an ISO 8601 date or time names; one that names no zone by itself has ``zone``.
 
-    A time may have an offset, or behind it a zone in brackets: ``2026-03-29T17:00[Europe/Paris]``.
+    A time may have an offset; a zone in brackets may follow: ``2026-03-29T17:00[Europe/Paris]``.
 
     Raises:
         WrongTimesError: for anything else, a day before 1970 or after 9999-12-28, or where no zone is given.
     """
     written, bracket, name = text.partition("[") if isinstance(text, str) else ("", "", "")
     when = _parsed(written)
-    if when is None or (bracket and not (isinstance(when, datetime) and name.endswith("]"))):
+    if when is None or (bracket and not name.endswith("]")):
         remedy = "write ISO 8601, such as 2026-01-31T08:00:00+01:00, or 2026-01-31 for a day"
         raise WrongTimesError([Wrong("", quoted(text), remedy)])
+    if isinstance(when, datetime) and when.microsecond % 1000:
+        raise WrongTimesError([Wrong("", quoted(text), "write whole milliseconds")])
     if bracket:
         zone = zone_of(name.removesuffix("]"))
     if isinstance(when, datetime) and when.tzinfo is not None:

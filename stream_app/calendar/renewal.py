@@ -7,14 +7,12 @@ from typing import NamedTuple
 
 from stream_app.calendar.localtime import (
     DAY,
-    EPOCH,
     LAST_DAY,
-    MILLISECOND,
     LocalTime,
     local_time,
     midnight,
-    moments,
     readings,
+    shown,
     zone_of,
 )
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
@@ -93,7 +91,7 @@ def _bounds(asked: _Asked) -> Iterator[int]:
             local = asked.period.later(asked.first, number)
         except (OverflowError, ValueError):  # behind the calendar's end
             return
-        bound = moments(local, asked.zone)[0]
+        bound = readings(local, asked.zone).usual
         if bound >= asked.until_ms or local.date() > LAST_DAY:
             return
         if bound > asked.after_ms:
@@ -120,19 +118,14 @@ def _asked(form: Mapping[str, object], after_ms: int | None) -> _Asked:
     assert zone is not None
     assert until is not None
     if first is not None:
-        shown = first.start if first.zone is zone else _shown(moments(first.start, first.zone)[0], zone)
-        return _Asked(period, zone, shown, -1, _behind(until))
+        local = first.start if first.zone is zone else shown(readings(first.start, first.zone).usual, zone)
+        return _Asked(period, zone, local, -1, _behind(until))
     assert after_ms is not None
-    return _Asked(period, zone, period.begins(midnight(_shown(after_ms, zone).date())), after_ms, _behind(until))
-
-
-def _shown(moment_ms: int, zone: tzinfo) -> datetime:
-    """Return what clocks show at a moment."""
-    return (EPOCH + moment_ms * MILLISECOND).astimezone(zone).replace(tzinfo=None)
+    return _Asked(period, zone, period.begins(midnight(shown(after_ms, zone).date())), after_ms, _behind(until))
 
 
 def _behind(until: LocalTime) -> int:
     """Return the first moment behind a day, or behind a time."""
     if until.is_day:
-        return readings(until.start + DAY, until.zone)[0]
-    return readings(until.start, until.zone)[-1] + 1
+        return readings(until.start + DAY, until.zone).first
+    return readings(until.start, until.zone).last + 1

@@ -1,9 +1,11 @@
 """From settings to the context of decisions: keys, default policies and caps, every fault at once."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from stream_app.calendar.policy import in_integers
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.formats import wire
 from stream_app.loss.envelope import Envelope
@@ -92,7 +94,7 @@ def limits_of(settings: Settings) -> Limits:
 
 def default_policies(settings: Settings) -> tuple[DefaultPolicy, ...]:
     """Return the default policies of the settings, then those of ``policies_file``, in order."""
-    found = [(f"policies.{nth}", table) for nth, table in enumerate(settings.policies)]
+    found = [_Written(f"policies.{nth}", table, Path()) for nth, table in enumerate(settings.policies)]
     if settings.policies_file is not None:
         found += _lines(settings.policies_file)
     return policies_from(found, limits_of(settings))
@@ -103,11 +105,23 @@ def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, .
     return policies_from(_lines(path), limits)
 
 
-def policies_from(found: list[tuple[str, Any]], limits: Limits) -> tuple[DefaultPolicy, ...]:
-    """Return default policies from (place, document) pairs; raises `InvalidSettingsError` with every fault."""
+class _Written(NamedTuple):
+    """A default policy as it is written, at a place of settings or file, and the folder of the files that it names."""
+
+    place: str
+    document: Any
+    folder: Path
+
+
+def policies_from(found: Iterable[_Written], limits: Limits) -> tuple[DefaultPolicy, ...]:
+    """Return default policies as they are written; raises `InvalidSettingsError` with every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
-    for place, document in found:
+    for place, written, folder in found:
+        document = written
+        if isinstance(written, Mapping):
+            document, wrongs = in_integers(written, partial(_named, folder))
+            problems += [Problem(f"{place}.{wrong.member}", wrong.message) for wrong in wrongs]
         try:
             policies.append(_default_policy(document))
         except PolicyError as error:
@@ -119,6 +133,11 @@ def policies_from(found: list[tuple[str, Any]], limits: Limits) -> tuple[Default
     if problems:
         raise InvalidSettingsError(tuple(problems))
     return tuple(policies)
+
+
+def _named(folder: Path, name: str) -> bytes:
+    """Return the bytes of a file that a policy in a folder names."""
+    return (folder / name).read_bytes()
 
 
 def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
@@ -150,9 +169,9 @@ def _default_policy(document: object) -> DefaultPolicy:
     return DefaultPolicy(glob, policy_of(parameters, DEFAULT_VERSION))
 
 
-def _lines(path: Path) -> list[tuple[str, Any]]:
+def _lines(path: Path) -> list[_Written]:
     """Return the documents of a JSON Lines file with their places; a line that is not JSON is its own document."""
-    found: list[tuple[str, Any]] = []
+    found: list[_Written] = []
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -160,7 +179,8 @@ def _lines(path: Path) -> list[tuple[str, Any]]:
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
             try:
-                found.append((f"{path}:{number}", wire.load(line)))
+                document = wire.load(line)
             except ValueError:
-                found.append((f"{path}:{number}", None))
+                document = None
+            found.append(_Written(f"{path}:{number}", document, path.parent))
     return found

@@ -80,7 +80,7 @@ def _policies(file: Path) -> tuple[list[Problem], dict[str, Any], list[str]]:
         documents = documents_in(file)
     except OSError as error:
         return [Problem(str(file), f"cannot be read ({error.strerror})")], {}, []
-    problems = [problem for place, document in documents for problem in problems_of(place, document)]
+    problems = [problem for document in documents for problem in problems_of(document)]
     notes = []
     for weaker in weaker_of(documents):
         if weaker.certain and not weaker.marked:
@@ -88,6 +88,6 @@ def _policies(file: Path) -> tuple[list[Problem], dict[str, Any], list[str]]:
         else:
             when = "" if weaker.certain else ", unless that has passed when it comes"
             notes.append(f"{weaker.place}: version {weaker.version} {weaker.sentence}{when}")
-    defaults = sum(any(hindrances_of(document)) for _, document in documents)
+    defaults = sum(any(hindrances_of(document.content)) for document in documents)
     shown = {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
     return problems, shown, notes

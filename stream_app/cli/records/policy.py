@@ -6,7 +6,7 @@ from pathlib import Path
 from stream_app.cli import UsageError
 from stream_app.cli.records.send import send_and_tell
 from stream_app.cli.shared.arguments import add_config
-from stream_app.cli.shared.policyfile import document_in, hindrances_of, weaker_of
+from stream_app.cli.shared.policyfile import documents_in, hindrances_of, weaker_of
 from stream_app.formats import records, wire
 from stream_app.privacy.policy import PolicyError, policy_of
 
@@ -21,22 +21,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Send all policies; 0. Raises `UsageError`, with nothing sent, when one of them is no policy."""
     try:
-        content = arguments.file.read_bytes()
+        documents = documents_in(arguments.file)
     except OSError as error:
         raise UsageError(f"{arguments.file}: cannot be read ({error.strerror}); give a file of policies") from None
-    lines = content.splitlines() if document_in(content) is None else [content]
     found: list[bytes] = []
     faults: list[str] = []
-    documents: list[tuple[str, object]] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        place = f"{arguments.file}:{number}"
-        documents.append((place, document_in(line)))
-        if hindrances := list(hindrances_of(document_in(line))):
+    for document in documents:
+        place = f"{arguments.file}:1" if document.place == str(arguments.file) else document.place
+        if hindrances := list(hindrances_of(document.content)):
             faults += [f"{place}: {hindrance}" for hindrance in hindrances]
             continue
-        record = wire.decode(line)
+        faults += [f"{place}: {wrong.member}: {wrong.message}" for wrong in document.wrongs]
+        if len(document.written) > wire.LARGEST_RECORD_BYTES:
+            found_bytes = f"found {len(document.written):,} bytes, a record has at most {wire.LARGEST_RECORD_BYTES:,}"
+            faults.append(f"{place}: {found_bytes}; name fewer landmarks, and add the later ones with `landmarks`")
+            continue
+        record = wire.decode(document.written)
         if not isinstance(record, records.PolicyRecord):
             wanted = 'type "policy", a series, and a version from 1 on'
             faults.append(f"{place}: no policy record; it needs {wanted}: landmark-stream check says more")
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             policy_of(record.parameters, record.version)
         except PolicyError as error:
             faults += [f"{place}: {fault.member}: {fault.message}" for fault in error.faults]
-        found.append(line)
+        found.append(document.written)
     for weaker in weaker_of(documents):
         if weaker.certain and not weaker.marked:
             faults.append(f"{weaker.place}: {weaker.sentence}")

@@ -1,10 +1,13 @@
 """Files of policy records, one JSON document or one a line, as `check`, `plan` and `verify` read them."""
 
 import argparse
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from stream_app.calendar.policy import in_integers
+from stream_app.calendar.wrong import Wrong
 from stream_app.cli import UsageError
 from stream_app.cli.shared.picturefile import add_picture
 from stream_app.formats import wire
@@ -31,18 +34,38 @@ def add_outputs(parser: argparse.ArgumentParser, picture: str) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
 
 
-def documents_in(file: Path) -> list[tuple[str, Any]]:
-    """Return what a file holds with the places, None for a line that is no JSON; raises `OSError`."""
+class Document(NamedTuple):
+    """A document of a policy file, at its place, with all its times in ms where it is an object."""
+
+    place: str
+    content: Any
+    written: bytes
+    """Its bytes: those of the file, unless a time was to become an integer."""
+    wrongs: tuple[Wrong, ...] = ()
+    """What is wrong with times as people say them; what is wrong with them is not in ``content``."""
+
+
+def documents_in(file: Path) -> list[Document]:
+    """Return what a file holds, None for a line that is no JSON; raises `OSError`."""
     content = file.read_bytes()
-    try:
-        return [(str(file), wire.load(content))]
-    except ValueError:
-        lines = enumerate(content.splitlines(), start=1)
-        return [(f"{file}:{number}", document_in(line)) for number, line in lines if line.strip()]
+    whole = document_in(content)
+    if whole is not None:
+        return [_in_integers(file, str(file), whole, content)]
+    lines = [(f"{file}:{number}", line) for number, line in enumerate(content.splitlines(), start=1) if line.strip()]
+    return [_in_integers(file, place, document_in(line), line) for place, line in lines]
+
+
+def _in_integers(file: Path, place: str, document: object, written: bytes) -> Document:
+    if not isinstance(document, dict):
+        return Document(place, document, written)
+    # Default policies mean the same at every start of a worker, so that no clock says when one is first renewed.
+    now_ms = None if any(hindrances_of(document)) else int(time.time() * 1000)
+    found, wrongs = in_integers(document, lambda name: (file.parent / name).read_bytes(), now_ms)
+    return Document(place, found, written if found is document else wire.dump(found), tuple(wrongs))
 
 
 def records_in(file: Path) -> list[dict[str, Any]]:
-    """Return the policy records of a file.
+    """Return the policy records of a file, all their times in ms.
 
     Raises:
         UsageError: if it cannot be read, holds none, or holds something else; every fault is in the message.
@@ -51,11 +74,11 @@ def records_in(file: Path) -> list[dict[str, Any]]:
         documents = documents_in(file)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror}); name a file of policies") from None
-    problems = [problem for place, document in documents for problem in problems_of(place, document)]
+    problems = [problem for document in documents for problem in problems_of(document)]
     if problems or not documents:
         listed = "\n".join(f"{problem.field}: {problem.message}" for problem in problems)
         raise UsageError(listed or f"{file}: holds no policy; write one record a line")
-    return [document for _, document in documents]
+    return [document.content for document in documents]
 
 
 def document_in(content: bytes) -> object:
@@ -66,11 +89,13 @@ def document_in(content: bytes) -> object:
         return None
 
 
-def problems_of(place: str, document: object) -> Iterator[Problem]:
+def problems_of(found: Document) -> Iterator[Problem]:
     """Yield everything that keeps a document from being a policy record."""
+    place, document = found.place, found.content
     if not isinstance(document, dict):
         yield Problem(place, "is no JSON object: write one policy record a line")
         return
+    yield from (Problem(f"{place}.{wrong.member}", wrong.message) for wrong in found.wrongs)
     series, version, kind = document.get("series"), document.get("version", 1), document.get("type", "policy")
     if kind != "policy":
         yield Problem(f"{place}.type", 'is not "policy"')
@@ -122,11 +147,12 @@ class Weaker(NamedTuple):
         return f"protects less than version {self.than}: {lost}; {ways} and set accept_weaker_policies"
 
 
-def weaker_of(documents: Iterable[tuple[str, object]]) -> Iterator[Weaker]:
+def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
     """Yield what is weaker among the versions that a file has of one series; what is no policy is passed over."""
     ruling: dict[object, Policy] = {}
-    for place, document in documents:
-        if not isinstance(document, dict) or any(problems_of(place, document)):
+    for found in documents:
+        place, document = found.place, found.content
+        if any(problems_of(found)):
             continue
         policy = policy_of(parameters_of(document), document.get("version", 1))
         before = ruling.get(document["series"])

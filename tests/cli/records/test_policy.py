@@ -1,13 +1,18 @@
 """``policy`` and ``check``: what can be sent as the policy of a series, and what is for the configuration alone."""
 
 import json
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from stream_app.cli import main
-from tests.run import NUMBER, policy
+from stream_app.cli.shared.policyfile import documents_in
+from stream_app.formats import wire
+from stream_app.formats.records import PolicyRecord
+from tests.run import NUMBER, observation, policy
 
 
 def written(folder: Path, *documents: dict[str, Any], indent: int | None = None) -> str:
@@ -100,3 +105,111 @@ def test_what_may_have_passed_is_a_note(tmp_path: Path, capsys: pytest.CaptureFi
     assert "note" not in capsys.readouterr().out
     assert main(["check", written(tmp_path, policy("home-1", weaker="yes"))]) == 2
     assert ".weaker: is neither true nor false" in capsys.readouterr().out
+
+
+WEEKENDS = {
+    "weekly": ["sat", "sun"],
+    "from": "17:00",
+    "to": "20:00",
+    "zone": "Europe/Paris",
+    "first": "2026-01-01",
+    "last": "2026-06-30",
+}
+CALENDAR = """BEGIN:VCALENDAR
+BEGIN:VEVENT
+DTSTART;TZID=Europe/Paris:20260301T220000
+DTEND;TZID=Europe/Paris:20260302T060000
+RRULE:FREQ=WEEKLY;COUNT=5
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+def weekends() -> list[list[int]]:
+    """Return the evenings of the weekends of half a year, in ms."""
+    clocks, days = ZoneInfo("Europe/Paris"), (date(2026, 1, 1) + timedelta(days=number) for number in range(181))
+    return [
+        [int(datetime.combine(day, time(hour), clocks).timestamp() * 1000) for hour in (17, 20)]
+        for day in days
+        if day.weekday() >= 5
+    ]
+
+
+def test_the_record_that_is_sent_holds_integers(tmp_path: Path) -> None:
+    """Landmarks as people say them are expanded before; all other members stay, and a record of integers as it is."""
+    protection = {"level": "landmark", "landmarks": [WEEKENDS], "step": 3_600_000, "spare": 2}
+    said = policy("home-1", protection=protection)
+    plain = policy("home-2", protection={"level": "landmark", "landmarks": [5, [7, 9]]})
+    file = Path(written(tmp_path, said, plain))
+    file.write_text(file.read_text().replace('"home-2"', ' "home-2" '))
+    sent = [document.written for document in documents_in(file)]
+    found = wire.decode(sent[0])
+    assert isinstance(found, PolicyRecord)
+    assert found.parameters["protection"] == {**protection, "landmarks": weekends()}
+    assert {name for name in said if name not in {"type", "series", "version"}} == set(found.parameters)
+    assert sent[1] == file.read_bytes().splitlines()[1]
+
+
+def test_a_calendar_lies_beside_its_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wherever the command runs."""
+    (tmp_path / "nights.ics").write_text(CALENDAR)
+    file = written(tmp_path, policy("home-1", protection={"level": "landmark", "landmarks": [{"ics": "nights.ics"}]}))
+    (document,) = documents_in(Path(file))
+    assert len(document.content["protection"]["landmarks"]) == 5
+    assert main(["policy", file]) == 2
+    assert "brokers at 127.0.0.1:1" in capsys.readouterr().err, "nothing else is wrong"
+    (tmp_path / "nights.ics").unlink()
+    assert main(["policy", file]) == 2
+    told = f'{file}:1: protection.landmarks.0.ics: found "nights.ics"; it cannot be read'
+    assert told in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By both commands, in every record of the file, with a member that no policy has too."""
+    wrong = policy("home-1", protection={"level": "landmark", "landmarks": ["2026-01-01", {"dates": []}], "spares": 1})
+    file = written(tmp_path, wrong, policy("home-2", epsilon=-1, renew={"every": "month", "until": 5}))
+    members = [
+        "1{}protection.landmarks.0",
+        "1{}protection.landmarks.1.zone",
+        "1{}protection.landmarks.1.dates",
+        "1{}protection.spares",
+        "2{}renew.zone",
+        "2{}renew.until",
+        "2{}epsilon",
+    ]
+    assert main(["check", file]) == 2
+    said = capsys.readouterr().out
+    for member in members:
+        assert f"error: {file}:{member.format('.')}: " in said
+    assert main(["policy", file]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("landmark-stream policy: nothing sent\n")
+    for member in members:
+        assert f"{file}:{member.format(': ')}: " in said
+
+
+def test_a_record_that_no_topic_takes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With how large it is, and where the later landmarks can go."""
+    years = {**WEEKENDS, "weekly": ["mon", "wed", "fri", "sun"], "first": "1970-01-01", "last": "2020-12-31"}
+    file = written(tmp_path, policy("home-1", protection={"level": "landmark", "landmarks": [years]}))
+    assert main(["policy", file]) == 2
+    said = capsys.readouterr().err
+    assert "bytes, a record has at most 262,144; name fewer landmarks, and add the later ones with `landmarks`" in said
+
+
+def test_default_policies_may_say_them_too(tmp_path: Path) -> None:
+    """A replay under them writes what it writes under the integers, byte for byte."""
+    key = tmp_path / "key"
+    assert main(["keys", "new", str(key)]) == 0
+    events = tmp_path / "events.jsonl"
+    events.write_text("".join(json.dumps(observation("home-1", at + 5, 3)) + "\n" for at, _ in weekends()[:9]))
+    ledgers: list[bytes] = []
+    for landmarks in ([WEEKENDS], weekends()):
+        protection = {"level": "landmark", "landmarks": landmarks, "step": 3_600_000}
+        default = {**policy("home-*", protection=protection), "type": "policy"}
+        file = written(tmp_path, {name: value for name, value in default.items() if name != "version"})
+        out = tmp_path / f"out-{len(ledgers)}"
+        assert main(["replay", str(events), "--out", str(out), "--policies", file, "--key", str(key)]) == 0
+        ledgers.append((out / "ledger.jsonl").read_bytes())
+    assert ledgers[0] == ledgers[1]
+    assert b'"landmark":true' in ledgers[0]

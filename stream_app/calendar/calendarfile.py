@@ -1,0 +1,300 @@
+"""iCalendar files (RFC 5545) as spans in milliseconds: events with their recurrences; other parts are passed over.
+
+The package icalendar reads a file, python-dateutil expands its rules over what clocks show, and `localtime` says which
+moments that is.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, timedelta, tzinfo
+from functools import partial
+from typing import Any, NamedTuple
+
+from dateutil.rrule import rrulestr
+from icalendar import Calendar
+from icalendar.timezone import tzp
+
+from stream_app.calendar.localtime import (
+    DAY,
+    FIRST_DAY,
+    LAST_DAY,
+    MILLISECOND,
+    ZONE_NEEDED,
+    midnight,
+    readings,
+    shown,
+    span,
+)
+from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
+
+SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")
+"""Properties that an event has once at most."""
+TOO_FINE = ("SECONDLY", "MINUTELY")
+BEGINS, ENDS = (
+    re.compile(rb"^BEGIN:", re.MULTILINE | re.IGNORECASE),
+    re.compile(rb"^END:", re.MULTILINE | re.IGNORECASE),
+)
+"""The package passes over a component that does not end, and what is in it."""
+BEYOND = f"name times from {FIRST_DAY} to {LAST_DAY}"
+
+
+class Start(NamedTuple):
+    """When an occurrence begins: what clocks of a zone show; midnight of a whole day."""
+
+    local: datetime
+    zone: tzinfo
+    is_day: bool
+
+    @property
+    def identity(self) -> object:
+        """What tells it from other occurrences of its event."""
+        return self.local.date() if self.is_day else readings(self.local, self.zone).usual
+
+
+class Length(NamedTuple):
+    """How long an occurrence lasts: by what clocks show, and in milliseconds; they differ where clocks change."""
+
+    clocks: timedelta
+    elapsed_ms: int
+
+    def after(self, start: Start) -> Iterable[int | tuple[int, int]]:
+        """Return the span of an occurrence, to the later one of both ends; moments when it lasts no time."""
+        end = start.local + self.clocks
+        if start.is_day:
+            return [span(start.local, end, start.zone)]
+        begun = readings(start.local, start.zone)
+        if not self.clocks and not self.elapsed_ms:
+            return begun.moments
+        return [(begun.first, max(readings(end, start.zone).last, begun.usual + self.elapsed_ms))]
+
+
+class Rule(NamedTuple):
+    """A recurrence rule: its text without UNTIL, that as what clocks show, and how many dates it has (COUNT), or 0."""
+
+    text: str
+    until: date | None
+    dates: int
+
+
+class Event(NamedTuple):
+    """One VEVENT, the nth of its file from 0 on."""
+
+    number: int
+    uid: str
+    start: Start
+    length: Length
+    rules: tuple[Rule, ...]
+    more: tuple[tuple[Start, Length | None], ...]
+    """Further occurrences (RDATE); with a length of their own where they are periods."""
+    without: frozenset[object]
+    """Identities of occurrences that do not take place (EXDATE)."""
+    replaces: object | None
+    """The identity of the occurrence of the same uid that this one stands for (RECURRENCE-ID)."""
+    cancelled: bool
+
+
+def spans_in(content: bytes, zone: tzinfo | None) -> Iterator[int | tuple[int, int]]:
+    """Yield the spans of all events of a calendar; days and times that name no zone have ``zone``.
+
+    Raises:
+        WrongTimesError: with everything that is wrong, by number of the event, from 0 on: what is no calendar, holds
+            no event, has a rule without end, an unknown zone, or a change of all later occurrences at once.
+    """
+    wrongs = Wrongs()
+    events = [
+        event
+        for number, component in enumerate(_components(content))
+        if (event := wrongs.unless(f"events.{number}", partial(_event, number, component, zone)))
+    ]
+    wrongs.tell()
+    replaced: dict[str, set[object]] = {}
+    for event in events:
+        if event.replaces is not None:
+            replaced.setdefault(event.uid, set()).add(event.replaces)
+    for event in events:
+        if not event.cancelled:
+            yield from _occurrences(event, () if event.replaces is not None else replaced.get(event.uid, ()))
+
+
+def _components(content: bytes) -> list[Any]:
+    """Return the VEVENTs of all calendars of a file."""
+    # Zones that files define are kept by name for the whole process: another file's must not speak for this one's.
+    tzp.use_default()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of zones by the name of a vendor, such as /vendor.com/Europe/Berlin
+            calendars = Calendar.from_ical(content, multiple=True)
+    except Exception as error:  # noqa: BLE001 - the package promises no type of error for broken files
+        raise WrongTimesError([Wrong("", f"no iCalendar file ({error})", "name a file of VCALENDAR")]) from None
+    if len(BEGINS.findall(content)) != len(ENDS.findall(content)):
+        raise WrongTimesError([Wrong("", "an END for not every BEGIN", "the file is not whole; fetch it again")])
+    found = [component for calendar in calendars for component in calendar.walk("VEVENT")]
+    if not found:
+        raise WrongTimesError([Wrong("", "no event", "name an iCalendar file with a VEVENT for each landmark")])
+    return found
+
+
+def _event(number: int, component: Any, zone: tzinfo | None) -> Event:
+    wrongs = Wrongs()
+    for name, problem in component.errors:
+        wrongs.append(Wrong(str(name or "line"), quoted(problem), "write it as RFC 5545 says"))
+    for name in SINGLE:
+        if isinstance(component.get(name), list):
+            wrongs.append(Wrong(name, "several", "an event has one at most"))
+    if "EXRULE" in component:
+        wrongs.append(Wrong("EXRULE", "a rule", "RFC 5545 has none any more; write EXDATE"))
+    if "DTSTART" not in component:
+        wrongs.append(Wrong("DTSTART", "nothing", "say when the event begins"))
+    wrongs.tell()
+    start = wrongs.unless("DTSTART", lambda: _start(component["DTSTART"], component["DTSTART"].dt, zone))
+    if start is None:
+        raise WrongTimesError(wrongs)
+    length = _length(component, start, zone, wrongs)
+    rules = [wrongs.unless("RRULE", partial(_rule, rule, start)) for rule in _each(component.get("RRULE"))]
+    more = wrongs.unless("RDATE", lambda: tuple(_more(component, zone))) or ()
+    dropped = wrongs.unless("EXDATE", lambda: [_start(*each, zone, start) for each in _listed(component, "EXDATE")])
+    replaces = None
+    if "RECURRENCE-ID" in component:
+        named = component["RECURRENCE-ID"]
+        replaces = wrongs.unless("RECURRENCE-ID", lambda: _start(named, named.dt, zone))
+        if "RANGE" in named.params:
+            remedy = "split the series at it: this program reads changes of single occurrences alone"
+            wrongs.append(Wrong("RECURRENCE-ID", f"RANGE={named.params['RANGE']}", remedy))
+    wrongs.tell()
+    return Event(
+        number=number,
+        uid=str(component.get("UID", "")),
+        start=start,
+        length=length,
+        rules=tuple(rule for rule in rules if rule is not None),
+        more=more,
+        without=frozenset(each.identity for each in dropped or ()),
+        replaces=None if replaces is None else replaces.identity,
+        cancelled=str(component.get("STATUS", "")).upper() == "CANCELLED",
+    )
+
+
+def _start(holder: Any, when: date, zone: tzinfo | None, like: Start | None = None) -> Start:
+    """Return a day or a time of the property that holds it; of the two the one that ``like`` is."""
+    is_day = not isinstance(when, datetime)
+    if like is not None and like.is_day != is_day:
+        raise WrongTimesError([Wrong("", "a day for a time, or a time for a day", "write it as DTSTART is")])
+    local = when if isinstance(when, datetime) else midnight(when)
+    if not FIRST_DAY <= local.date() <= LAST_DAY:
+        raise WrongTimesError([Wrong("", str(when), BEYOND)])
+    named = holder.params.get("TZID")
+    if local.tzinfo is None and named is not None and not is_day:
+        remedy = "name a zone of the IANA database, or have a VTIMEZONE for it in the file"
+        raise WrongTimesError([Wrong("", f"TZID={named}", remedy)])
+    found = local.tzinfo or zone
+    if found is None:
+        raise WrongTimesError([Wrong("", str(when), ZONE_NEEDED)])
+    return Start(local.replace(tzinfo=None, fold=0), found, is_day)
+
+
+def _length(component: Any, start: Start, zone: tzinfo | None, wrongs: Wrongs) -> Length:
+    """Return how long an event lasts: a day, or a moment, when it does not say it."""
+    if "DURATION" in component:
+        lasts: timedelta = component["DURATION"].dt
+        if lasts < timedelta() or (start.is_day and (not lasts or lasts % DAY)):
+            wrongs.append(Wrong("DURATION", str(lasts), "an event lasts forward in time, and days last whole days"))
+        return Length(lasts, lasts // MILLISECOND)
+    if "DTEND" not in component:
+        return Length(DAY if start.is_day else timedelta(), 0)
+    named = component["DTEND"]
+    end = wrongs.unless("DTEND", lambda: _start(named, named.dt, zone, start))
+    if end is None:
+        return Length(DAY, 0)
+    return _until(start, end, wrongs)
+
+
+def _until(start: Start, end: Start, wrongs: Wrongs) -> Length:
+    end_ms = readings(end.local, end.zone).usual
+    elapsed_ms = end_ms - readings(start.local, start.zone).usual
+    local = end.local if end.zone == start.zone else shown(end_ms, start.zone)
+    if elapsed_ms < 0:
+        wrongs.append(Wrong("DTEND", str(end.local), "it lies before DTSTART; write it behind it"))
+    if start.is_day:
+        return Length(max(DAY, local - start.local), 0)
+    return Length(local - start.local, elapsed_ms)
+
+
+def _rule(rule: Mapping[str, Any], start: Start) -> Rule:
+    """Return a rule that can be expanded; raises `WrongTimesError`."""
+    text = rule.to_ical().decode()  # type: ignore[attr-defined] # icalendar's own mapping
+    if rule.get("FREQ", [""])[0] in TOO_FINE or min(rule.get("INTERVAL", [1])) < 1 or min(rule.get("COUNT", [1])) < 1:
+        raise WrongTimesError([Wrong("", quoted(text), "write FREQ=HOURLY or longer, INTERVAL and COUNT from 1 on")])
+    if not rule.get("UNTIL") and not rule.get("COUNT"):
+        raise WrongTimesError([Wrong("", quoted(text), "a rule needs an end: add UNTIL or COUNT")])
+    kept = ";".join(part for part in text.split(";") if not part.startswith("UNTIL="))
+    try:
+        rrulestr(kept, dtstart=start.local)
+    except ValueError as error:
+        raise WrongTimesError([Wrong("", quoted(text), f"it is no rule of RFC 5545 ({error})")]) from None
+    until: date | None = next(iter(rule.get("UNTIL", ())), None)
+    if isinstance(until, datetime) and until.tzinfo is not None:
+        until = until.astimezone(start.zone).replace(tzinfo=None)
+    return Rule(kept, until, max(rule.get("COUNT", [0])))
+
+
+def _more(component: Any, zone: tzinfo | None) -> Iterator[tuple[Start, Length | None]]:
+    for holder, when in _listed(component, "RDATE"):
+        if not isinstance(when, tuple):
+            yield _start(holder, when, zone), None
+            continue
+        begun, ended = when
+        start = _start(holder, begun, zone)
+        if isinstance(ended, timedelta):
+            yield start, Length(ended, ended // MILLISECOND)
+        else:
+            wrongs = Wrongs()
+            length = _until(start, _start(holder, ended, zone, start), wrongs)
+            wrongs.tell()
+            yield start, length
+
+
+def _each(found: Any) -> list[Any]:
+    """Return the properties of one name: icalendar has a list of several, and of one that itself."""
+    if found is None:
+        return []
+    return found if isinstance(found, list) else [found]
+
+
+def _listed(component: Any, name: str) -> Iterator[tuple[Any, Any]]:
+    """Yield each date or time of the properties of a name, with the property."""
+    for holder in _each(component.get(name)):
+        for each in holder.dts:
+            yield holder, each.dt
+
+
+def _occurrences(event: Event, replaced: Iterable[object]) -> Iterator[int | tuple[int, int]]:
+    """Yield the spans of an event, of each occurrence once."""
+    gone = {*event.without, *replaced}
+    for start, length in _starts(event):
+        try:
+            last = (start.local + length.clocks).date()
+        except OverflowError:
+            last = date.max
+        if last > LAST_DAY:
+            raise WrongTimesError([Wrong(f"events.{event.number}", f"an occurrence from {start.local}", BEYOND)])
+        if start.identity not in gone:
+            gone.add(start.identity)
+            yield from length.after(start)
+
+
+def _starts(event: Event) -> Iterator[tuple[Start, Length]]:
+    """Yield when occurrences begin; one may come several times."""
+    yield event.start, event.length
+    for rule in event.rules:
+        number = 0
+        for local in rrulestr(rule.text, dtstart=event.start.local):
+            if rule.until is not None and (local if isinstance(rule.until, datetime) else local.date()) > rule.until:
+                break
+            number += 1
+            yield event.start._replace(local=local), event.length
+        if rule.until is None and number < rule.dates:
+            remedy = "look at its BY parts: what they name comes too seldom, or never"
+            raise WrongTimesError([Wrong(f"events.{event.number}.RRULE", f"{number} of {rule.dates} dates", remedy)])
+    for start, length in event.more:
+        yield start, length or event.length

@@ -1,0 +1,339 @@
+"""iCalendar files as spans: samples worked out by hand, and rules walked day by day."""
+
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream_app.calendar.calendarfile import spans_in
+from stream_app.calendar.wrong import WrongTimesError
+
+PARIS = ZoneInfo("Europe/Paris")
+CUSTOM = """BEGIN:VTIMEZONE
+TZID:Custom
+BEGIN:STANDARD
+DTSTART:19701025T030000
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0100
+END:STANDARD
+BEGIN:DAYLIGHT
+DTSTART:19700329T020000
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+END:DAYLIGHT
+END:VTIMEZONE
+"""
+
+
+def ms(text: str) -> int:
+    """Return the milliseconds of a time with offset."""
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def between(start: str, end: str) -> tuple[int, int]:
+    """Return a span."""
+    return ms(start), ms(end)
+
+
+def calendar(*events: str, zones: str = "") -> bytes:
+    """Return a file of events, each given by its properties, one a line."""
+    inside = "".join(f"BEGIN:VEVENT\n{event.strip()}\nEND:VEVENT\n" for event in events)
+    return f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n{zones}{inside}END:VCALENDAR\n".replace("\n", "\r\n").encode()
+
+
+def spans(*events: str, zones: str = "", zone: Any = None) -> list[Any]:
+    """Return the spans of events."""
+    return list(spans_in(calendar(*events, zones=zones), zone))
+
+
+def at(zone: str, start: str, end: str, *more: str) -> str:
+    """Return an event in a zone, from and to a local time, with more properties."""
+    return "\n".join((f"DTSTART;TZID={zone}:{start}", f"DTEND;TZID={zone}:{end}", *more))
+
+
+@pytest.mark.parametrize(
+    ("event", "wanted"),
+    [
+        ("DTSTART:20260329T170000Z\nDTEND:20260329T180000Z", [between("2026-03-29T17:00Z", "2026-03-29T18:00Z")]),
+        ("DTSTART:20260329T170000Z\nDURATION:PT90M", [between("2026-03-29T17:00Z", "2026-03-29T18:30Z")]),
+        ("DTSTART:20260329T170000Z", [ms("2026-03-29T17:00Z")]),
+        ("DTSTART:20260329T170000Z\nDTEND:20260329T170000Z", [ms("2026-03-29T17:00Z")]),
+        (  # floating: by the zone that is given
+            "DTSTART:20260329T170000\nDTEND:20260329T180000",
+            [between("2026-03-29T17:00+02:00", "2026-03-29T18:00+02:00")],
+        ),
+        ("DTSTART:20261025T023000", [ms("2026-10-25T02:30+02:00"), ms("2026-10-25T02:30+01:00")]),
+        ("DTSTART;VALUE=DATE:20260329", [between("2026-03-29T00:00+01:00", "2026-03-30T00:00+02:00")]),
+        (
+            "DTSTART;VALUE=DATE:20260328\nDTEND;VALUE=DATE:20260330",
+            [between("2026-03-28T00:00+01:00", "2026-03-30T00:00+02:00")],
+        ),
+        (
+            "DTSTART;VALUE=DATE:20260328\nDTEND;VALUE=DATE:20260328",
+            [between("2026-03-28T00:00+01:00", "2026-03-29T00:00+01:00")],
+        ),
+        (
+            "DTSTART;VALUE=DATE:20260328\nDURATION:P1W",
+            [between("2026-03-28T00:00+01:00", "2026-04-04T00:00+02:00")],
+        ),
+        (  # overnight, over the change
+            at("Europe/Paris", "20260328T220000", "20260329T060000"),
+            [between("2026-03-28T22:00+01:00", "2026-03-29T06:00+02:00")],
+        ),
+        (  # zones of start and end differ
+            "DTSTART;TZID=Europe/Paris:20260701T120000\nDTEND;TZID=America/New_York:20260701T140000",
+            [between("2026-07-01T12:00+02:00", "2026-07-01T14:00-04:00")],
+        ),
+        (  # a name of Windows
+            at("W. Europe Standard Time", "20260701T120000", "20260701T130000"),
+            [between("2026-07-01T12:00+02:00", "2026-07-01T13:00+02:00")],
+        ),
+        ("DTSTART:20260329T170000Z\nSTATUS:CANCELLED", []),
+    ],
+)
+def test_single_events(event: str, wanted: list[Any]) -> None:
+    """In UTC, in a zone, floating, of whole days, of no length."""
+    assert spans(event, zone=PARIS) == wanted
+
+
+def test_a_rule_follows_the_clocks_of_its_zone() -> None:
+    """Weekly at 17:00, until a moment of UTC that lies on the last one."""
+    event = at("Europe/Paris", "20260322T170000", "20260322T200000", "RRULE:FREQ=WEEKLY;UNTIL=20260405T150000Z")
+    assert spans(event) == [
+        between("2026-03-22T17:00+01:00", "2026-03-22T20:00+01:00"),
+        between("2026-03-29T17:00+02:00", "2026-03-29T20:00+02:00"),
+        between("2026-04-05T17:00+02:00", "2026-04-05T20:00+02:00"),
+    ]
+    assert len(spans(event.replace("150000Z", "145959Z"))) == 2
+    assert len(spans(event.replace("T150000Z", ""))) == 3, "a day is inclusive"
+
+
+def test_occurrences_on_the_night_of_the_change() -> None:
+    """One that begins where clocks jump, and ends: RFC 5545 reads it an hour later, so that both readings lie in it."""
+    nightly = at("Europe/Paris", "20260328T023000", "20260328T034500", "RRULE:FREQ=DAILY;COUNT=3")
+    assert spans(nightly) == [
+        between("2026-03-28T02:30+01:00", "2026-03-28T03:45+01:00"),
+        between("2026-03-29T03:00+02:00", "2026-03-29T04:45+02:00"),
+        between("2026-03-30T02:30+02:00", "2026-03-30T03:45+02:00"),
+    ]
+    long = at("Europe/Paris", "20261024T010000", "20261024T050000", "RRULE:FREQ=DAILY;COUNT=2")
+    assert spans(long)[1] == between("2026-10-25T01:00+02:00", "2026-10-25T05:00+01:00"), "to 05:00, not four hours"
+    spring = at("Europe/Paris", "20260328T010000", "20260328T050000", "RRULE:FREQ=DAILY;COUNT=2")
+    assert spans(spring)[1] == between("2026-03-29T01:00+01:00", "2026-03-29T06:00+02:00"), "four hours, past 05:00"
+
+
+def test_dates_that_come_and_go() -> None:
+    """EXDATE in zone and in UTC, RDATE as times and as periods; each occurrence once."""
+    event = at(
+        "Europe/Paris",
+        "20260401T100000",
+        "20260401T110000",
+        "RRULE:FREQ=DAILY;COUNT=4",
+        "EXDATE;TZID=Europe/Paris:20260402T100000,20260409T100000",
+        "EXDATE:20260403T080000Z",
+        "RDATE;TZID=Europe/Paris:20260401T100000,20260410T090000",
+        "RDATE;VALUE=PERIOD:20260411T100000Z/PT2H,20260412T100000Z/20260412T103000Z",
+    )
+    assert spans(event) == [
+        between("2026-04-01T10:00+02:00", "2026-04-01T11:00+02:00"),
+        between("2026-04-04T10:00+02:00", "2026-04-04T11:00+02:00"),
+        between("2026-04-10T09:00+02:00", "2026-04-10T10:00+02:00"),
+        between("2026-04-11T10:00Z", "2026-04-11T12:00Z"),
+        between("2026-04-12T10:00Z", "2026-04-12T10:30Z"),
+    ]
+
+
+def test_days_that_recur() -> None:
+    """All-day events with COUNT, EXDATE and RDATE as days."""
+    event = "DTSTART;VALUE=DATE:20261024\nRRULE:FREQ=DAILY;COUNT=3\nEXDATE;VALUE=DATE:20261026"
+    assert spans(f"{event}\nRDATE;VALUE=DATE:20261101", zone=PARIS) == [
+        between("2026-10-24T00:00+02:00", "2026-10-25T00:00+02:00"),
+        between("2026-10-25T00:00+02:00", "2026-10-26T00:00+01:00"),
+        between("2026-11-01T00:00+01:00", "2026-11-02T00:00+01:00"),
+    ]
+
+
+def test_single_occurrences_that_were_moved() -> None:
+    """The other one stands in its place, or nothing where it is cancelled; of its own uid alone."""
+    rule = "RRULE:FREQ=DAILY;COUNT=3"
+    series = at("Europe/Paris", "20260401T100000", "20260401T110000", "UID:a", rule)
+    moved = at("Europe/Paris", "20260402T150000", "20260402T160000", "UID:a", "RECURRENCE-ID:20260402T080000Z")
+    gone = "UID:a\nSTATUS:CANCELLED\nRECURRENCE-ID;TZID=Europe/Paris:20260403T100000\nDTSTART:20260403T080000Z"
+    other = at("Europe/Paris", "20260401T100000", "20260401T110000", "UID:b", rule)
+    assert spans(series, moved, gone) == [
+        between("2026-04-01T10:00+02:00", "2026-04-01T11:00+02:00"),
+        between("2026-04-02T15:00+02:00", "2026-04-02T16:00+02:00"),
+    ]
+    assert len(spans(series, moved, gone, other)) == 5
+
+
+def test_a_zone_that_the_file_defines() -> None:
+    """Its clocks are those of Paris, here; the one of the last file by the same name is forgotten."""
+    event = at("Custom", "20260322T023000", "20260322T033000", "RRULE:FREQ=WEEKLY;COUNT=40")
+    in_paris = event.replace("Custom", "Europe/Paris")
+    assert spans(event, zones=CUSTOM) == spans(in_paris)
+    other = CUSTOM.replace("+0200", "+0700").replace("+0100", "+0600")
+    assert spans(event, zones=other)[1] == between("2026-03-28T20:00Z", "2026-03-28T21:30Z")
+    with pytest.raises(
+        WrongTimesError, match="found TZID=Custom; name a zone of the IANA database, or have a VTIMEZONE"
+    ):
+        spans(event)
+
+
+def test_a_zone_may_stand_behind_the_events() -> None:
+    """RFC 5545 wants no order."""
+    event = at("Custom", "20260701T120000", "20260701T130000")
+    content = calendar(event, zones=CUSTOM).decode()
+    zone = CUSTOM.replace("\n", "\r\n")
+    behind = content.replace(zone, "").replace("END:VCALENDAR", f"{zone}END:VCALENDAR")
+    assert list(spans_in(behind.encode(), None)) == [between("2026-07-01T12:00+02:00", "2026-07-01T13:00+02:00")]
+
+
+def test_what_is_no_event_is_passed_over() -> None:
+    """Tasks, notes and times when somebody is busy; several calendars of a file are read."""
+    todo = "BEGIN:VTODO\nDTSTART:20260101T000000Z\nDUE:20260102T000000Z\nEND:VTODO\n"
+    one = calendar("DTSTART:20260329T170000Z", zones=todo)
+    assert list(spans_in(one + calendar("DTSTART:20260330T170000Z"), None)) == [
+        ms("2026-03-29T17:00Z"),
+        ms("2026-03-30T17:00Z"),
+    ]
+
+
+DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    start=st.dates(date(2025, 1, 1), date(2026, 12, 31)),
+    hour=st.integers(0, 23),
+    interval=st.integers(1, 4),
+    days=st.lists(st.sampled_from(DAYS), unique=True),
+    count=st.integers(1, 30),
+    ends=st.sampled_from(["UNTIL", "COUNT"]),
+    dropped=st.sets(st.integers(0, 200), max_size=5),
+)
+def test_weekly_rules_day_by_day(
+    start: date, hour: int, interval: int, days: list[str], count: int, ends: str, dropped: set[int]
+) -> None:
+    """Every nth week, on its weekdays, weeks beginning on Mondays: found by walking the days, on clocks of Paris."""
+    days = days or [DAYS[start.weekday()]]
+    if DAYS[start.weekday()] not in days:
+        days = [*days, DAYS[start.weekday()]]  # what a rule means whose start it does not hit, RFC 5545 leaves open
+    monday = start - timedelta(days=start.weekday())
+    walked = [
+        day
+        for day in (start + timedelta(days=number) for number in range(7 * interval * (count + 1)))
+        if (day - monday).days // 7 % interval == 0 and DAYS[day.weekday()] in days
+    ]
+    taken = walked[:count]
+    end = f"UNTIL={taken[-1]:%Y%m%d}" if ends == "UNTIL" else f"COUNT={count}"
+    without = [f"EXDATE;TZID=Europe/Paris:{start + timedelta(days=number):%Y%m%d}T{hour:02}0000" for number in dropped]
+    event = at(
+        "Europe/Paris",
+        f"{start:%Y%m%d}T{hour:02}0000",
+        f"{start:%Y%m%d}T{hour:02}3000",
+        f"RRULE:FREQ=WEEKLY;INTERVAL={interval};BYDAY={','.join(days)};{end}",
+        *without,
+    )
+    begun = [
+        datetime(day.year, day.month, day.day, hour, tzinfo=PARIS).astimezone(UTC).timestamp() * 1000
+        for day in taken
+        if (day - start).days not in dropped
+    ]
+    found = spans(event)
+    # Where clocks jump over the hour, the span begins at the jump, which is the moment that zoneinfo reads it as.
+    assert [each[0] for each in found] == begun
+    assert all(each[1] - each[0] >= 30 * 60_000 for each in found)
+
+
+def faults(*events: str, zone: Any = None) -> list[tuple[str, str]]:
+    """Return member and message of all that is wrong with events."""
+    with pytest.raises(WrongTimesError) as raised:
+        spans(*events, zone=zone)
+    return [(wrong.member, wrong.message) for wrong in raised.value.wrongs]
+
+
+UTC_START = "DTSTART:20260329T170000Z\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "member", "message"),
+    [
+        (UTC_START + "RRULE:FREQ=DAILY", "RRULE", 'found "FREQ=DAILY"; a rule needs an end: add UNTIL or COUNT'),
+        (UTC_START + "RRULE:FREQ=SECONDLY;COUNT=5", "RRULE", "write FREQ=HOURLY or longer"),
+        (UTC_START + "RRULE:FREQ=DAILY;INTERVAL=0;COUNT=5", "RRULE", "INTERVAL and COUNT from 1 on"),
+        (UTC_START + "RRULE:FREQ=DAILY;COUNT=0", "RRULE", "INTERVAL and COUNT from 1 on"),
+        (UTC_START + "RRULE:FREQ=YEARLY;COUNT=5;BYMONTH=13", "RRULE", "found 0 of 5 dates; look at its BY parts"),
+        (UTC_START + "RRULE:FREQ=YEARLY;RSCALE=HEBREW;COUNT=5", "RRULE", "it is no rule of RFC 5545"),
+        (UTC_START + "RRULE:nonsense", "RRULE", "a rule needs an end"),
+        (UTC_START + "DTEND:nonsense", "DTEND", "write it as RFC 5545 says"),
+        (UTC_START + "DTEND:20260329T160000Z", "DTEND", "it lies before DTSTART"),
+        (UTC_START + "DTEND;VALUE=DATE:20260330", "DTEND", "found a day for a time"),
+        (UTC_START + "DURATION:-PT5M", "DURATION", "an event lasts forward in time"),
+        (UTC_START + "DTSTART:20260329T170000Z", "DTSTART", "found several"),
+        (UTC_START + "EXDATE;VALUE=DATE:20260329", "EXDATE", "found a day for a time"),
+        (UTC_START + "EXDATE;TZID=Nowhere:20260329T170000", "EXDATE", "found TZID=Nowhere"),
+        (UTC_START + "EXRULE:FREQ=DAILY;COUNT=2", "EXRULE", "write EXDATE"),
+        (UTC_START + "RDATE:20260329T170000", "RDATE", "add a zone"),
+        (UTC_START + "RECURRENCE-ID;RANGE=THISANDFUTURE:20260329T170000Z", "RECURRENCE-ID", "split the series"),
+        ("SUMMARY:nothing", "DTSTART", "found nothing"),
+        ("DTSTART:20260329T170000", "DTSTART", "found 2026-03-29 17:00:00; add a zone"),
+        ("DTSTART;VALUE=DATE:20260329", "DTSTART", "found 2026-03-29; add a zone"),
+        ("DTSTART;TZID=Nowhere:20260329T170000", "DTSTART", "found TZID=Nowhere"),
+        ("DTSTART:18000101T000000Z", "DTSTART", "name times from 1970-01-01"),
+        ("DTSTART:99991228T000000Z\nRRULE:FREQ=DAILY;COUNT=9", "", "name times from 1970-01-01"),
+        (UTC_START + "DURATION:P99999999D", "", "name times from 1970-01-01"),
+    ],
+)
+def test_what_is_wrong_with_an_event(event: str, member: str, message: str) -> None:
+    """One fault, with the number of the event and its property, what was found and the remedy."""
+    ((found, said),) = faults("DTSTART:20260101T000000Z", event)
+    assert found == ("events.1" + ("." + member if member else ""))
+    assert message in said
+
+
+def test_all_of_a_file_is_told_at_once() -> None:
+    """Of every event, and of every property of one."""
+    endless = UTC_START + "RRULE:FREQ=DAILY\nDTEND:20260329T160000Z\nSUMMARY:private"
+    found = faults(endless, "DTSTART:20260101T000000Z", "DTSTART;VALUE=DATE:20260329")
+    assert [member for member, _ in found] == ["events.0.DTEND", "events.0.RRULE", "events.2.DTSTART"]
+    assert "private" not in str(found), "what an event is about is nobody's business here"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no event"),
+        (b"[1338570000000]", "no iCalendar file"),
+        (b"\xff\xfe\x00", ""),
+        (calendar(), "no event"),
+        (calendar("DTSTART:20260329T170000Z")[:-20], "not whole"),
+        (calendar("DTSTART:20260329T170000Z") + calendar("DTSTART:20260329T170000Z")[:-20], "not whole"),
+    ],
+)
+def test_what_is_no_calendar(content: bytes, message: str) -> None:
+    """Also one that ends too early: its last events would be missing."""
+    with pytest.raises(WrongTimesError) as raised:
+        list(spans_in(content, None))
+    assert message in str(raised.value)
+
+
+LINES = st.sampled_from(
+    ["DTSTART", "DTEND", "RRULE", "RDATE", "EXDATE", "DURATION", "RECURRENCE-ID", "UID", "STATUS", "BEGIN", "END"]
+)
+PARTS = st.sampled_from([";", ":", "=", ",", "TZID", "VALUE", "DATE", "PERIOD", "20260329", "T170000", "Z", "P1D", "/"])
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(LINES, st.lists(PARTS | st.text(max_size=3), max_size=6).map("".join)), max_size=5))
+def test_whatever_a_file_holds(lines: list[tuple[str, str]]) -> None:
+    """It is spans, or what is wrong with it; never another error."""
+    event = "DTSTART:20260329T170000Z\n" + "\n".join(f"{name}{rest}" for name, rest in lines)
+    with suppress(WrongTimesError):
+        spans(event)

@@ -1,0 +1,97 @@
+"""Policies as people write them become records of integers, and nothing else of them changes."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from stream_app.calendar.policy import in_integers
+from stream_app.privacy.policy import policy_of
+from tests.run import NUMBER, policy
+
+PARAMETERS: dict[str, Any] = {"epsilon": 1.0, "scheme": {"name": "uniform"}, "value": NUMBER}
+
+
+def ms(text: str) -> int:
+    """Return the milliseconds of a time with offset."""
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def no_file(name: str) -> bytes:
+    """Read nothing: a policy that names no file must not come here."""
+    raise AssertionError(name)
+
+
+def test_integers_alone_are_the_record_itself() -> None:
+    """Not even a copy, so that its bytes can be sent as they are."""
+    for record in (
+        policy("a", protection={"level": "landmark", "landmarks": [5, [7, 9], None], "step": 2}, renew=[1, 2]),
+        policy("a", protection=None, dummies=5),
+        policy("a", dummies={"start": 5, "end": 6}),
+        {},
+    ):
+        found, wrongs = in_integers(record, no_file)
+        assert found is record
+        assert not wrongs
+
+
+def test_times_become_integers_and_the_rest_stays() -> None:
+    """Landmarks by `protection.zone`, dummies' range, renewals; every other member as it was, in its place."""
+    record = {
+        "series": "home-7",
+        "protection": {"level": "landmark", "zone": "Europe/Paris", "landmarks": ["2026-03-29", 5], "step": 3600000},
+        **PARAMETERS,
+        "dummies": {"method": "padding", "start": "2026-03-01", "end": "2026-03-31", "probability": 0.5},
+        "renew": {"every": "month", "zone": "UTC", "until": "2026-02-01"},
+    }
+    found, wrongs = in_integers(record, no_file, after_ms=ms("2026-01-01T00:00Z"))
+    assert not wrongs
+    assert found == {
+        **record,
+        "protection": {
+            "level": "landmark",
+            "landmarks": [5, [ms("2026-03-29T00:00+01:00"), ms("2026-03-30T00:00+02:00")]],
+            "step": 3600000,
+        },
+        "dummies": {
+            "method": "padding",
+            "start": ms("2026-03-01T00:00+01:00"),
+            "end": ms("2026-04-01T00:00+02:00"),
+            "probability": 0.5,
+        },
+        "renew": [ms("2026-02-01T00:00Z")],
+    }
+
+
+def test_what_is_wrong_is_told_and_left_away() -> None:
+    """So that what is wrong with the rest can be told beside it, and not told twice."""
+    record = {
+        **PARAMETERS,
+        "protection": {"level": "landmark", "zone": "Mars", "landmarks": ["soon", "2026-01-01"]},
+        "renew": {"every": "month", "zone": "UTC", "until": "2026-02-01"},
+    }
+    found, wrongs = in_integers(record, no_file)
+    assert [wrong.member for wrong in wrongs] == ["protection.zone", "protection.landmarks.0", "renew.first"]
+    assert found["protection"] == {"level": "landmark", "landmarks": []}
+    policy_of({name: found[name] for name in (*PARAMETERS, "protection")}, 1)
+
+
+def test_under_dummies_no_landmark_is_told() -> None:
+    """A worker logs what is wrong with its default policies, and there they are a secret."""
+    hidden = "2026-03-29T17:00"
+    for landmark in (hidden, {"dates": [hidden], "zone": "UTC"}, [hidden, 5]):
+        record = {**PARAMETERS, "protection": {"landmarks": [landmark]}, "dummies": {"start": "2026", "end": 5}}
+        found, wrongs = in_integers(record, no_file)
+        assert hidden not in str(wrongs)
+        assert wrongs[0].member.startswith("protection.landmarks.0")
+        assert wrongs[-1].member == "dummies.start"
+        assert "dummies" not in found
+
+
+def test_a_calendar_is_read_by_its_name(tmp_path: Path) -> None:
+    """Whoever reads policies says where from."""
+    event = "BEGIN:VEVENT\r\nDTSTART:20260329T170000Z\r\nDTEND:20260329T180000Z\r\nEND:VEVENT\r\n"
+    (tmp_path / "mine.ics").write_text(f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n")
+    record = policy("a", protection={"level": "landmark", "landmarks": [{"ics": "mine.ics"}]})
+    found, wrongs = in_integers(record, lambda name: (tmp_path / name).read_bytes())
+    assert not wrongs
+    assert found["protection"]["landmarks"] == [[ms("2026-03-29T17:00Z"), ms("2026-03-29T18:00Z")]]
