@@ -32,7 +32,9 @@ def in_integers(
         if ranged := wrongs.unless("dummies", partial(_ranged, dummies, zone)):
             found["dummies"] = ranged
     if isinstance(renew, Mapping):
-        found["renew"] = list(wrongs.unless("renew", partial(renewals, renew, after_ms)) or ())
+        found.pop("renew")
+        if bounds := wrongs.unless("renew", partial(renewals, renew, after_ms)):
+            found["renew"] = list(bounds)
     return (document if found == document else found), list(wrongs)
 
 
