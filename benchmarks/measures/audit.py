@@ -20,7 +20,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.setup.configuration import policies_from
+from stream_app.setup.configuration import Written, policies_from
 
 DEFAULT = Sizes(events=190_000, series=10_000)
 NEEDS_BROKER = False
@@ -55,7 +55,7 @@ def run(folder: Path, sizes: Sizes, show: Show) -> Result:
 def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
     """Decide all events into a ledger; return how many entries it has."""
     limits = Limits()
-    policies = policies_from([("bench", sizes.policy())], limits)
+    policies = policies_from([Written("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
     rows: dict[str, SeriesRow] = {}
     collection = Collection(bytes(SECRET_BYTES))

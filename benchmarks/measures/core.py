@@ -20,7 +20,7 @@ from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.routing import router
 from stream_app.privacy import fold
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.setup.configuration import policies_from
+from stream_app.setup.configuration import Written, policies_from
 
 ALL = "all"
 DEFAULT = Sizes(events=4_000, series=400, repeats=5, scheme=ALL, kind=ALL)
@@ -97,7 +97,7 @@ def _each(results: Iterable[object]) -> None:
 
 def _context(sizes: Sizes) -> Context:
     limits = Limits()
-    policies = policies_from([("bench", sizes.policy())], limits)
+    policies = policies_from([Written("bench", sizes.policy())], limits)
     return Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits, router(1))
 
 

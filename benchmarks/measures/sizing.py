@@ -25,7 +25,7 @@ from stream_app.formats.records import InputRecord
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.owner.cache import RowCache
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.setup.configuration import policies_from
+from stream_app.setup.configuration import Written, policies_from
 
 DEFAULT = Sizes(events=400_000, series=1_000_000, repeats=1)
 """Every series has one event before the ``events``, which go through all of them in turn."""
@@ -89,7 +89,7 @@ def _cached_bytes(sizes: Sizes) -> float:
     """Return the memory of a series that a worker keeps decoded, as Python's allocator counts it."""
     number = min(sizes.series, CACHED_SERIES)
     limits = Limits()
-    policies = policies_from([("bench", sizes.policy())], limits)
+    policies = policies_from([Written("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
     cache, collection = RowCache(2 * number), Collection(bytes(SECRET_BYTES))
     tracemalloc.start()

@@ -94,7 +94,7 @@ def limits_of(settings: Settings) -> Limits:
 
 def default_policies(settings: Settings) -> tuple[DefaultPolicy, ...]:
     """Return the default policies of the settings, then those of ``policies_file``, in order."""
-    found = [_Written(f"policies.{nth}", table, Path()) for nth, table in enumerate(settings.policies)]
+    found = [Written(f"policies.{nth}", table) for nth, table in enumerate(settings.policies)]
     if settings.policies_file is not None:
         found += _lines(settings.policies_file)
     return policies_from(found, limits_of(settings))
@@ -105,15 +105,15 @@ def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, .
     return policies_from(_lines(path), limits)
 
 
-class _Written(NamedTuple):
+class Written(NamedTuple):
     """A default policy as it is written, at a place of settings or file, and the folder of the files that it names."""
 
     place: str
     document: Any
-    folder: Path
+    folder: Path = Path()
 
 
-def policies_from(found: Iterable[_Written], limits: Limits) -> tuple[DefaultPolicy, ...]:
+def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPolicy, ...]:
     """Return default policies as they are written; raises `InvalidSettingsError` with every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
@@ -169,9 +169,9 @@ def _default_policy(document: object) -> DefaultPolicy:
     return DefaultPolicy(glob, policy_of(parameters, DEFAULT_VERSION))
 
 
-def _lines(path: Path) -> list[_Written]:
+def _lines(path: Path) -> list[Written]:
     """Return the documents of a JSON Lines file with their places; a line that is not JSON is its own document."""
-    found: list[_Written] = []
+    found: list[Written] = []
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -182,5 +182,5 @@ def _lines(path: Path) -> list[_Written]:
                 document = wire.load(line)
             except ValueError:
                 document = None
-            found.append(_Written(f"{path}:{number}", document, path.parent))
+            found.append(Written(f"{path}:{number}", document, path.parent))
     return found
