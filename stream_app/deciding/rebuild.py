@@ -187,6 +187,9 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
     published: Any = wire.load(release)
     spend_nano = found["epsilon_nano"]
     guard = spent(policy, state, index, at, spend_nano)
+    if guard is None and policy.windows is None:
+        state = state.replaced(guard=state.guard.unwaiting())
+        guard = spent(policy, state, index, at, spend_nano)
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
     measurement = policy.kind.read(published["measurement"])

@@ -12,10 +12,10 @@ from typing import Any, Final, final
 
 from stream_app.formats import wire
 from stream_app.privacy.collected.steps import OpenSteps
-from stream_app.privacy.guard import Guard, Window
+from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy, stored_policy_of
-from stream_app.privacy.state import NO_WINDOW, Clock, Latest, Promise, State
+from stream_app.privacy.state import Clock, Latest, Promise, State
 from stream_app.privacy.values import ReleasedCells
 
 DIGEST_BYTES = 16
@@ -23,7 +23,7 @@ DIGEST_BYTES = 16
 
 ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
 _STATE_FIELDS = 20
-"""Of a stored row; after them stand backward loss, open steps, window (4) and claim, as far as a series has them."""
+"""Of a stored row; after them stand, as far as a series has them, backward loss, open steps, window (4), m and claim."""
 _CLAIM = _STATE_FIELDS + 7
 
 
@@ -203,10 +203,14 @@ def _dump_state(row: SeriesRow) -> bytes:
     opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
     if opened is not None:
         more = (row.backward_loss, opened)
-    if state.window != NO_WINDOW:
-        more = (row.backward_loss, opened, *state.window)
+    window = guard.window
+    late = None if window.last is None else (window.peak_nano, *window.last)
+    if window != NO_WINDOW:
+        more = (row.backward_loss, opened, *window[:4])
+    if late is not None:
+        more = (row.backward_loss, opened, *window[:4], late)
     if promise.claim_nano is not None:
-        more = (row.backward_loss, opened, *state.window, None, promise.claim_nano)
+        more = (row.backward_loss, opened, *window[:4], late, promise.claim_nano)
     return wire.dump(
         (
             row.sequence,
@@ -238,7 +242,7 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
     budget, spent, peak, spare_left, prior, first_budget, period_start, decided, decided_end = fields[3:12]
     first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
     return State(
-        Guard(budget, spent, peak),
+        Guard(budget, spent, peak, _window(fields[_STATE_FIELDS + 2 : _CLAIM])),
         Promise(
             landmarks=landmarks,
             spare_left=spare_left,
@@ -260,7 +264,6 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
             rate_nano=rate,
             level=tuple(level),
         ),
-        _window(fields[_STATE_FIELDS + 2 : _STATE_FIELDS + 6]),
         closed=closed,
     )
 
@@ -268,5 +271,9 @@ def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
 def _window(fields: list[Any]) -> Window:
     if not fields:
         return NO_WINDOW
-    opens, spent_end, reach, spends = fields
-    return Window(opens, spent_end, reach, tuple((step, spend) for step, spend in spends))
+    opens, spent_end, reach, spends = fields[:4]
+    window = Window(opens, spent_end, reach, tuple((step, spend) for step, spend in spends))
+    if len(fields) < 5 or fields[4] is None:
+        return window
+    peak, step, spend = fields[4]
+    return window._replace(peak_nano=peak, last=(step, spend))

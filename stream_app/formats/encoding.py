@@ -94,7 +94,7 @@ def release_entry(series: str, sequence: int, version: int, step: Stepped, relea
     # Put together by hand: one is made for every event, and all but the series are numbers and words of our own.
     name = orjson.dumps(series).decode()
     release = step.release
-    budget, spent, peak = step.state.guard
+    budget, spent, peak, _ = step.state.guard
     landmark = "true" if step.landmark else "false"
     epsilon = f'"epsilon_nano":{release.spend_nano},' if isinstance(release, Perturbed) else ""
     return (

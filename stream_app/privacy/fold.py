@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar, final
 
 from stream_app.privacy.claim import bound_of, claim_of
 from stream_app.privacy.dummies.request import MethodName
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.guard import NO_WINDOW, Guard
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
 from stream_app.privacy.noise.key import KeyRing
@@ -33,7 +33,7 @@ from stream_app.privacy.published import (
     Withheld,
 )
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.state import NEVER, NO_WINDOW, Clock, Latest, State, new_period
+from stream_app.privacy.state import NEVER, Clock, Latest, State, new_period
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 from stream_app.privacy.weaker import less_protected
 
@@ -151,7 +151,7 @@ def advance(
     """
     start_ms = index * policy.step_ms
     kind, filtered = policy.kind, policy.filter == "level"
-    clock, latest, window = state.clock, state.latest, state.window
+    clock, latest = state.clock, state.latest
     release: Release
     decision: Decision = "perturbed"
     if fresh is None:
@@ -178,8 +178,6 @@ def advance(
             rate_nano=next_rate(policy, state, fresh, spend_nano),
             level=level,
         )
-        if policy.windows is not None:
-            window = window.after(policy.windows, index, spend_nano)
         release = Perturbed(start_ms, latest.estimate, fresh, spend_nano)
     now = Clock(
         period_start_ms=clock.period_start_ms,
@@ -188,7 +186,7 @@ def advance(
         first_step=clock.first_step if clock.first_step != NEVER else index,
         last_step=index,
     )
-    moved = State(guard, state.promise, now, latest, window, closed=state.closed)
+    moved = State(guard, state.promise, now, latest, closed=state.closed)
     landmark, left = at
     if landmark and left:
         left -= 1
@@ -255,7 +253,7 @@ def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int)
     """
     if not policy.fixed:
         return Refused("refused-landmark")
-    guard = state.guard.spend(landmark=True, spend_nano=charge_nano)
+    guard = state.guard.charge(policy.windows, charge_nano)
     if guard is None:
         return Refused("budget-cap")
     return Moved(state.replaced(guard=guard), DummiesEntry(policy.version, method, charge_nano))
@@ -279,7 +277,7 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
         return Refused("refused-landmark")
     next_step = state.clock.last_step + 1
     passed = union.count_before(next_step) - state.promise.landmarks.count_before(next_step)
-    guard = state.guard.charge_passed(passed)
+    guard = state.guard.charge_passed(policy.windows, passed, add)
     if guard is None:
         return Refused("refused-landmark")
     future = len(union) - len(state.promise.landmarks) - passed

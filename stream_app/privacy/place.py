@@ -5,11 +5,11 @@ Every spend of a step goes through `spent`, every charge without one through `un
 
 from typing import assert_never
 
-from stream_app.privacy.guard import Guard, Window, WindowLevel
+from stream_app.privacy.guard import NO_WINDOW, Guard, Window, WindowLevel
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 from stream_app.privacy.scheme import propose, propose_user, propose_window
-from stream_app.privacy.state import NEVER, NO_WINDOW, State
+from stream_app.privacy.state import NEVER, State
 
 Place = tuple[bool, int]
 """A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""
@@ -33,42 +33,39 @@ def place(policy: Policy, state: State, index: int) -> Place:
 def proposal(policy: Policy, state: State, index: int, at: Place) -> int:
     """Return what the policy would spend at a step, in nano-epsilon."""
     landmark, left = at
-    level = policy.windows
-    if level is not None:
-        if index * policy.step_ms < state.window.opens_ms:
-            return 0
-        first_step = state.clock.first_step if state.clock.first_step != NEVER else index
-        return propose_window(policy.scheme, level, state.window, first_step, index)
+    level, guard = policy.windows, state.guard
+    if index * policy.step_ms < guard.window.opens_ms:
+        return 0
     if isinstance(policy.protection, UserLevel):
-        return propose_user(state.guard, left)
-    return propose(policy.scheme, state.guard, left, landmark=landmark)
+        return propose_user(guard, left)
+    offered = propose(policy.scheme, guard, left, landmark=landmark)
+    if landmark or level is None:
+        return offered
+    first_step = state.clock.first_step if state.clock.first_step != NEVER else index
+    spendable_nano = offered - (guard.budget_nano - level.spendable_nano)  # but for what may be charged
+    return propose_window(policy.scheme, level, guard.window, spendable_nano, first_step, index)
 
 
 def spent(policy: Policy, state: State, index: int, at: Place, spend_nano: int) -> Guard | None:
     """Return the guard after a step that is published for so much, or None: refused."""
-    level = policy.windows
-    if level is not None:
-        return state.window.spend(state.guard, level, index * policy.step_ms, index, spend_nano)
-    return state.guard.spend(landmark=at[0], spend_nano=spend_nano)
+    start_ms = index * policy.step_ms
+    return state.guard.spend(policy.windows, index, start_ms, landmark=at[0], spend_nano=spend_nano)
 
 
 def unspent(policy: Policy, state: State, index: int) -> Guard:
     """Return the guard after a step that is not published: what its private dissimilarity cost stands in it."""
-    level = policy.windows
-    if level is not None and level.charge_nano:
-        return state.window.charge(state.guard, level, index * policy.step_ms, index)
-    return state.guard
+    return state.guard.unspent(policy.windows, index, index * policy.step_ms)
 
 
 def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
     """Return what deciding a step costs besides its spend: e1 where a private dissimilarity is paid for."""
     level = policy.windows
-    return 0 if level is None or start_ms < state.window.opens_ms else level.charge_nano
+    return 0 if level is None or start_ms < state.guard.window.opens_ms else level.charge_nano
 
 
 def window_after(policy: Policy, before: Policy, state: State) -> Window:
     """Return the window that a version begins with, after the state in which the version before it ends."""
-    level, window = before.windows, state.window
+    level, window = before.windows, state.guard.window
     if level is not None:
         spent_ms = state.latest.source_ms
         if level.charge_nano and state.guard.used_nano:
@@ -80,4 +77,4 @@ def window_after(policy: Policy, before: Policy, state: State) -> Window:
             window = window.closed(state.latest.source_ms + before.step_ms, 0)
         elif window == NO_WINDOW:  # the versions before it kept no count of their spends: the careful side
             window = window.closed(state.clock.decided_end_ms, 0)
-    return window if policy.windows is None else window.opened(policy.windows, policy.step_ms)
+    return window.opened(policy.windows, policy.step_ms)

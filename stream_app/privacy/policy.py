@@ -37,6 +37,7 @@ from stream_app.privacy.protection import (
     UserLevel,
     protection_faults,
     protection_of,
+    windows_of,
 )
 from stream_app.privacy.scheme import (
     MILLION,
@@ -52,12 +53,12 @@ from stream_app.privacy.scheme import (
 from stream_app.privacy.values import exact, nano
 
 SCHEMES: dict[str, tuple[str, ...]] = {
-    "landmark": ("uniform", "adaptive", "skip", "balanced"),
+    "landmark": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
     "event": ("uniform", "adaptive", "skip", "balanced"),
     "user": ("uniform", "adaptive"),
     "w-event": ("uniform", "bd", "ba"),
 }
-"""The schemes of each level."""
+"""The schemes of each level; at level landmark bd and ba need a window of several steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,14 @@ class Policy:
     renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in renewal.py
     lifetime_nano: int | None = None  # what all versions of its series may use together, where it is the first
 
-    windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # at level w-event
+    windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
     exhaustible: bool = field(init=False, repr=False, compare=False)
     """Whether spends use the budget up: at the levels event and w-event each step, or window, has it anew."""
 
     def __post_init__(self) -> None:
         """Look up once what every event asks for."""
-        object.__setattr__(self, "windows", self.protection if isinstance(self.protection, WindowLevel) else None)
+        object.__setattr__(self, "windows", windows_of(self.protection, self.epsilon_nano))
         object.__setattr__(self, "sampling", sampling_of(self.scheme))
         object.__setattr__(self, "exhaustible", isinstance(self.protection, LandmarkLevel | UserLevel))
 
@@ -145,14 +146,15 @@ class Policy:
     def ruling(self, landmarks: LandmarkSet) -> "Policy":
         """Return the policy with the landmarks that were drawn for it, as rows and ledger hold it."""
         parameters = drawn(self.parameters, landmarks, self.step_ms)
-        protection = LandmarkLevel(landmarks, 0, fixed=True)
+        assert isinstance(self.protection, LandmarkLevel), "dummies are refused elsewhere"
+        protection = replace(self.protection, landmarks=landmarks)
         return replace(self, protection=protection, parameters=parameters, dummies=None)
 
     def with_fixed_landmarks(self) -> "Policy":
         """Return a policy of row or ledger whose landmarks were drawn; at another level as it is."""
         if not isinstance(self.protection, LandmarkLevel):
             return self
-        return replace(self, protection=LandmarkLevel(self.landmarks, 0, fixed=True))
+        return replace(self, protection=replace(self.protection, spare=0, fixed=True))
 
 
 def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
@@ -191,13 +193,14 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         faults += [Fault(*fault) for fault in dummies]
     if faults or isinstance(kind, KindFault) or isinstance(dummies, tuple):
         raise PolicyError(tuple(faults))
+    protection = protection_of(form, epsilon_nano, kind)
+    if dummies is not None and isinstance(protection, LandmarkLevel):
+        protection = replace(protection, landmarks=NO_LANDMARKS, fixed=True)
     return Policy(
         version=version,
         epsilon_nano=epsilon_nano,
         step_ms=form.protection.step,
-        protection=(
-            protection_of(form, epsilon_nano, kind) if dummies is None else LandmarkLevel(NO_LANDMARKS, 0, fixed=True)
-        ),
+        protection=protection,
         scheme=_scheme(form),
         filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
         kind=kind,
@@ -235,6 +238,9 @@ def _scheme_faults(form: ParametersForm) -> list[Fault]:
     if scheme.name not in SCHEMES[level]:
         known = ", ".join(SCHEMES[level])
         faults.append(Fault("scheme.name", f"level {level} does not know {scheme.name}; its schemes are {known}"))
+    elif level == "landmark" and isinstance(scheme, KellarisForm) and (form.protection.window or 1) == 1:
+        message = f"{scheme.name} spreads budget over windows; give protection.window or choose another scheme"
+        faults.append(Fault("scheme.name", message))
     if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         faults += _dissimilarity_faults(form, scheme)
     return faults
@@ -259,6 +265,8 @@ def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterato
     if not isinstance(form.value, NumberForm | CountsForm):
         message = f"private compares numbers or counts, not {form.value.kind}; use released"
         yield Fault("scheme.dissimilarity", message)
+    if form.protection.level == "landmark":
+        yield Fault("scheme.dissimilarity", "level landmark keeps no budget for private ones; use released")
     if form.collect is not None:
         yield Fault("scheme.dissimilarity", "collected counts are read where they are published alone; use released")
     window = form.protection.window

@@ -12,7 +12,7 @@ from stream_app.privacy.parameters import KellarisForm, ParametersForm, Protecti
 
 @dataclass(frozen=True, slots=True)
 class LandmarkLevel:
-    """Landmarks together with any one other step; ``spare`` landmarks may be added without new shares.
+    """Landmarks together with any ``window`` steps in a row; ``spare`` landmarks may be added without new shares.
 
     ``fixed`` when dummies are among them: none may be added, it would be known as a true one.
     """
@@ -20,6 +20,7 @@ class LandmarkLevel:
     landmarks: LandmarkSet
     spare: int
     fixed: bool = False
+    window: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,15 @@ def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
         yield "protection.length", f"level {form.level} takes no length; remove it"
     if form.level == "w-event" and form.window is None:
         yield "protection.window", "level w-event needs the number of steps of a window"
-    if form.level != "w-event" and form.window is not None:
+    if form.level in {"event", "user"} and form.window is not None:
         yield "protection.window", f"level {form.level} takes no window; remove it"
+
+
+def windows_of(protection: Protection, epsilon_nano: int) -> WindowLevel | None:
+    """Return what the guard must know of a protection's windows; None: they are single steps."""
+    if isinstance(protection, LandmarkLevel) and protection.window > 1:
+        return WindowLevel(protection.window, epsilon_nano, landmarks=True)
+    return protection if isinstance(protection, WindowLevel) else None
 
 
 def protection_of(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protection:
@@ -56,7 +64,8 @@ def protection_of(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protec
     protection = form.protection
     match protection.level:
         case "landmark":
-            return LandmarkLevel(aligned(protection.landmarks, protection.step), protection.spare)
+            landmarks = aligned(protection.landmarks, protection.step)
+            return LandmarkLevel(landmarks, protection.spare, window=protection.window or 1)
         case "event":
             return EventLevel()
         case "user":

@@ -1,7 +1,8 @@
 """Schemes: how budget is proposed to the guard. Utility only: a wrong proposal is refused, never spent.
 
-E = budget, S = spent on landmarks, M = largest regular spend, R = landmarks at or after the present step, spare
-included; all integers, ``//`` rounds down. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022
+E = budget, S = spent on landmarks, W = largest sum of regular spends over a window (M, the largest one, where windows
+are steps), R = landmarks at or after the present step, spare included; all integers, ``//`` rounds down. A landmark is
+proposed a share a, a regular step ``A = E - S - R*a``, or where windows are longer what of A is its own. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022
 (Uniform, Adaptive, Skip); Kellaris et al., Differentially private event sequences over infinite streams, VLDB 2014
 (Uniform, BD and BA over windows); Balanced is this project's.
 """
@@ -51,7 +52,7 @@ class Balanced(NamedTuple):
 
 
 class BudgetDistribution(NamedTuple):
-    """Half of what the window has left, at level w-event.
+    """Half of what the window has left, of a budget for windows; landmarks get the shares of Uniform.
 
     ``sampling`` says how often it publishes; None: where the private dissimilarity says so.
     """
@@ -61,9 +62,9 @@ class BudgetDistribution(NamedTuple):
 
 
 class BudgetAbsorption(NamedTuple):
-    """The shares of the steps since the last publication and of this one, at level w-event.
+    """The shares of the steps since the last publication and of this one, in a window; landmarks get those of Uniform.
 
-    The steps after a publication pay back what it absorbed: they publish nothing. ``sampling`` as in BD.
+    The regular steps after a publication pay back what it absorbed: they publish nothing. ``sampling`` as in BD.
     """
 
     sampling: Adaptive | None = Adaptive()
@@ -74,20 +75,22 @@ Scheme = Uniform | Adaptive | Skip | Balanced | BudgetDistribution | BudgetAbsor
 
 
 def propose(scheme: Scheme, guard: Guard, landmarks_left: int, *, landmark: bool) -> int:
-    """Return the proposed spend in nano-epsilon for the present step; 0 proposes to publish nothing new."""
-    budget, spent, peak = guard
+    """Return the proposed spend in nano-epsilon for a landmark, or A: what regular steps may spend together.
+
+    A is for the present step where windows are steps, else for the window that ends with it (`propose_window`). 0
+    proposes to publish nothing new.
+    """
+    budget, spent, peak, _ = guard
     left = budget - spent
     match scheme:
-        case Uniform() | Adaptive():
-            # Without the min, rounding alone breaks the theorem: R landmarks must fit beside M as well.
+        case Uniform() | Adaptive() | BudgetDistribution() | BudgetAbsorption():
+            # Without the min, rounding alone breaks the theorem: R landmarks must fit beside W as well.
             share = min(left // (landmarks_left + 1), (left - peak) // landmarks_left) if landmarks_left else 0
         case Balanced():
             regular = budget * scheme.regular_millionth // MILLION
             share = max(0, left - max(regular, peak)) // landmarks_left if landmarks_left else 0
         case Skip():
             share = 0
-        case BudgetDistribution() | BudgetAbsorption():
-            return 0  # they know windows alone
         case _:
             assert_never(scheme)
     return share if landmark else left - landmarks_left * share
@@ -98,29 +101,30 @@ def propose_user(guard: Guard, steps_left: int) -> int:
     return (guard.budget_nano - guard.landmark_spent_nano) // steps_left if steps_left > 0 else 0
 
 
-def propose_window(scheme: Scheme, level: WindowLevel, window: Window, first_step: int, step: int) -> int:
-    """Return the proposed spend at level w-event (Kellaris et al. 2014, algorithms 1 to 3, in whole numbers).
+def propose_window(
+    scheme: Scheme, level: WindowLevel, window: Window, spendable_nano: int, first_step: int, step: int
+) -> int:
+    """Return the proposed spend of a regular step whose window may spend ``spendable_nano`` in all.
 
+    BD and BA: Kellaris et al. 2014, algorithms 2 and 3, in whole numbers; the others give each step an equal share.
     ``first_step`` is the first decided step of the period. 0 proposes to publish nothing new.
     """
-    unit = level.spendable_nano // level.steps
+    left_nano = max(0, spendable_nano - window.spent_nano(level, step))
+    unit = spendable_nano // level.steps
     match scheme:
-        case Uniform():
-            return unit
+        case Uniform() | Adaptive() | Balanced() | Skip():
+            wanted = unit
         case BudgetDistribution():
-            return (level.spendable_nano - window.spent_nano(level, step)) // 2
+            wanted = left_nano // 2
         case BudgetAbsorption():
-            if not unit:
-                return 0
             paid = first_step - 1  # the last step whose unit is used: absorbed, or given back by a nullified step
-            if window.spends:
-                published, spend_nano = window.spends[-1]
+            if window.published is not None and unit:
+                published, spend_nano = window.published
                 paid = published + spend_nano // unit - 1
-            return unit * min(max(0, step - paid), level.steps)
-        case Adaptive() | Skip() | Balanced():
-            return 0  # they know no windows
+            wanted = unit * min(max(0, step - paid), level.steps)
         case _:
             assert_never(scheme)
+    return min(wanted, left_nano)
 
 
 def sampling_of(scheme: Scheme) -> Adaptive | None:

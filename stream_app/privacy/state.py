@@ -2,21 +2,18 @@
 
 from typing import Final, final
 
-from stream_app.privacy.guard import Guard, Window
+from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import LevelState
 from stream_app.privacy.values import NANO, ReleasedCells
 
 NEVER = -1
 """Stands for a step or a timestamp that has not come yet."""
-NO_WINDOW = Window()
-"""The window of a series that no version at level w-event has ruled yet."""
-
 
 _PROMISE = ("claim_nano", "first_budget_nano", "landmarks", "prior_nano", "spare_left")
 _CLOCK = ("decided_end_ms", "decided_ms", "first_step", "last_step", "period_start_ms")
 _LATEST = ("estimate", "level", "measurement", "rate_nano", "source_ms")
-_STATE = ("clock", "closed", "guard", "latest", "promise", "window")
+_STATE = ("clock", "closed", "guard", "latest", "promise")
 
 
 @final
@@ -105,14 +102,11 @@ class State:
 
     __slots__ = _STATE
 
-    def __init__(
-        self, guard: Guard, promise: Promise, clock: Clock, latest: Latest, window: Window, *, closed: bool
-    ) -> None:
+    def __init__(self, guard: Guard, promise: Promise, clock: Clock, latest: Latest, *, closed: bool) -> None:
         self.guard: Final = guard
         self.promise: Final = promise
         self.clock: Final = clock
         self.latest: Final = latest
-        self.window: Final = window  # `NO_WINDOW` until a version at level w-event rules
         self.closed: Final = closed
 
     def replaced(
@@ -123,7 +117,6 @@ class State:
         spare_left: int | None = None,
         rate_nano: int | None = None,
         estimate: ReleasedCells | None = None,
-        window: Window | None = None,
         closed: bool | None = None,
     ) -> "State":
         """Return the state with other values for some of the fields that may change between two steps."""
@@ -149,7 +142,6 @@ class State:
             promise,
             self.clock,
             latest,
-            self.window if window is None else window,
             closed=self.closed if closed is None else closed,
         )
 
@@ -181,7 +173,7 @@ def new_period(
 ) -> State:
     """Return the state at the start of a period: rate 1, nothing released, nothing spent."""
     return State(
-        Guard(budget_nano),
+        Guard(budget_nano, window=window),
         Promise(
             landmarks=landmarks,
             spare_left=spare,
@@ -203,7 +195,6 @@ def new_period(
             rate_nano=NANO,
             level=(),
         ),
-        window,
         closed=False,
     )
 

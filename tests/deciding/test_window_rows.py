@@ -10,7 +10,7 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rebuild import rebuild
 from stream_app.privacy.guard import Window
-from stream_app.privacy.state import NO_WINDOW
+from stream_app.privacy.guard import NO_WINDOW
 from tests.deciding.test_rows import TableRun
 from tests.run import COUNTS, KEYS, NUMBER, Record, Run, observation, policy
 
@@ -68,7 +68,7 @@ def test_a_row_holds_the_window_and_no_more() -> None:
     run = Run(CONTEXT).feed_all([policy("a", protection=WINDOW)])
     for step in range(50):
         run.feed(observation("a", 10 * step, 3))
-        spends = run.rows["a"].state.window.spends
+        spends = run.rows["a"].state.guard.window.spends
         assert [at for at, _ in spends] == list(range(max(0, step - 3), step + 1))
 
 
@@ -85,7 +85,7 @@ def test_rows_stored_before_are_read() -> None:
     """The rows of earlier versions load, without a window, and are written back as they were."""
     row = rows.load(OLD.get, "a", {})
     assert row is not None
-    assert row.state.window == NO_WINDOW
+    assert row.state.guard.window == NO_WINDOW
     assert dict(rows.dump(row, None, set())) == OLD
 
 
@@ -93,12 +93,12 @@ def test_what_another_level_leaves_to_windows() -> None:
     """A version at level w-event waits after the last spend of one at another level, however that level counts."""
     run = Run(CONTEXT).feed_all([policy("a", protection={"level": "event", "step": 10}), observation("a", 50, 2)])
     run.feed(policy("a", 2, protection=WINDOW, scheme=SCHEMES["bd"]))
-    assert run.rows["a"].state.window == Window(opens_ms=60 + 3 * 10, spent_end_ms=60, reach_ms=0)
+    assert run.rows["a"].state.guard.window == Window(opens_ms=60 + 3 * 10, spent_end_ms=60, reach_ms=0)
     run.feed_all(observation("a", ms, 2) for ms in (60, 70, 80, 90))
     decisions = [json.loads(release)["decision"] for release in run.releases]
     assert decisions == ["perturbed", "withheld", "withheld", "withheld", "perturbed"]
     run.feed(policy("a", 3, protection={"level": "event", "step": 10}, weaker=True))
-    assert run.rows["a"].state.window == Window(opens_ms=0, spent_end_ms=100, reach_ms=90 + 40)
+    assert run.rows["a"].state.guard.window == Window(opens_ms=0, spent_end_ms=100, reach_ms=90 + 40)
 
 
 def test_the_backward_loss_counts_the_charges() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from stream_app.privacy import fold
 from stream_app.privacy.guard import Guard
-from stream_app.privacy.place import Place, place, proposal
+from stream_app.privacy.place import Place, place, proposal, spent
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
 from stream_app.privacy.published import LandmarksEntry
@@ -28,9 +28,7 @@ class Rules(NamedTuple):
     proposals: Callable[[Policy, State, int, Place], Iterable[int]] = lambda policy, state, step, at: (
         proposal(policy, state, step, at),
     )
-    spend: Callable[[Guard, bool, int], Guard | None] = lambda guard, landmark, spend_nano: guard.spend(
-        landmark=landmark, spend_nano=spend_nano
-    )
+    spend: Callable[[Policy, State, int, Place, int], Guard | None] = spent
     guard: type[Guard] = Guard  # the one that registrations meet
 
 
@@ -42,10 +40,10 @@ class Books(NamedTuple):
     on_landmarks: int  # the sum of what all landmarks spent
     on_regular: tuple[int, ...]  # what each regular step spent
 
-    @property
-    def worst(self) -> int:
-        """Return the largest sum of spends over L and any one step."""
-        return self.on_landmarks + max(self.on_regular)
+    def worst(self, window: int) -> int:
+        """Return the largest sum of spends over L and any ``window`` steps in a row."""
+        starts = range(len(self.on_regular))
+        return self.on_landmarks + max(sum(self.on_regular[start : start + window]) for start in starts)
 
     def published(self, step: int, spend: int) -> "Books":
         """Return the books after a spend."""
@@ -91,6 +89,7 @@ class Search:
     def __init__(self, rules: Rules, policies: Sequence[Policy], steps: int) -> None:
         """Start with nothing seen."""
         self.rules, self.policies, self.policy, self.steps = rules, policies, policies[0], steps
+        self.window = self.policy.windows.steps if self.policy.windows else 1
         self._known: dict[Key, list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Refused]]] = {}
         self.states = self.violations = self.refusals = self.registered = self.not_registered = self.miscounts = 0
 
@@ -128,7 +127,7 @@ class Search:
         before = layer.get(key)
         if before is None:
             self.states += 1
-            self.violations += node.books.worst > self.policy.epsilon_nano
+            self.violations += node.books.worst(self.window) > self.policy.epsilon_nano
             layer[key] = (node, ways)
         else:
             layer[key] = (before[0], before[1] + ways)
@@ -136,7 +135,8 @@ class Search:
     def _key(self, node: Node) -> Key:
         """Return what tells this node's future from another's: what was released plays no part in it."""
         state = node.state
-        first = state.clock.first_step if isinstance(self.policy.protection, UserLevel) else NEVER
+        counts = isinstance(self.policy.protection, UserLevel) or self.policy.scheme.name == "ba"
+        first = state.clock.first_step if counts else NEVER
         return (
             state.guard,
             state.promise.landmarks.intervals,
@@ -203,11 +203,11 @@ class Search:
         for spend_nano in self.rules.proposals(policy, state, step, at):
             if spend_nano <= 0:
                 continue
-            spent = self.rules.spend(guard, at[0], spend_nano)
-            if spent is None:
+            after = self.rules.spend(policy, state, step, at, spend_nano)
+            if after is None:
                 self.refusals += 1
                 continue
-            stepped = fold.advance(policy, state, step, at, spent, ZERO, spend_nano)
+            stepped = fold.advance(policy, state, step, at, after, ZERO, spend_nano)
             self._count_left(stepped, books, step)
             yield Node(stepped.state, books.published(step, spend_nano))
 
@@ -217,10 +217,12 @@ class Search:
             self.miscounts += stepped.landmarks_left != left
 
 
-def search(rules: Rules, scheme: dict[str, object], epsilon_nano: int, *, steps: int, spares: Sequence[int]) -> Found:
+def search(  # noqa: PLR0913 (what a search ranges over)
+    rules: Rules, scheme: dict[str, object], epsilon_nano: int, *, steps: int, spares: Sequence[int], window: int = 1
+) -> Found:
     """Return what all traces under a scheme show: every initial landmark set, every spare."""
     protections: list[dict[str, object]] = [
-        {"level": "landmark", "landmarks": landmarks, "spare": spare}
+        {"level": "landmark", "landmarks": landmarks, "spare": spare, "window": window}
         for spare in spares
         for size in range(steps + 1)
         for landmarks in combinations(range(steps), size)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided, Rejected
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.guard import Guard, WindowLevel
+from stream_app.privacy.landmarks import LandmarkSet
 from tests.run import ADAPTIVE, BALANCED, KEYS, SKIP, UNIFORM, Run, observation, policy
 
 SERIES = "home-7"
@@ -231,31 +232,35 @@ def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None
 class _NeverRefuses(Guard):
     """Charges decided steps without asking whether they fit."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        budget, spent, peak = self
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        budget, spent, peak, _ = self
         return Guard(budget, spent + steps * peak, peak)
 
 
 class _DoesNotCharge(Guard):
     """Asks whether decided steps fit, and books nothing."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        return Guard(*self) if Guard(*self).charge_passed(steps) else None
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        return Guard(*self) if Guard(*self).charge_passed(level, steps, added) else None
 
 
 class _LandmarksEndThePeak(Guard):
     """Takes the largest regular spend to be over when a landmark spends."""
 
-    def spend(self, *, landmark: bool, spend_nano: int) -> Guard | None:
-        after = Guard(*self).spend(landmark=landmark, spend_nano=spend_nano)
+    def spend(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> Guard | None:
+        after = Guard(*self).spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
         return after._replace(regular_peak_nano=0) if after and landmark else after
 
 
 class _LandmarksAreFree(Guard):
     """Books nothing for a landmark."""
 
-    def spend(self, *, landmark: bool, spend_nano: int) -> Guard | None:
-        after = Guard(*self).spend(landmark=landmark, spend_nano=spend_nano)
+    def spend(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> Guard | None:
+        after = Guard(*self).spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
         return Guard(*self) if after and landmark else after
 
 

@@ -81,7 +81,12 @@ def faults(**members: object) -> set[str]:
         ({"protection": {"level": "w-event", "window": 3, "landmarks": [5]}}, "protection"),
         ({"protection": {"level": "w-event", "window": 3, "spare": 1}}, "protection"),
         ({"protection": {"level": "w-event", "window": 3, "length": 9}}, "protection.length"),
-        ({"protection": {**LANDMARK, "window": 3}}, "protection.window"),
+        ({"protection": {"level": "event", "window": 3}}, "protection.window"),
+        ({"protection": {"level": "user", "length": 3, "window": 3}}, "protection.window"),
+        ({"protection": {**LANDMARK, "window": 0}}, "protection.window"),
+        ({"protection": LANDMARK, "scheme": {"name": "bd"}}, "scheme.name"),
+        ({"protection": {**LANDMARK, "window": 1}, "scheme": {"name": "ba"}}, "scheme.name"),
+        ({"protection": {**LANDMARK, "window": 3}, "scheme": PRIVATE}, "scheme.dissimilarity"),
         *(({"protection": WINDOW, "scheme": scheme}, "scheme.name") for scheme in (ADAPTIVE, SKIP, BALANCED)),
         *(
             ({"protection": level, "scheme": {"name": name}}, "scheme.name")

@@ -7,6 +7,7 @@ from math import floor
 import pytest
 
 from stream_app.privacy.guard import Guard
+from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.scheme import Adaptive, Balanced, Scheme, Skip, Uniform, propose, propose_user
 
 NANO = 10**9
@@ -83,18 +84,18 @@ def test_the_rate_of_adaptive() -> None:
 @pytest.mark.parametrize(("steps", "spent"), [(0, 4), (1, 7), (2, None)])
 def test_registering_decided_steps(steps: int, spent: int | None) -> None:
     """Each decided step is charged M; it is refused unless the last M still fits beside them."""
-    charged = Guard(10, 4, 3).charge_passed(steps)
+    charged = Guard(10, 4, 3).charge_passed(None, steps, LandmarkSet())
     assert charged == (Guard(10, spent, 3) if spent is not None else None)
 
 
 def test_a_refused_spend_changes_nothing() -> None:
     """The guard takes a spend that fits to the last nano, refuses one more, and never a negative one."""
     guard = Guard(10, 4, 3)
-    assert guard.spend(landmark=True, spend_nano=3) == Guard(10, 7, 3)
-    assert guard.spend(landmark=True, spend_nano=4) is None
-    assert guard.spend(landmark=False, spend_nano=6) == Guard(10, 4, 6)
-    assert guard.spend(landmark=False, spend_nano=7) is None
-    assert guard.spend(landmark=False, spend_nano=2) == guard
-    assert guard.spend(landmark=True, spend_nano=-1) is None
-    assert guard.spend(landmark=False, spend_nano=-1) is None
+    assert guard.spend(None, 0, 0, landmark=True, spend_nano=3) == Guard(10, 7, 3)
+    assert guard.spend(None, 0, 0, landmark=True, spend_nano=4) is None
+    assert guard.spend(None, 0, 0, landmark=False, spend_nano=6) == Guard(10, 4, 6)
+    assert guard.spend(None, 0, 0, landmark=False, spend_nano=7) is None
+    assert guard.spend(None, 0, 0, landmark=False, spend_nano=2) == guard
+    assert guard.spend(None, 0, 0, landmark=True, spend_nano=-1) is None
+    assert guard.spend(None, 0, 0, landmark=False, spend_nano=-1) is None
     assert guard.used_nano == 7

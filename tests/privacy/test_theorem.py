@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from stream_app.privacy.guard import Guard
+from stream_app.privacy.guard import Guard, WindowLevel
+from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.place import Place, proposal
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
@@ -46,7 +47,9 @@ def test_event_and_user_level(level: dict[str, object], epsilon_nano: int, schem
     """At event level no single step exceeds the budget, at user level not the sum of all."""
     found = Search(Rules(), [policy_under(scheme, epsilon_nano, level)], 6).run()
     assert (found.violations, found.refusals) == (0, 0)
-    rules = Rules(proposals=lambda policy, state, step, at: [proposal(policy, state, step, at) + 1], spend=_trusting)
+    rules = Rules(
+        proposals=lambda policy, state, step, at: [proposal(policy, state, step, at) + 1], spend=alone(_trusting)
+    )
     assert Search(rules, [policy_under(scheme, epsilon_nano, level)], 6).run().violations > 0
 
 
@@ -66,16 +69,24 @@ def test_the_guard_alone_keeps_the_theorem() -> None:
     assert found.states > 5_000
 
 
+Spend = Callable[[Guard, bool, int], Guard | None]
+
+
+def alone(spend: Spend) -> Callable[[Policy, State, int, Place, int], Guard | None]:
+    """Return a guard's answer for the search, from one that knows budgets alone."""
+    return lambda _policy, state, _step, at, spend_nano: spend(state.guard, at[0], spend_nano)
+
+
 def _trusting(guard: Guard, landmark: bool, spend_nano: int) -> Guard:  # noqa: FBT001 (the search's call)
     """Book every spend, refuse none."""
-    budget, spent, peak = guard
+    budget, spent, peak, _ = guard
     return Guard(budget, spent + spend_nano, peak) if landmark else Guard(budget, spent, max(peak, spend_nano))
 
 
 def test_schemes_alone_keep_the_theorem() -> None:
     """Proposals need no guard to stop them: what they propose always fits, whatever was registered."""
     for scheme in (UNIFORM, BALANCED, SKIP):
-        assert search(Rules(spend=_trusting), scheme, 7, steps=5, spares=(0,)).violations == 0
+        assert search(Rules(spend=alone(_trusting)), scheme, 7, steps=5, spares=(0,)).violations == 0
 
 
 def _without_min(policy: Policy, state: State, step: int, at: Place) -> Iterable[int]:
@@ -90,24 +101,23 @@ def _without_min(policy: Policy, state: State, step: int, at: Place) -> Iterable
 def test_a_share_without_min_is_caught() -> None:
     """Without the `min` the guard must refuse proposals, and without a guard the theorem breaks."""
     assert search(Rules(proposals=_without_min), UNIFORM, 7, steps=4, spares=(0,)).refusals > 0
-    assert search(Rules(proposals=_without_min, spend=_trusting), UNIFORM, 7, steps=4, spares=(0,)).violations > 0
-
-
-Spend = Callable[[Guard, bool, int], Guard | None]
+    assert (
+        search(Rules(proposals=_without_min, spend=alone(_trusting)), UNIFORM, 7, steps=4, spares=(0,)).violations > 0
+    )
 
 
 def _landmarks_lower_the_peak(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
-    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    after = guard.spend(None, 0, 0, landmark=landmark, spend_nano=spend_nano)
     return after._replace(regular_peak_nano=max(0, after[2] - spend_nano)) if after and landmark else after
 
 
 def _landmarks_end_the_peak(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
-    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    after = guard.spend(None, 0, 0, landmark=landmark, spend_nano=spend_nano)
     return after._replace(regular_peak_nano=0) if after and landmark else after
 
 
 def _the_last_regular_spend_counts(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
-    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    after = guard.spend(None, 0, 0, landmark=landmark, spend_nano=spend_nano)
     return after if not after or landmark else after._replace(regular_peak_nano=spend_nano)
 
 
@@ -118,12 +128,12 @@ def _landmarks_forget_the_peak(guard: Guard, landmark: bool, spend_nano: int) ->
 
 def _regular_steps_forget_landmarks(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
     if landmark:
-        return guard.spend(landmark=landmark, spend_nano=spend_nano)
+        return guard.spend(None, 0, 0, landmark=landmark, spend_nano=spend_nano)
     return _trusting(guard, landmark, spend_nano) if spend_nano <= guard.budget_nano else None
 
 
 def _landmarks_are_free(guard: Guard, landmark: bool, spend_nano: int) -> Guard | None:  # noqa: FBT001
-    after = guard.spend(landmark=landmark, spend_nano=spend_nano)
+    after = guard.spend(None, 0, 0, landmark=landmark, spend_nano=spend_nano)
     return guard if after and landmark else after
 
 
@@ -140,60 +150,60 @@ def _landmarks_are_free(guard: Guard, landmark: bool, spend_nano: int) -> Guard 
 )
 def test_broken_spends_are_caught(spend: Spend) -> None:
     """Each way to book a spend wrongly breaks the theorem in some short trace, and the search sees it."""
-    assert search(Rules(proposals=_any, spend=spend), UNIFORM, 3, steps=4, spares=(0,)).violations > 0
+    assert search(Rules(proposals=_any, spend=alone(spend)), UNIFORM, 3, steps=4, spares=(0,)).violations > 0
 
 
 @pytest.mark.parametrize("scheme", [UNIFORM, BALANCED], ids=["uniform", "balanced"])
 @pytest.mark.parametrize("spend", [_landmarks_lower_the_peak, _landmarks_end_the_peak])
 def test_a_lowered_peak_is_caught_under_the_schemes(spend: Spend, scheme: dict[str, object]) -> None:
     """`M -= spend` and `M = 0` after a landmark break the theorem under the schemes' own proposals."""
-    assert search(Rules(spend=spend), scheme, 7, steps=4, spares=(0,)).violations > 0
+    assert search(Rules(spend=alone(spend)), scheme, 7, steps=4, spares=(0,)).violations > 0
 
 
 class _NeverRefuses(Guard):
     """Charges decided steps without asking whether they fit."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        budget, spent, peak = self
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        budget, spent, peak, _ = self
         return Guard(budget, spent + steps * peak, peak)
 
 
 class _DoesNotCharge(Guard):
     """Asks whether decided steps fit, and books nothing."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        return Guard(*self) if Guard(*self).charge_passed(steps) else None
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        return Guard(*self) if Guard(*self).charge_passed(level, steps, added) else None
 
 
 class _ForgetsThePeak(Guard):
     """Takes the largest regular spend to have moved over to the landmarks."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        after = Guard(*self).charge_passed(steps)
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        after = Guard(*self).charge_passed(level, steps, added)
         return after._replace(regular_peak_nano=0) if after and steps else after
 
 
 class _LowersThePeak(Guard):
     """Takes what it charges off the largest regular spend."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        budget, spent, peak = self
-        after = Guard(*self).charge_passed(steps)
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        budget, spent, peak, _ = self
+        after = Guard(*self).charge_passed(level, steps, added)
         return Guard(budget, after[1], max(0, peak - (after[1] - spent))) if after else None
 
 
 class _ChargesOnce(Guard):
     """Charges several steps like one."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        return Guard(*self).charge_passed(min(steps, 1))
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        return Guard(*self).charge_passed(level, min(steps, 1), added)
 
 
 class _LeavesNoRoom(Guard):
     """Forgets that the largest regular spend may belong to yet another step."""
 
-    def charge_passed(self, steps: int) -> Guard | None:
-        budget, spent, peak = self
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        budget, spent, peak, _ = self
         return Guard(budget, spent + steps * peak, peak) if spent + steps * peak <= budget else None
 
 

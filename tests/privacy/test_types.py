@@ -27,7 +27,7 @@ MIX_UPS = {
         " return Latest(source_ms=0, measurement=cells, estimate=r, rate_nano=0, level=())"
     ),
     "parts of a state are swapped": (
-        "def f(s: State) -> State: return State(s.guard, s.promise, s.latest, s.clock, s.window, closed=False)"
+        "def f(s: State) -> State: return State(s.guard, s.promise, s.latest, s.clock, closed=False)"
     ),
     "raw cells are a release": "def f(c: RawCells, r: ReleasedCells) -> object: return Perturbed(0, r, c, 1)",
     "raw cells are a measurement": (

@@ -14,6 +14,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
 from stream_app.privacy.guard import Guard, Window, WindowLevel
+from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.level import measured
@@ -83,7 +84,7 @@ def unclamped(kind: Kind) -> Kind:
     return replace(kind, axis=Axis(kind.axis.cells_per_unit, -LARGEST_CELL, LARGEST_CELL))
 
 
-def windowed(**members: int) -> Callable[[SeriesRow], Subject]:
+def windowed(**members: Any) -> Callable[[SeriesRow], Subject]:
     """Plant another window level."""
 
     def change(policy: Policy) -> Policy:
@@ -93,13 +94,16 @@ def windowed(**members: int) -> Callable[[SeriesRow], Subject]:
     return under(change)
 
 
-class Uncharged(Window):
+class Uncharged(Guard):
     """Spends what private looks at a dissimilarity cost, too."""
 
-    def spend(self, guard: Guard, level: WindowLevel, start_ms: int, step: int, spend_nano: int) -> Guard | None:
+    def spend(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> Guard | None:
         """Allow whatever the spends alone leave."""
-        whole = guard.budget_nano - self.spent_nano(level, step)
-        return None if spend_nano > whole or start_ms < self.opens_ms else guard
+        assert level is not None
+        whole = self.budget_nano - self.window.spent_nano(level, step)
+        return None if landmark or spend_nano > whole or start_ms < self.window.opens_ms else self
 
 
 def uncharged(row: SeriesRow) -> Subject:
@@ -108,9 +112,7 @@ def uncharged(row: SeriesRow) -> Subject:
     assert isinstance(policy.protection, WindowLevel)
     protection = policy.protection._replace(spendable_nano=policy.epsilon_nano)
     return Subject(
-        row.replaced(
-            policy=replace(policy, protection=protection), state=state.replaced(window=Uncharged(*state.window))
-        )
+        row.replaced(policy=replace(policy, protection=protection), state=state.replaced(guard=Uncharged(*state.guard)))
     )
 
 
@@ -123,30 +125,36 @@ def bare(policy: Policy) -> Policy:
 class LandmarkSpentTwice(Guard):
     """Gives a landmark what another one has spent already."""
 
-    def spend(self, *, landmark: bool, spend_nano: int) -> Guard | None:
+    def spend(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> Guard | None:
         """Allow as ever, and forget what landmarks spend."""
-        guard = Guard.spend(self, landmark=landmark, spend_nano=spend_nano)
+        guard = Guard.spend(self, level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
         return guard and LandmarkSpentTwice(*(self if landmark else guard))
 
 
 class RegularUncounted(Guard):
     """Gives landmarks what a regular step has spent already."""
 
-    def spend(self, *, landmark: bool, spend_nano: int) -> Guard | None:
+    def spend(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> Guard | None:
         """Allow as ever, and forget what regular steps spend."""
-        guard = Guard.spend(self, landmark=landmark, spend_nano=spend_nano)
+        guard = Guard.spend(self, level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
         return guard and RegularUncounted(*(guard if landmark else self))
 
 
 class LateUncharged(Guard):
     """Takes a passed step for a landmark at no cost."""
 
-    def spend(self, *, landmark: bool, spend_nano: int) -> Guard | None:
+    def spend(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> Guard | None:
         """Allow and count as ever."""
-        guard = Guard.spend(self, landmark=landmark, spend_nano=spend_nano)
+        guard = Guard.spend(self, level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
         return guard and LateUncharged(*guard)
 
-    def charge_passed(self, steps: int) -> Guard | None:
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         """Charge nothing."""
         assert steps >= 0
         return self

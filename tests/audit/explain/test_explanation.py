@@ -162,7 +162,7 @@ def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
     draws = np.random.default_rng(7)
     for hour in range(40):
         row = run.rows["home-7"]
-        before[hour * HOUR_MS] = (*row.state.guard, row.state.latest.rate_nano)
+        before[hour * HOUR_MS] = (*row.state.guard[:3], row.state.latest.rate_nano)
         run.feed(observation("home-7", hour * HOUR_MS, _value(kind, draws)))
         if hour == 20:
             run.feed({"type": "landmarks", "series": "home-7", "add": [30 * HOUR_MS]})

@@ -79,7 +79,7 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
         stepped = fold.step(KEYS, first, state, "s", step, Raw(1))
         assert isinstance(stepped, fold.Stepped)
         state = stepped.state
-    assert state.window.spends == ((0, 3), (1, 3))
+    assert state.guard.window.spends == ((0, 3), (1, 3))
     adopted = fold.adopt(second, first, state, LIFETIME_NANO, may_weaken=True)
     assert isinstance(adopted, fold.Moved)
     state = adopted.state
@@ -119,15 +119,21 @@ def _guarded(policy: Policy, state: State, step: int, spend_nano: int, *, window
     level = policy.protection
     assert isinstance(level, WindowLevel)
     loss_nano = window.spent_nano(level, step) + spend_nano + charges
-    waits = step * policy.step_ms < state.window.opens_ms
-    return None if waits else Guard(policy.epsilon_nano).spend(landmark=False, spend_nano=loss_nano)
+    waits = step * policy.step_ms < state.guard.window.opens_ms
+    after = Guard(policy.epsilon_nano).spend(None, step, 0, landmark=False, spend_nano=loss_nano)
+    return None if waits or after is None else after._replace(window=_booked(state, step, spend_nano))
+
+
+def _booked(state: State, step: int, spend_nano: int) -> Window:
+    window = state.guard.window
+    return window._replace(spends=(*window.spends, (step, spend_nano)))
 
 
 def _trusting(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
     """Book every spend, refuse none."""
     assert at == (False, 0)
     assert step > state.clock.last_step
-    return Guard(policy.epsilon_nano, 0, spend_nano)
+    return Guard(policy.epsilon_nano, 0, spend_nano, _booked(state, step, spend_nano))
 
 
 def _charges_of_releases(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
@@ -135,9 +141,9 @@ def _charges_of_releases(policy: Policy, state: State, step: int, at: Place, spe
     level = policy.protection
     assert isinstance(level, WindowLevel)
     assert at == (False, 0)
-    published = sum(first > step - level.steps for first, _ in state.window.spends) + 1
+    published = sum(first > step - level.steps for first, _ in state.guard.window.spends) + 1
     charges = published * level.charge_nano
-    return _guarded(policy, state, step, spend_nano, window=state.window, charges=charges)
+    return _guarded(policy, state, step, spend_nano, window=state.guard.window, charges=charges)
 
 
 def _charges_so_far(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
@@ -147,7 +153,7 @@ def _charges_so_far(policy: Policy, state: State, step: int, at: Place, spend_na
     assert at == (False, 0)
     decided = step - (state.clock.first_step if state.clock.first_step >= 0 else step) + 1
     charges = min(decided, level.steps) * level.charge_nano
-    return _guarded(policy, state, step, spend_nano, window=state.window, charges=charges)
+    return _guarded(policy, state, step, spend_nano, window=state.guard.window, charges=charges)
 
 
 def _shorter(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
@@ -155,7 +161,9 @@ def _shorter(policy: Policy, state: State, step: int, at: Place, spend_nano: int
     level = policy.protection
     assert isinstance(level, WindowLevel)
     assert at == (False, 0)
-    nearer = state.window._replace(spends=tuple(spend for spend in state.window.spends if spend[0] > step - 2))
+    nearer = state.guard.window._replace(
+        spends=tuple(spend for spend in state.guard.window.spends if spend[0] > step - 2)
+    )
     return _guarded(policy, state, step, spend_nano, window=nearer, charges=level.steps * level.charge_nano)
 
 

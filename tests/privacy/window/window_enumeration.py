@@ -92,7 +92,8 @@ class Search:
             before, policy = self.versions[node.nth], self.versions[node.nth + 1]
             adopted = fold.adopt(policy, before, node.state, LIFETIME_NANO, may_weaken=True)
             assert not isinstance(adopted, Refused)
-            state = adopted.state.replaced(window=self.rules.begun(policy, adopted.state.window))
+            guard = adopted.state.guard
+            state = adopted.state.replaced(guard=guard._replace(window=self.rules.begun(policy, guard.window)))
             node = Node(state, node.nth + 1, node.costs)
             yield node
 
@@ -113,7 +114,8 @@ class Search:
                 self.refusals += spend_nano > 0
                 continue
             stepped = fold.advance(policy, state, index, at, guard, ZERO, spend_nano)
-            after = stepped.state.replaced(window=self.rules.kept(stepped.state.window))
+            ring = self.rules.kept(stepped.state.guard.window)
+            after = stepped.state.replaced(guard=stepped.state.guard._replace(window=ring))
             paid = (*costs, event._replace(spend=spend_nano))
             self.published += 1
             self.violations += self._breaks(paid)
@@ -174,7 +176,6 @@ def _key(node: Node) -> object:
     state = node.state
     return (
         *state.guard,
-        state.window,
         state.clock.first_step,
         state.clock.last_step,
         state.clock.decided_ms,
