@@ -23,7 +23,7 @@ DIGEST_BYTES = 16
 
 ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
 _STATE_FIELDS = 20
-"""Of a stored row; after them stand, as far as a series has them, backward loss, open steps, window (4), m and claim."""
+"""Of a stored row; then, as far as a series has them, backward loss, open steps, window (4), m with its step, claim."""
 _CLAIM = _STATE_FIELDS + 7
 
 

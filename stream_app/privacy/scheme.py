@@ -2,9 +2,10 @@
 
 E = budget, S = spent on landmarks, W = largest sum of regular spends over a window (M, the largest one, where windows
 are steps), R = landmarks at or after the present step, spare included; all integers, ``//`` rounds down. A landmark is
-proposed a share a, a regular step ``A = E - S - R*a``, or where windows are longer what of A is its own. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022
-(Uniform, Adaptive, Skip); Kellaris et al., Differentially private event sequences over infinite streams, VLDB 2014
-(Uniform, BD and BA over windows); Balanced is this project's.
+proposed a share a, a regular step ``A = E - S - R*a``, or where windows are longer what of A is its own.
+Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip); Kellaris et al.,
+Differentially private event sequences over infinite streams, VLDB 2014 (Uniform, BD and BA over windows); Balanced is
+this project's.
 """
 
 from typing import Literal, NamedTuple, assert_never

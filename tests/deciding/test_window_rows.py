@@ -9,8 +9,7 @@ from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rebuild import rebuild
-from stream_app.privacy.guard import Window
-from stream_app.privacy.guard import NO_WINDOW
+from stream_app.privacy.guard import NO_WINDOW, Window
 from tests.deciding.test_rows import TableRun
 from tests.run import COUNTS, KEYS, NUMBER, Record, Run, observation, policy
 
@@ -98,7 +97,78 @@ def test_what_another_level_leaves_to_windows() -> None:
     decisions = [json.loads(release)["decision"] for release in run.releases]
     assert decisions == ["perturbed", "withheld", "withheld", "withheld", "perturbed"]
     run.feed(policy("a", 3, protection={"level": "event", "step": 10}, weaker=True))
-    assert run.rows["a"].state.guard.window == Window(opens_ms=0, spent_end_ms=100, reach_ms=90 + 40)
+    assert run.rows["a"].state.guard.window == Window(opens_ms=90 + 40, spent_end_ms=100, reach_ms=90 + 40)
+    run.feed_all(observation("a", ms, 2) for ms in (100, 120, 130))
+    decisions = [json.loads(release)["decision"] for release in run.releases[5:]]
+    assert decisions == ["withheld", "withheld", "perturbed"]
+
+
+LANDMARK: dict[str, object] = {"level": "landmark", "window": 3, "step": 10, "landmarks": [[40, 60], 300], "spare": 1}
+LANDMARK_SCHEMES: dict[str, dict[str, object]] = {
+    **{name: scheme for name, scheme in SCHEMES.items() if "private" not in name},
+    "adaptive": {"name": "adaptive"},
+    "skip": {"name": "skip", "accept_risk": True},
+    "balanced": {"name": "balanced", "regular_share": 0.3},
+}
+
+
+@pytest.mark.parametrize("scheme", LANDMARK_SCHEMES)
+def test_rows_of_windows_beside_landmarks(scheme: str) -> None:
+    """Rows of level landmark with a window read back equal and are rebuilt to the byte, late landmarks included."""
+    parts: dict[str, Any] = {"scheme": LANDMARK_SCHEMES[scheme]}
+    records: list[Record] = [policy("a", protection=LANDMARK, **parts)]
+    for step in range(30):
+        records.append(observation("a", 10 * step, 1 + step % 7))
+        if step in {3, 8, 17}:
+            records.append({"type": "landmarks", "series": "a", "add": [10 * step, 10 * step + 50]})
+    wider = LANDMARK | {"window": 5, "landmarks": [[300, 340]]}
+    records.append(policy("a", 2, protection=wider, epsilon=2.0, **parts))
+    records += [observation("a", 10 * step, 3) for step in range(30, 44)]
+    records.append(policy("a", 3, protection={"level": "landmark", "step": 10}, epsilon=2.0, weaker=True))
+    records += [observation("a", 10 * step, 3) for step in range(44, 54)]
+    whole, table = Run(CONTEXT), TableRun(CONTEXT)
+    for record in records:
+        table.feed(record)
+        if isinstance(whole.feed(record), Decided):
+            rebuilt = rebuild(CONTEXT, whole.ledger, whole.releases)
+            assert rebuilt == whole.rows
+            assert rows.dump(rebuilt["a"], None, set()) == rows.dump(whole.rows["a"], None, set())
+    assert table.outputs == whole.outputs
+    charged = [json.loads(entry)["charged_nano"] for entry in whole.ledger if b'"entry":"landmarks"' in entry]
+    assert (max(charged, default=0) > 0) == (scheme != "skip")
+
+
+def test_the_largest_spend_is_stored_behind_the_window() -> None:
+    """Field 26 of a row holds m and the last regular publication, which a registration leaves where it is."""
+    run = Run(CONTEXT).feed_all([policy("a", epsilon=9e-9, protection={"level": "landmark", "window": 3})])
+    run.feed_all(observation("a", ms, 2) for ms in (0, 1))
+
+    def tail() -> list[object]:
+        return list(json.loads(dict(rows.dump(run.rows["a"], None, set()))[b"sa"])[20:])
+
+    assert tail() == [None, None, 0, 0, 0, [[0, 3], [1, 3]], [3, 1, 3]]
+    run.feed({"type": "landmarks", "series": "a", "add": [1]})
+    assert tail() == [None, None, 0, 0, 0, [[0, 3]], [3, 1, 3]]
+    assert run.rows["a"].state.guard[:3] == (9, 3, 6)
+
+
+def test_old_ledgers_and_rows_of_versions_that_did_not_wait() -> None:
+    """A version of single steps that spent in an earlier window stands as it is, in a row and in a ledger."""
+    first = [policy("a", protection=WINDOW), observation("a", 0, 2)]
+    second = policy("a", 2, protection={"level": "event", "step": 10}, weaker=True)
+    run = Run(CONTEXT).feed_all([*first, second])
+    waits = run.rows["a"].state
+    assert waits.guard.window.opens_ms == 40
+    fields = json.loads(dict(rows.dump(run.rows["a"], None, set()))[b"sa"])
+    fields[22] = 0  # as versions of the program wrote it under which single steps did not wait
+    stored = dict(rows.dump(run.rows["a"], None, set())) | {b"sa": json.dumps(fields).encode()}
+    old = rows.load(stored.get, "a", {})
+    assert old is not None
+    assert old.state.guard == waits.guard.unwaiting()
+    run.rows["a"] = old
+    run.feed_all([observation("a", 10, 2), observation("a", 20, 2)])
+    assert [json.loads(release)["decision"] for release in run.releases] == ["perturbed"] * 3
+    assert rebuild(CONTEXT, run.ledger, run.releases) == run.rows
 
 
 def test_the_backward_loss_counts_the_charges() -> None:

@@ -217,7 +217,7 @@ class Search:
             self.miscounts += stepped.landmarks_left != left
 
 
-def search(  # noqa: PLR0913 (what a search ranges over)
+def search(
     rules: Rules, scheme: dict[str, object], epsilon_nano: int, *, steps: int, spares: Sequence[int], window: int = 1
 ) -> Found:
     """Return what all traces under a scheme show: every initial landmark set, every spare."""

@@ -233,6 +233,8 @@ class _NeverRefuses(Guard):
     """Charges decided steps without asking whether they fit."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        assert level is None
+        assert len(added) >= steps
         budget, spent, peak, _ = self
         return Guard(budget, spent + steps * peak, peak)
 

@@ -164,6 +164,8 @@ class _NeverRefuses(Guard):
     """Charges decided steps without asking whether they fit."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        assert level is None
+        assert len(added) >= steps
         budget, spent, peak, _ = self
         return Guard(budget, spent + steps * peak, peak)
 
@@ -203,6 +205,8 @@ class _LeavesNoRoom(Guard):
     """Forgets that the largest regular spend may belong to yet another step."""
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        assert level is None
+        assert len(added) >= steps
         budget, spent, peak, _ = self
         return Guard(budget, spent + steps * peak, peak) if spent + steps * peak <= budget else None
 

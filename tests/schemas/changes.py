@@ -28,7 +28,7 @@ NAMES = {
 """Words that mean something, under the member where they do."""
 ADDED: dict[str, tuple[Any, ...]] = {
     "length": (1, None),
-    "window": (1, None),
+    "window": (1, 3, None),
     "dissimilarity": ("private", "released"),
     "landmarks": ([], [5]),
     "spare": (0, 3),

@@ -208,6 +208,7 @@ def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     new = {"policy-weaker", "policy-renewed", "ledger-entry-policy-weaker", "ledger-entry-policy-renewed"}
     new |= {"policy-lifetime", "ledger-entry-policy-claim", "ledger-entry-policy-lifetime"}
     new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}
+    new |= {"policy-landmark-window", "policy-landmark-window-ba"}
     first = former_validator(record)
     for example in examples("valid"):
         if example.record == record:

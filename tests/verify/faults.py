@@ -13,10 +13,10 @@ from stream_app.deciding.outcome import Decided, Outcome
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
-from stream_app.privacy.guard import Guard, Window, WindowLevel
-from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.guard import Guard, WindowLevel
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
+from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import measured
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
@@ -103,7 +103,9 @@ class Uncharged(Guard):
         """Allow whatever the spends alone leave."""
         assert level is not None
         whole = self.budget_nano - self.window.spent_nano(level, step)
-        return None if landmark or spend_nano > whole or start_ms < self.window.opens_ms else self
+        if landmark or spend_nano > whole or start_ms < self.window.opens_ms:
+            return None
+        return self._replace(window=self.window._replace(spends=(*self.window.spends, (step, spend_nano))))
 
 
 def uncharged(row: SeriesRow) -> Subject:
@@ -156,7 +158,8 @@ class LateUncharged(Guard):
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
         """Charge nothing."""
-        assert steps >= 0
+        assert level is None
+        assert len(added) >= steps >= 0
         return self
 
 

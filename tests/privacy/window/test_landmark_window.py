@@ -1,4 +1,4 @@
-"""Level landmark with a window over all short traces: what L and any w steps in a row spent never exceeds the budget."""
+"""Level landmark with a window over all short traces: L and any w steps in a row never spend more than the budget."""
 
 from collections.abc import Callable, Iterable
 
