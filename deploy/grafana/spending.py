@@ -121,6 +121,31 @@ BUDGET = Row(
             (Query("sum by (outcome) (rate(landmark_renewals_total{*}[$__rate_interval]))", "{{outcome}}"),),
         ),
         Panel(
+            "heatmap",
+            "Share of the cap left, of members",
+            "How many members have at most which share of their cap unclaimed. Rows at the bottom: their next series "
+            "is refused (member-cap). Every member with a cap counts. Nothing: the configuration names no members.",
+            "percentunit",
+            (Query("sum by (share) (landmark_cap_left_members{*})", "{{share}}"),),
+            width=12,
+        ),
+        Panel(
+            "timeseries",
+            "Members with nine tenths of their cap claimed",
+            "By partition; claims are never returned. One that climbs without new people: somebody makes up series. "
+            "Alert: LandmarkMemberCapClaimed.",
+            "short",
+            (
+                Query(
+                    'sum by (partition) (landmark_cap_left_members{*, share=~"0.00|0.01|0.05|0.10"})'
+                    " or 0 * sum by (partition) (landmark_cap_left_members{*})",
+                    "{{partition}}",
+                ),
+            ),
+            rising(1),
+            width=12,
+        ),
+        Panel(
             "table",
             "Default policies",
             "The configured default policies: place, level, scheme and epsilon. Their globs stand in the configuration "

@@ -61,6 +61,11 @@ def load_member(get: Callable[[bytes], bytes | None], chain: str) -> Member | No
     stored = get(b"m" + chain.encode())
     if stored is None:
         return None
+    return stored_member(stored, chain)
+
+
+def stored_member(stored: bytes, chain: str = "") -> Member:
+    """Return the member of a stored row, which does not hold the name of its chain."""
     fields: Any = wire.load(stored)
     return Member(chain, *fields)
 

@@ -1,18 +1,12 @@
 """How many series have which share of their budget left, and what all of them have left together."""
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.owner.figures import PolicyLabels, label_of
-from stream_app.monitoring.metrics import Metrics, WorkerMetric
+from stream_app.monitoring.metrics import Metrics, WorkerMetric, class_of
 from stream_app.privacy.values import NANO
-
-SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Upper ends of the classes that series are counted in."""
-CLASSES = tuple(f"{share:.2f}" for share in SHARES)
-"""Their names, which sort as they do."""
 
 
 @dataclass(slots=True)
@@ -36,21 +30,17 @@ def counted_budgets(rows: Iterable[SeriesRow]) -> BudgetCounts:
         if state.closed:
             continue
         if policy.sampling is not None:
-            rated = (row.default, _class_of(state.latest.rate_nano / NANO))
+            rated = (row.default, class_of(state.latest.rate_nano / NANO))
             counts.rates[rated] = counts.rates.get(rated, 0) + 1
         guard = state.guard
         if not policy.exhaustible or guard.budget_nano == 0:
             continue
         scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
-        counted = (scheme, row.default, _class_of(left_nano / guard.budget_nano))
+        counted = (scheme, row.default, class_of(left_nano / guard.budget_nano))
         counts.left[counted] = counts.left.get(counted, 0) + 1
         payer = (scheme, row.default)
         counts.left_nano[payer] = counts.left_nano.get(payer, 0) + left_nano
     return counts
-
-
-def _class_of(share: float) -> str:
-    return CLASSES[bisect_left(SHARES, share)]
 
 
 def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -> None:

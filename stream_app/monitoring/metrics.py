@@ -9,6 +9,7 @@ what it spent show as plainly as in the ledger, which the guarantee lets anyone 
 not see the metrics either.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ import prometheus_client as prometheus
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+CLASSES: Final = tuple(f"{share:.2f}" for share in _SHARES)
+"""Classes that gauges count shares in, by their upper ends; their names sort as they do."""
+CLAIMED: Final = ("0.00", "0.01", "0.05", "0.10")
+"""Classes of the share of a cap that is left where at least nine tenths of it are claimed."""
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 _LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
@@ -66,6 +71,11 @@ class Histogram(Metric):
     """Upper ends of the ranges."""
 
 
+def class_of(share: float) -> str:
+    """Return the class of a share, 0 to 1."""
+    return CLASSES[bisect_left(_SHARES, share)]
+
+
 class WorkerMetric:
     """What a worker measures: one line adds a metric to `/metrics`, to the docs, and to what ``Metrics`` takes."""
 
@@ -107,6 +117,11 @@ class WorkerMetric:
         "landmark_budget_left_series",
         "Series by share of budget left, at most this and above the one before; of those that changed last.",
         ("scheme", "policy", "share"),
+    )
+    CAP_LEFT_MEMBERS: Final = Gauge(
+        "landmark_cap_left_members",
+        "Members with a cap by the share of it that no series has claimed, at most this and above the one before.",
+        ("partition", "share"),
     )
     SAMPLING_RATE_SERIES: Final = Gauge(
         "landmark_sampling_rate_series",
@@ -267,6 +282,10 @@ class Metrics:
         """Set a gauge."""
         measure = self._gauges[gauge.name]
         (measure.labels(*labels) if labels else measure).set(value)
+
+    def drop(self, gauge: Gauge, *labels: str) -> None:
+        """Drop one labelled value of a gauge, whether it was set or not."""
+        self._gauges[gauge.name].remove(*labels)
 
     def forget(self, gauge: Gauge) -> None:
         """Drop all labelled values of a gauge."""

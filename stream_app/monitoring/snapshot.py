@@ -69,6 +69,8 @@ class WorkerSnapshot:
     cached_series: int
     correlated_series: int
     alarmed_series: int
+    capped_members: int
+    claimed_members: int  # those of them of whose cap at least nine tenths are claimed
     partitions_running: int
     partitions_stopped: Mapping[str, int]  # by reason
     recovery_remaining: int
@@ -168,6 +170,8 @@ def _worker(url: str, read: _Reading) -> WorkerSnapshot:
         cached_series=read.total(WorkerMetric.CACHED_SERIES),
         correlated_series=read.total(WorkerMetric.CORRELATED_SERIES),
         alarmed_series=read.total(WorkerMetric.ALARMED_SERIES),
+        capped_members=read.total(WorkerMetric.CAP_LEFT_MEMBERS),
+        claimed_members=sum(read.by(WorkerMetric.CAP_LEFT_MEMBERS, "share").get(share, 0) for share in metrics.CLAIMED),
         partitions_running=read.total(WorkerMetric.PARTITIONS_RUNNING),
         partitions_stopped=read.by(WorkerMetric.PARTITIONS_STOPPED, "reason"),
         recovery_remaining=read.total(WorkerMetric.RECOVERY_REMAINING),
@@ -230,6 +234,8 @@ def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
         cached_series=sum(seen.cached_series for seen in workers),
         correlated_series=sum(seen.correlated_series for seen in workers),
         alarmed_series=sum(seen.alarmed_series for seen in workers),
+        capped_members=sum(seen.capped_members for seen in workers),
+        claimed_members=sum(seen.claimed_members for seen in workers),
         partitions_running=sum(seen.partitions_running for seen in workers),
         partitions_stopped=_merged(seen.partitions_stopped for seen in workers),
         recovery_remaining=sum(seen.recovery_remaining for seen in workers),

@@ -41,6 +41,9 @@ def worker(nth: int) -> tuple[Scrape, Scrape]:
     metrics.set(WorkerMetric.CACHED_SERIES, 13, "9")
     metrics.set(WorkerMetric.CORRELATED_SERIES, 16, number)
     metrics.set(WorkerMetric.ALARMED_SERIES, nth, number)
+    metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, 50 * nth, number, "1.00")
+    metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, 3 * nth, number, "0.10")
+    metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, nth, number, "0.00")
     metrics.set(WorkerMetric.PARTITIONS_RUNNING, 2 + nth)
     metrics.set(WorkerMetric.PARTITIONS_STOPPED, nth, "tail-differs")
     metrics.set(WorkerMetric.RECOVERY_REMAINING, 1_000 * nth)
@@ -81,6 +84,7 @@ def of_workers(seen: WorkerSnapshot, alone: Mapping[str, WorkerSnapshot]) -> Ite
     yield "rule", "landmark:rejects:share5m", share
     share = {"landmark:alarmed_series:share": seen.alarmed_series / seen.correlated_series}
     yield "rule", "landmark:alarmed_series:share", share
+    yield "rule", "landmark:cap_claimed:members", {"landmark:cap_claimed:members": seen.claimed_members}
     details = {name: each.detail for name, each in alone.items() if each.detail is not None}
     yield "operation", "Series in memory", by_instance({name: each.cached_series for name, each in alone.items()})
     left = {name: each.recovery_remaining for name, each in alone.items()}

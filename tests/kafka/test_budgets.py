@@ -2,10 +2,10 @@
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
-from stream_app.kafka.budgets import SHARES, counted_budgets, show_budgets
+from stream_app.kafka.budgets import counted_budgets, show_budgets
 from stream_app.kafka.owner.cache import RowCache
 from stream_app.kafka.owner.figures import EARLIER, MORE, NAMED, OWN, label_of, labels_of
-from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.metrics import CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
 from tests.run import ADAPTIVE, KEYS, Run, default, observation, policy
 
@@ -72,4 +72,4 @@ def test_recent_rows_are_the_last_of_each_series_and_bounded() -> None:
     for nth in range(10):
         recent.take({f"home-{nth}": row})
         assert len(list(recent.rows())) <= 4
-    assert tuple(sorted(SHARES)) == SHARES
+    assert tuple(sorted(CLASSES)) == CLASSES

@@ -42,6 +42,7 @@ UNITS = {
     "_rows": "rows",
     "_steps": "steps",
     "_series": "series",
+    "_members": "members",
     "_entries": "entries",
     "_partitions_running": "partitions",
     "_partitions_stopped": "partitions",

@@ -162,6 +162,10 @@ def _workers(workers: Sequence[WorkerSnapshot]) -> Table:
         table.add_row("series with a correlation", *(f"{seen.correlated_series:,}" for seen in workers))
     if any(seen.alarmed_series for seen in workers):
         table.add_row("series over the alarm", *(f"{seen.alarmed_series:,}" for seen in workers), style=BAD)
+    if any(seen.capped_members for seen in workers):
+        table.add_row("members with a cap", *(f"{seen.capped_members:,}" for seen in workers))
+    if any(seen.claimed_members for seen in workers):
+        table.add_row("nine tenths claimed", *(f"{seen.claimed_members:,}" for seen in workers))
     if any(seen.recovery_remaining for seen in workers):
         table.add_row("still to read back", *(f"{seen.recovery_remaining:,}" for seen in workers))
     return table

@@ -8,7 +8,9 @@ from itertools import islice
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import DefaultPolicy
+from stream_app.deciding.members import stored_member
 from stream_app.kafka.owner.batch import Batch
+from stream_app.kafka.owner.caps import CapCounts
 from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import Counter, WorkerMetric
 from stream_app.privacy.values import NANO
@@ -65,6 +67,8 @@ class Figures:
         self._name = str(partition)
         self._labels = labels_of(parts.context.defaults)
         self._losses = LossCounts(parts.settings)
+        self._caps = CapCounts()
+        self._members = parts.context.limits.member_separator is not None
         self._assigned: float | None = time.perf_counter()
 
     def count(self, counter: Counter, amount: int) -> None:
@@ -85,11 +89,17 @@ class Figures:
         if self._losses.wanted:
             self._losses.move(batch.losses)
             self._show_losses()
+        if batch.claims:
+            self._caps.move(batch.claims)
+            self._caps.show(self._metrics, self._name)
 
-    async def survey(self, scan: Callable[[], Iterable[bytes]]) -> None:
-        """Count the series with a backward loss anew, where a correlation is configured; ``scan`` yields all rows."""
+    async def survey(self, scan: Callable[[bytes], Iterable[bytes]]) -> None:
+        """Count members and series with a backward loss anew, where there are any; ``scan`` yields rows by prefix."""
+        if self._members:
+            await asyncio.to_thread(self._caps.take, map(stored_member, scan(b"m")))
+            self._caps.show(self._metrics, self._name)
         if self._losses.wanted:
-            await asyncio.to_thread(self._losses.take, scan())
+            await asyncio.to_thread(self._losses.take, scan(b"s"))
             self._show_losses()
 
     def restored(self) -> None:
@@ -101,6 +111,7 @@ class Figures:
     def withdraw(self) -> None:
         """Show the partition no more: its next owner does, and a sum over workers would have it twice."""
         self._metrics.withdraw(self._name)
+        self._caps.withdraw(self._metrics, self._name)
 
     def _count_records(self, batch: Batch) -> None:
         metrics, labels = self._metrics, self._labels

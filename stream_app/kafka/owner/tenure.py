@@ -134,7 +134,7 @@ class Tenure:
         row = kept.row = await transactions.claimed(restored.row)
         kept.inbox.restart(row.next_offset)
         await heads.restore(writer)
-        await kept.figures.survey(lambda: parts.rows.scan(number, b"s"))
+        await kept.figures.survey(lambda prefix: parts.rows.scan(number, prefix))
         tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.

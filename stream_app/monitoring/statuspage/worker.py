@@ -79,7 +79,7 @@ def _sections(about: AboutWorker, view: View, seen: WorkerSnapshot, detail: Work
         yield _troubles(about)
     yield from _figures(view, seen)
     yield section("Partitions", _partitions(about, detail), kind="half")
-    yield section("Budget", *_budget(view, detail), kind="half")
+    yield section("Budget", *_budget(view, seen, detail), kind="half")
     yield section("Decisions", _decisions(detail.decided), kind="half")
     yield section("Rejects", _rejects(seen), kind="half")
     if seen.correlated_series or seen.backward_loss.observations:
@@ -180,13 +180,17 @@ def _state(about: AboutWorker, number: int) -> State:
     return State("good", "runs") if number in about.running else State("wait", "reads back")
 
 
-def _budget(view: View, detail: WorkerDetail) -> Iterator[Markup]:
+def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     left = view.history.observed(WorkerMetric.BUDGET_LEFT_SHARE, detail)
     yield from _distribution("Share left when a batch ended", left, figure.share, ("nothing", "all of it"))
     rate = view.history.observed(WorkerMetric.SAMPLING_RATE, detail)
     if rate.observations:
         yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always"))
     yield element("p", _SAMPLES, class_="note")
+    if seen.capped_members:
+        capped = datum("capped", seen.capped_members, figure.count(seen.capped_members))
+        claimed = datum("claimed", seen.claimed_members, figure.count(seen.claimed_members))
+        yield facts((("members with a cap", capped), ("nine tenths of it claimed", claimed)))
     total = sum(detail.spent.values())
     rows = [
         Row(

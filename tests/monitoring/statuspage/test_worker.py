@@ -99,6 +99,16 @@ def test_losses_stand_there_where_policies_name_a_correlation() -> None:
     assert "Backward loss, mean 0.5" in page.text
 
 
+def test_members_stand_there_where_they_have_caps() -> None:
+    """How many there are, and of how many nine tenths are claimed."""
+    metrics = busy()
+    assert "members with a cap" not in Page(shown(metrics, standing({0: None}))).text
+    for share, number in (("1.00", 5), ("0.10", 2), ("0.00", 1)):
+        metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, number, "0", share)
+    page = Page(shown(metrics, standing({0: None})))
+    assert (page.data["capped"], page.data["claimed"]) == (8, 3)
+
+
 def test_nothing_in_it_acts_or_loads() -> None:
     """Texts from outside are escaped; no script, no link but to this endpoint, no handler, no inline style."""
     metrics = busy()

@@ -1,0 +1,91 @@
+"""The counts of members by what is left of their caps: kept batch by batch they are what a count of all rows gives."""
+
+import json
+from collections import Counter
+
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
+from stream_app.deciding.decider import Decider, Outlets
+from stream_app.deciding.members import Member, stored_member
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
+from stream_app.kafka.owner.caps import CapCounts
+from stream_app.monitoring.metrics import CLAIMED, CLASSES, Metrics
+from stream_app.monitoring.scrape import scrape_of
+from tests.run import KEYS, Record, policy
+
+LIMITS = Limits(member_separator="/", member_nano=10**9, lifetime_nano=10**9)
+
+
+def drop(*_: object) -> None:
+    """Let an output record go."""
+
+
+def batches() -> list[list[Record]]:
+    """Return batches of series that claim, of caps that come and fall, of members that have no cap of their own."""
+    found: list[list[Record]] = []
+    for batch in range(8):
+        records: list[Record] = [
+            policy(f"p-{nth}/{batch}", epsilon=0.01, lifetime=0.05 * (nth + 1)) for nth in range(6)
+        ]
+        found.append([*records, {"type": "member", "member": f"p-{batch}", "epsilon": 1.0 - batch / 20}])
+    return found
+
+
+def test_moves_add_up_to_a_count_of_all_rows() -> None:
+    """After every batch; the classes are those of the exact share."""
+    counts, recounted = CapCounts(), CapCounts()
+    rows: dict[str, SeriesRow] = {}
+    members: dict[str, Member] = {}
+    table: dict[bytes, bytes] = {}
+    seen = set()
+    for batch in batches():
+        decider = Decider(
+            Context(KEYS, limits=LIMITS), rows.get, Outlets(drop, drop, drop, None), Collection(bytes(32)), members.get
+        )
+        decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
+        counts.move(decider.claims())
+        table.update(decider.stored())
+        rows.update(decider.changed)
+        members.update(decider.members)
+        recounted.take(stored_member(value) for key, value in table.items() if key[:1] == b"m")
+        assert +counts.left == +recounted.left
+        literal: Counter[str] = Counter()
+        for member in members.values():
+            assert member.cap_nano is not None
+            left = member.cap_nano - member.claimed_nano
+            literal[next(share for share in CLASSES if left * 100 <= int(float(share) * 100) * member.cap_nano)] += 1
+        assert +counts.left == literal
+        seen.add(tuple(sorted(literal.items())))
+    assert len(seen) > 5
+    assert sum(counts.left[share] for share in CLAIMED) > 0
+
+
+def test_nine_tenths_are_exact() -> None:
+    """A cap of which exactly nine tenths are claimed is at nine tenths, one nano-epsilon less is not."""
+    for cap in (3_000_000_000, 10, 990, 7 * 10**14):
+        counts = CapCounts()
+        counts.take([Member("p/", 1, "", cap, cap * 9 // 10, 1), Member("q/", 1, "", cap, cap * 9 // 10 - 1, 1)])
+        assert counts.left == {"0.10": 1, "0.20": 1}
+
+
+def test_they_are_shown_and_withdrawn_by_partition() -> None:
+    """A partition that went to another worker shows nothing more; a class that emptied shows 0; no cap, nothing."""
+    metrics, counts = Metrics(), CapCounts()
+    counts.take([Member("q/", 0, "", None, 7, 1)])
+    counts.show(metrics, "0")
+    assert shown(metrics) == {}
+    before, after = Member("p/", 1, "", 100, 0, 0), Member("p/", 1, "", 100, 95, 1)
+    counts.move([(None, before)])
+    counts.move([(before, after)])
+    for partition in "01":
+        counts.show(metrics, partition)
+    assert shown(metrics) == {(partition, share): n for partition in "01" for share, n in (("1.00", 0), ("0.05", 1))}
+    counts.withdraw(metrics, "0")
+    assert shown(metrics) == {("1", "1.00"): 0, ("1", "0.05"): 1}
+
+
+def shown(metrics: Metrics) -> dict[tuple[str, str], float]:
+    """Return what the metric shows by partition and class."""
+    samples = scrape_of(metrics.text().decode(), 0).samples.get("landmark_cap_left_members", ())
+    return {(sample.labels["partition"], sample.labels["share"]): sample.value for sample in samples}
