@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from stream_app.cli.shared.arguments import add_config
-from stream_app.cli.shared.policyfile import documents_in, hindrances_of, problems_of, weaker_of
+from stream_app.cli.shared.policyfile import documents_in, hindrances_of, policy_in, problems_of, weaker_of
+from stream_app.cli.shared.together import limits_in, together
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup import keyfile
@@ -30,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     shown: dict[str, Any] = {}
     notes: list[str] = []
     if file is not None and file.suffix != ".toml":
-        problems, shown, notes = _policies(file)
+        problems, shown, notes = _policies(file, arguments.config)
     else:
         problems, shown = _settings(file or arguments.config)
     if arguments.json:
@@ -75,7 +76,7 @@ def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
     return problems, {**shown, "configuration_fingerprint": fingerprint}
 
 
-def _policies(file: Path) -> tuple[list[Problem], dict[str, Any], list[str]]:
+def _policies(file: Path, config: Path | None) -> tuple[list[Problem], dict[str, Any], list[str]]:
     try:
         documents = documents_in(file)
     except OSError as error:
@@ -88,6 +89,13 @@ def _policies(file: Path) -> tuple[list[Problem], dict[str, Any], list[str]]:
         else:
             when = "" if weaker.certain else ", unless that has passed when it comes"
             notes.append(f"{weaker.place}: version {weaker.version} {weaker.sentence}{when}")
+    if not problems:
+        policies = [(each.content["series"], policy_in(each.content)) for each in documents]
+        for found in together(policies, limits_in(config)):
+            if found.exceeding and not found.of_globs:
+                problems.append(Problem(str(file), found.sentence))
+            else:
+                notes.append(found.sentence)
     defaults = sum(any(hindrances_of(document.content)) for document in documents)
     shown = {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
     return problems, shown, notes

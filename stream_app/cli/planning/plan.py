@@ -15,7 +15,8 @@ from stream_app.cli.planning.plantable import Plan, print_plan
 from stream_app.cli.shared.arguments import add_config, moment_of
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.picturefile import check_picture, write_picture
-from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, records_in
+from stream_app.cli.shared.policyfile import add_outputs, add_policies, policy_in, records_in
+from stream_app.cli.shared.together import limits_in, together
 from stream_app.formats import wire
 from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
 from stream_app.loss.temporal import Adversary
@@ -26,7 +27,7 @@ from stream_app.outlook.outlook import Outlook, crowd_events, crowds, events_of,
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.request import PlanRequest
 from stream_app.pictures import label_of
-from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
@@ -71,13 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
             print_plan(plan)
         if arguments.picture is not None:
             _draw(arguments.picture, plan)
+    for found in together(policies, limits_in(arguments.config)):
+        print(wire.dump(found.document()).decode() if arguments.json else found.sentence)
     return 0
 
 
 def _policies(file: Path) -> list[tuple[str, Policy]]:
-    return [
-        (record["series"], policy_of(parameters_of(record), record.get("version", 1))) for record in records_in(file)
-    ]
+    return [(record["series"], policy_in(record)) for record in records_in(file)]
 
 
 def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:

@@ -154,7 +154,7 @@ def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
         place, document = found.place, found.content
         if any(problems_of(found)):
             continue
-        policy = policy_of(parameters_of(document), document.get("version", 1))
+        policy = policy_in(document)
         before = ruling.get(document["series"])
         ruling[document["series"]] = policy
         if before is None or policy.version <= before.version:
@@ -163,6 +163,11 @@ def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
         assert not isinstance(begun, Refused), "alone a version stays within its own lifetime"
         if less := less_protected(policy, before, begun.state):
             yield Weaker(place, policy.version, before.version, less, document.get("weaker", False))
+
+
+def policy_in(record: dict[str, Any]) -> Policy:
+    """Return the policy of a record without faults."""
+    return policy_of(parameters_of(record), record.get("version", 1))
 
 
 def parameters_of(document: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,83 @@
+"""What the policies of a file cost together: the claims of each member's series, beside its cap."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.policyfile import GLOB
+from stream_app.deciding.context import Limits
+from stream_app.deciding.members import member_of
+from stream_app.privacy.claim import claim_of
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.values import NANO
+from stream_app.setup.configuration import limits_of
+from stream_app.setup.settings import InvalidSettingsError, Settings
+
+
+class Together(NamedTuple):
+    """The series that a file has of one member, or globs of any, with what they claim in all, in nano-epsilon."""
+
+    member: str
+    series: tuple[str, ...]
+    claims_nano: int
+    cap_nano: int | None  # of a new member in the settings; None: none
+
+    @property
+    def of_globs(self) -> bool:
+        """Whether patterns are among them, as default policies have them: any number of series may match."""
+        return any(GLOB & set(series) for series in self.series)
+
+    @property
+    def exceeding(self) -> bool:
+        """Whether a new member could not have all of them."""
+        return self.cap_nano is not None and self.claims_nano > self.cap_nano
+
+    @property
+    def sentence(self) -> str:
+        """Say it in words."""
+        each = "one series of each pattern" if self.of_globs else f"its {len(self.series)} series"
+        cap = "and it has no cap" if self.cap_nano is None else f"and the cap of a new one is {_epsilon(self.cap_nano)}"
+        end = "; the last would be refused (member-cap)" if self.exceeding else ""
+        return f"member {self.member}: {each} claim epsilon {_epsilon(self.claims_nano)} together, {cap}{end}"
+
+    def document(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {**self._asdict(), "of_globs": self.of_globs}
+
+
+def limits_in(config: Path | None) -> Limits:
+    """Return the caps of the settings; none where the default settings are unusable, which `check` alone tells.
+
+    Raises:
+        UsageError: when the file that ``config`` names is.
+    """
+    try:
+        return limits_of(Settings.load(config))
+    except InvalidSettingsError as error:
+        if config is not None:
+            raise UsageError(f"configuration:\n{error}") from None
+        return Limits()
+
+
+def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator[Together]:
+    """Yield what the series of each member claim in all; nothing where the settings name no members.
+
+    The first policy of a series claims, later ones do not; one series of a member costs what its own policy says.
+    """
+    separator = limits.member_separator
+    if separator is None:
+        return
+    claims: dict[str, dict[str, int]] = {}
+    for series, policy in policies:
+        claim_nano = claim_of(policy, limits.lifetime_nano, claims=True)
+        if policy.collect is None and claim_nano is not None:
+            claims.setdefault(member_of(series, separator), {}).setdefault(series, claim_nano)
+    for member, found in claims.items():
+        if len(found) > 1 or GLOB & set(member):
+            yield Together(member, tuple(found), sum(found.values()), limits.member_nano)
+
+
+def _epsilon(nano: int) -> str:
+    return f"{Decimal(nano) / NANO:f}"

@@ -1,0 +1,99 @@
+"""What `check` and `plan` say of the series of one member together, against what decisions then refuse."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.deciding.context import Limits
+from tests.run import COUNTS, Run, limited, policy
+
+SETTINGS = 'member_separator = "/"\nmember_epsilon = 3.0\n'
+
+
+def files(folder: Path, settings: str, *policies: dict[str, Any]) -> list[str]:
+    """Write settings and policies; return the words that name them."""
+    (folder / "settings.toml").write_text(settings)
+    (folder / "policies.jsonl").write_text("".join(json.dumps(each) + "\n" for each in policies))
+    return [f"{folder}/policies.jsonl", "--config", f"{folder}/settings.toml"]
+
+
+def series(*epsilons: float, **members: Any) -> list[dict[str, Any]]:
+    """Return the first policies of as many series of one member."""
+    return [policy(f"p-17/{nth}", epsilon=epsilon, **members) for nth, epsilon in enumerate(epsilons)]
+
+
+@pytest.mark.parametrize("lifetime", [None, 1.25])
+@pytest.mark.parametrize("epsilons", [(1.0, 1.2), (1.0, 1.0, 1.0), (1.0, 1.0, 0.6, 0.6)])
+def test_an_error_is_what_decisions_refuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], epsilons: tuple[float, ...], lifetime: float | None
+) -> None:
+    """The sum is that of the claims that decisions make; over the cap the last series is refused, as is the file."""
+    settings = SETTINGS + ("" if lifetime is None else f"lifetime_epsilon = {lifetime}\n")
+    policies = series(*epsilons)
+    code = main(["check", *files(tmp_path, settings, *policies, policies[0] | {"version": 2})])
+    said = capsys.readouterr().out
+    nano = None if lifetime is None else int(lifetime * 10**9)
+    run = Run(limited(member_separator="/", member_nano=3 * 10**9, lifetime_nano=nano))
+    for record in policies:
+        run.feed(record, key=b"p-17")
+    refused = [json.loads(reject)["reason"] for reject in run.rejects]
+    assert set(refused) <= {"member-cap"}
+    assert code == (2 if refused else 0)
+    claims = sum(epsilons) if lifetime is None else lifetime * len(epsilons)
+    claimed = (
+        f"member p-17: its {len(epsilons)} series claim epsilon {claims:g} together, and the cap of a new one is 3"
+    )
+    assert f"{claimed}; the last would be refused (member-cap)\n" if refused else f"note: {claimed}\n" in said
+
+
+def test_plan_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Below its tables, and behind its documents; a smaller lifetime of a policy is what it claims."""
+    words = files(tmp_path, SETTINGS, *series(1.0, 0.5, lifetime=0.5 + 0.5))
+    assert main(["plan", *words, "--steps", "3"]) == 0
+    assert "p-17: its 2 series claim epsilon 1.5 together, and the cap of a new one is 3\n" in capsys.readouterr().out
+    assert main(["plan", *words, "--steps", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {
+        "member": "p-17",
+        "series": ["p-17/0", "p-17/1"],
+        "claims_nano": 1_500_000_000,
+        "cap_nano": 3_000_000_000,
+        "of_globs": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "policies"),
+    [
+        ("", series(2.0, 2.0)),
+        (SETTINGS, series(2.0)),
+        (
+            SETTINGS,
+            [policy("p-17", value=COUNTS | {"sensitivity": 2}, collect={"neighbours": "replace", "open_steps": 1})],
+        ),
+    ],
+)
+def test_nothing_is_said_where_nothing_adds_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str, policies: list[dict[str, Any]]
+) -> None:
+    """Without members, of one series, and of what is collected."""
+    assert main(["check", *files(tmp_path, settings, *policies)]) == 0
+    assert "together" not in capsys.readouterr().out
+
+
+def test_patterns_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of default policies nobody knows how many series they will rule."""
+    patterns = [policy("*/a", epsilon=2.0), policy("*/b", epsilon=2.0)]
+    assert main(["check", *files(tmp_path, SETTINGS, *patterns)]) == 0
+    assert "note: member *: one series of each pattern claim epsilon 4 together, " in capsys.readouterr().out
+
+
+def test_settings_that_are_named_must_be_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that lie about are passed over, as they were: `check` without a file tells what is wrong with them."""
+    words = files(tmp_path, "member_epsilon = 3.0\n", *series(1.0, 1.0))
+    assert main(["check", *words]) == 2
+    assert "set member_separator" in capsys.readouterr().err
+    assert main(["check", words[0]]) == 0
+    assert Limits().member_separator is None
