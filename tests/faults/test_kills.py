@@ -14,7 +14,7 @@ from tests.faults.fleet import Fleet, Site
 from tests.faults.gathered import Gathered
 from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
-from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, Workload
+from tests.faults.workload import LIFETIME_EPSILON, RENEWED, Workload
 from tests.patience import PATIENCE_SECONDS
 
 PARTITIONS = 4
@@ -25,9 +25,10 @@ MORE = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 150}
 async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: int, seed: int) -> None:
     """Two workers over four partitions are killed again and again while events flow; every promise holds at the end.
 
-    A third of the events is collected data, whose counts are in the memory of those who die.
+    Default policies are renewed on the way. A third of the events is collected data, whose counts are in the memory of
+    those who die.
     """
-    site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, DEFAULTS, MORE, signed=True).prepare()
+    site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, RENEWED, MORE, signed=True).prepare()
     topics, workload, gathered, draw = Topics(site), Workload(seed), Gathered(seed), np.random.default_rng(seed)
     began = time.monotonic()
     portion = events // (kills + 1)
@@ -57,6 +58,7 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
     assert verdict.inputs == events
     assert verdict.heads >= PARTITIONS
     assert verdict.unsigned == 0
+    assert verdict.renewals > 0
     recalls = sum(worker.log.read_text().count("of open steps again") for worker in fleet.workers.values())
     assert recalls > 0
     print(f"{kills} kills ({at_work} at work), {recalls} recalls, {seconds:.0f} s, {asdict(verdict)}")

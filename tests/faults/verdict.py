@@ -32,6 +32,8 @@ class Verdict:
     series: int = 0
     entries: int = 0
     heads: int = 0
+    renewals: int = 0
+    """Versions that began with an event, not by a record of their own."""
     unsigned: int = 0
     """Entries that no head covers when all workers have stopped."""
     replayed: bool = False
@@ -70,6 +72,8 @@ def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]
     rejects = Counter(map(input_of, committed["rejects"]))
     decided = {input_of(record) for record in committed["ledger"]}
     verdict.decided = len(decided)
+    versions = {input_of(record) for record in committed["ledger"] if _later_version(record.value)}
+    verdict.renewals = len(versions & {input_of(record) for record in committed["releases"]})
     verdict.lost = len(places - decided - set(rejects) - silent)
     releases = Counter(_place(record, "timestamp") for record in committed["releases"])
     entries = Counter(_place(record, "sequence") for record in committed["ledger"])
@@ -81,6 +85,10 @@ def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]
     assert verdict.lost == 0, f"{verdict.lost} inputs without an answer"
     assert verdict.doubled == 0, f"{verdict.doubled} answers twice"
     assert decided | set(rejects) | silent == places, "answers to what was never asked"
+
+
+def _later_version(entry: bytes) -> bool:
+    return b'"entry":"policy"' in entry and orjson.loads(entry)["policy"] > 1
 
 
 def _collected(value: bytes | None) -> bool:

@@ -52,6 +52,13 @@ DEFAULTS: tuple[dict[str, Any], ...] = (
 )
 """The default policies; series of other names bring their own, or have none."""
 
+_BOUNDS = [START_MS + step * STEP_MS + STEP_MS // 2 for step in (4, 9, 16, 17, 33)]
+RENEWED: tuple[dict[str, Any], ...] = tuple(
+    {**default, "renew": _BOUNDS} if default["series"] in {"meter-*", "phone-*", "veil-*"} else default
+    for default in DEFAULTS
+)
+"""The same, some of which begin again: the lifetime has room for two or three versions."""
+
 OWN: tuple[dict[str, Any], ...] = (
     policy(NUMBER, "balanced"),
     policy(COUNTS, "skip"),

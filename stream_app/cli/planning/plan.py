@@ -133,6 +133,7 @@ def _document(plan: Plan) -> dict[str, Any]:
     return {
         "series": plan.series,
         "epsilon": policy.epsilon_nano / NANO,
+        "renewals": {"versions": plan.versions, "epsilon": plan.lifetime_nano / NANO} if policy.renew else None,
         "step_ms": policy.step_ms,
         **asdict(horizon),
         "landmarks": plan.landmarks,

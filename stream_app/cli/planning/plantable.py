@@ -32,6 +32,16 @@ class Plan(NamedTuple):
     """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
 
     @property
+    def versions(self) -> int:
+        """How many versions rule at most, one after the other: renewals begin all but the first."""
+        return 1 + len(self.request.policy.renew)
+
+    @property
+    def lifetime_nano(self) -> int:
+        """What all of these versions cost together at most, in nano-epsilon."""
+        return self.versions * self.request.policy.epsilon_nano
+
+    @property
     def landmarks(self) -> int:
         """How many of the horizon's events are landmarks."""
         return max(outlook.landmark.steps for outlook in self.outlooks)
@@ -114,6 +124,11 @@ def _lines(plan: Plan) -> list[str]:
     lines = ["* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's."]
     if plan.note:
         lines.append(f"{plan.note}.")
+    if plan.versions > 1:
+        lines.append(
+            f"These are the figures of one version. Renewals make it {plan.versions} versions at most, which cost epsilon "
+            f"{plan.lifetime_nano / NANO:g} together; a lower lifetime_epsilon stops them before that."
+        )
     within = plan.within
     if within is not None:
         lines.append(

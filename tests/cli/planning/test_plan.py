@@ -121,6 +121,17 @@ def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, capsys: pytest.C
     assert f"{own(plan)['epsilon_within']:.4g}" in shown
 
 
+def test_renewals_are_told_over_the_lifetime(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures stay those of one version; what all versions cost stands beside them."""
+    file = written(tmp_path, {**POLICY, "renew": [10**12, 2 * 10**12, 3 * 10**12]})
+    plan, plain = planned(capsys, file), planned(capsys, written(tmp_path, POLICY))
+    assert plain["renewals"] is None
+    assert plan["renewals"] == {"versions": 4, "epsilon": 4 * plain["epsilon"]}
+    assert {**plan, "renewals": None} == plain
+    assert main(["plan", file]) == 0
+    assert "Renewals make it 4 versions at most, which cost epsilon 4 together" in capsys.readouterr().out
+
+
 def test_large_figures_are_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Four digits, and no exponent, which not every reader of the table knows."""
     wide = {**POLICY, "value": {"kind": "number", "lower": 0, "upper": 1_234_567, "resolution": 1}}

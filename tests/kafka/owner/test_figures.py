@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,10 +12,15 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.owner.figures import LossCounts
+from stream_app.kafka.memory.log import Pages
+from stream_app.kafka.owner.batch import Batch
+from stream_app.kafka.owner.figures import Figures, LossCounts
+from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.loss.correlation import Correlation
+from stream_app.monitoring.metrics import Metrics
+from stream_app.monitoring.scrape import scrape_of
 from stream_app.setup.settings import Settings
-from tests.run import KEYS, SCHEMES, Record, observation, policy
+from tests.run import KEYS, SCHEMES, Record, default, observation, policy
 
 SERIES = [f"home-{nth}" for nth in range(6)]
 CONTEXT = Context(
@@ -71,3 +78,28 @@ def test_nothing_is_counted_without_a_correlation() -> None:
     """No configured correlation: a worker neither reads its rows at the start nor shows counts."""
     assert not LossCounts(Settings.model_construct()).wanted
     assert LossCounts(Settings.model_construct(correlations={"household": Path("file")})).wanted
+
+
+def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A batch's bounds by what came of them; one line for all that were refused, which names no series."""
+    limits = Limits(lifetime_nano=2 * 10**9)
+    context = Context(KEYS, (default("home-*", renew=[100, 200]),), limits)
+    metrics = Metrics()
+    parts: Any = SimpleNamespace(metrics=metrics, context=context, settings=Settings.model_construct())
+    figures = Figures(parts, 3)
+    table: dict[str, SeriesRow] = {}
+    for at in (0, 150, 250):
+        decider = Decider(context, table.get, Outlets(drop, drop, drop, None), Collection(bytes(32)))
+        records = [observation(series, at, 1) for series in SERIES]
+        decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in records])
+        table |= decider.changed
+        batch = Batch.of(BatchInput(0, 1, [InputRecord("events", 0, 0, 0, None, b"")], []), *[Pages() for _ in range(4)])
+        batch.renewals, batch.decisions = decider.renewals, decider.decisions
+        figures.committed(batch, 0.1, waiting=0, cached_series=0)
+    scrape = scrape_of(metrics.text().decode(), 0)
+    assert scrape.by("landmark_renewals_total", "outcome") == {"begun": 6, "refused": 6}
+    assert scrape.by("landmark_decisions_total", "policy") == {"default-1": 18}, "a renewed default keeps its label"
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == 1
+    assert "partition 3: 6 policies were not renewed" in told[0]
+    assert not any(series in told[0] for series in SERIES)
