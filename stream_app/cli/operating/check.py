@@ -11,7 +11,7 @@ from stream_app.cli.shared.together import limits_in, together
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup import keyfile
-from stream_app.setup.configuration import context_of
+from stream_app.setup.configuration import NO_LIFETIME, context_of
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
@@ -82,6 +82,9 @@ def _policies(file: Path, config: Path | None) -> tuple[list[Problem], dict[str,
     except OSError as error:
         return [Problem(str(file), f"cannot be read ({error.strerror})")], {}, []
     problems = [problem for document in documents for problem in problems_of(document)]
+    if limits_in(config).lifetime_nano is None:
+        renewed = [each.place for each in documents if isinstance(each.content, dict) and each.content.get("renew")]
+        problems += [Problem(f"{place}.renew", NO_LIFETIME) for place in renewed]
     notes = []
     for weaker in weaker_of(documents):
         if weaker.certain and not weaker.marked:

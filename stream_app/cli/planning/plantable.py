@@ -126,8 +126,8 @@ def _lines(plan: Plan) -> list[str]:
         lines.append(f"{plan.note}.")
     if plan.versions > 1:
         lines.append(
-            f"These are the figures of one version. Renewals make it {plan.versions} versions at most, which cost epsilon "
-            f"{plan.lifetime_nano / NANO:g} together; a lower lifetime_epsilon stops them before that."
+            f"These are the figures of one version. Renewals make it {plan.versions} versions at most, which cost "
+            f"epsilon {plan.lifetime_nano / NANO:g} together; a lower lifetime_epsilon stops them before that."
         )
     within = plan.within
     if within is not None:

@@ -123,8 +123,9 @@ def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, capsys: pytest.C
 
 def test_renewals_are_told_over_the_lifetime(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The figures stay those of one version; what all versions cost stands beside them."""
+    plain = planned(capsys, written(tmp_path, POLICY))
     file = written(tmp_path, {**POLICY, "renew": [10**12, 2 * 10**12, 3 * 10**12]})
-    plan, plain = planned(capsys, file), planned(capsys, written(tmp_path, POLICY))
+    plan = planned(capsys, file)
     assert plain["renewals"] is None
     assert plan["renewals"] == {"versions": 4, "epsilon": 4 * plain["epsilon"]}
     assert {**plan, "renewals": None} == plain

@@ -213,3 +213,22 @@ def test_default_policies_may_say_them_too(tmp_path: Path) -> None:
         ledgers.append((out / "ledger.jsonl").read_bytes())
     assert ledgers[0] == ledgers[1]
     assert b'"landmark":true' in ledgers[0]
+
+
+def test_renewal_needs_a_lifetime(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`check` names each policy that would never be renewed, in integers or as people say it, and what to set."""
+    monkeypatch.chdir(tmp_path)
+    every = {"every": "month", "zone": "Europe/Paris", "first": "2026-02-01", "until": "2026-12-31"}
+    file = written(tmp_path, policy("a", renew=[5]), policy("b"), policy("c", renew=every), policy("d", renew=[]))
+    assert main(["check", file, "--json"]) == 2
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert [problem["field"] for problem in problems] == [f"{file}:1.renew", f"{file}:3.renew"]
+    assert all("lifetime_epsilon" in problem["message"] for problem in problems)
+    (tmp_path / "with.toml").write_text("lifetime_epsilon = 12.0")
+    assert main(["check", file, "--config", "with.toml"]) == 0
+    monkeypatch.setenv("LANDMARK_STREAM_LIFETIME_EPSILON", "-1")
+    capsys.readouterr()
+    assert main(["check", file]) == 2
+    assert "lifetime_epsilon" in capsys.readouterr().out

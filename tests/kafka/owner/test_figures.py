@@ -12,7 +12,7 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.memory.log import Pages
+from stream_app.kafka.memory.writer import MemoryPages
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.figures import Figures, LossCounts
 from stream_app.kafka.owner.inbox import BatchInput
@@ -93,7 +93,9 @@ def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptu
         records = [observation(series, at, 1) for series in SERIES]
         decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in records])
         table |= decider.changed
-        batch = Batch.of(BatchInput(0, 1, [InputRecord("events", 0, 0, 0, None, b"")], []), *[Pages() for _ in range(4)])
+        batch = Batch.of(
+            BatchInput(0, 1, [InputRecord("events", 0, 0, 0, None, b"")], []), *[MemoryPages(1) for _ in range(4)]
+        )
         batch.renewals, batch.decisions = decider.renewals, decider.decisions
         figures.committed(batch, 0.1, waiting=0, cached_series=0)
     scrape = scrape_of(metrics.text().decode(), 0)
