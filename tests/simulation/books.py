@@ -73,6 +73,8 @@ class Books:
         self._promised: set[str] = set()  # digests of releases that entries name
         self._released: dict[tuple[str, int], bytes] = {}
         self._versions: dict[str, dict[int, _Version]] = {}
+        self._claims: dict[str, dict[str, int]] = {}  # by member and series
+        self._caps: dict[str, dict[int, int]] = {}  # by member and sequence
 
     @property
     def empty(self) -> bool:
@@ -100,6 +102,7 @@ class Books:
         self._count(entry)
 
     def _count(self, entry: Any) -> None:
+        self._claim(entry)
         versions = self._versions.setdefault(entry["series"], {})
         number = entry.get("policy")
         if entry["entry"] == "policy":
@@ -117,6 +120,23 @@ class Books:
         if version.most_nano() > version.budget_nano:
             found = f"{entry['series']} spends {version.most_nano()} of {version.budget_nano} with {entry['sequence']}"
             raise ViolationError("the inequality", found)
+        claim = self._claims.get(_member(entry["series"]), {}).get(entry["series"])
+        total = sum(one.most_nano() for one in versions.values())
+        if claim is not None and total > claim:
+            raise ViolationError("the claim", f"{entry['series']} spends {total} of {claim} with {entry['sequence']}")
+
+    def _claim(self, entry: Any) -> None:
+        member = _member(entry["series"])
+        caps = self._caps.setdefault(member, {})
+        if entry["entry"] == "member":
+            if caps and entry["cap_nano"] >= min(caps.values()):
+                raise ViolationError("a cap falls", f"{member}: {entry['cap_nano']} after {caps}")
+            caps[entry["sequence"]] = entry["cap_nano"]
+        elif "lifetime_nano" in entry:
+            self._claims.setdefault(member, {})[entry["series"]] = entry["lifetime_nano"]
+        claims = self._claims.get(member, {})
+        if caps and sum(claims.values()) > min(caps.values()):
+            raise ViolationError("the cap of a member", f"{member}: {claims} of {caps} with {entry['series']}")
 
     def publish(self, value: bytes) -> None:
         """Take a record of the releases.
@@ -142,10 +162,17 @@ class Books:
 
     def _forget(self, entry: Any) -> None:
         self._entries.pop((entry["series"], entry["sequence"]), None)
+        self._caps.get(_member(entry["series"]), {}).pop(entry["sequence"] if entry["entry"] == "member" else 0, None)
+        if "lifetime_nano" in entry:
+            self._claims[_member(entry["series"])].pop(entry["series"], None)
         version = self._versions.get(entry["series"], {}).get(entry.get("policy"))
         if entry["entry"] == "release" and version is not None:
             version.spends.pop(entry["timestamp"] // version.step_ms, None)
             self._released.pop((entry["series"], entry["timestamp"]), None)
+
+
+def _member(series: str) -> str:
+    return series.partition("/")[0]
 
 
 def check_chains(ledger: list[bytes]) -> None:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
+from stream_app.deciding.members import Member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 
@@ -27,15 +28,17 @@ class Expected:
         """Begin at the offset ``start``, with no series."""
         self.next_offset = start
         self._rows: dict[str, SeriesRow] = {}
+        self._members: dict[str, Member] = {}
         self._collection = Collection(bytes(32))
 
     def decide(self, context: Context, records: list[InputRecord]) -> tuple[list[Output], list[Output], list[Output]]:
         """Return ledger entries, releases and rejects of the next records."""
         found: tuple[list[Output], list[Output], list[Output]] = ([], [], [])
         outlets = Outlets(_into(found[0]), _into(found[1]), _into(found[2]), None)
-        decider = Decider(context, self._rows.get, outlets, self._collection)
+        decider = Decider(context, self._rows.get, outlets, self._collection, self._members.get)
         decider.decide(records)
         self._rows |= decider.changed
+        self._members |= decider.members
         return found
 
 

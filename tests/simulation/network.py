@@ -44,7 +44,7 @@ SIGNING_KEY: Final = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
 
 
 @lru_cache
-def settings_of(partitions: int, batch_records: int, cached_series: int) -> Settings:
+def settings_of(partitions: int, batch_records: int, cached_series: int, separator: str | None) -> Settings:
     """Return the settings of every worker; with few ``cached_series`` rows are read back while a batch commits."""
     given: dict[str, Any] = {
         "application": APPLICATION,
@@ -54,6 +54,7 @@ def settings_of(partitions: int, batch_records: int, cached_series: int) -> Sett
         "transaction_timeout_ms": TRANSACTION_MS,
         "batch_records": batch_records,
         "head_interval_ms": 5_000,
+        "member_separator": separator,
     }
     # Fewer than an operator may choose: three to eight series have to find the cache full.
     return Settings(**given).model_copy(update={"cached_series": cached_series})

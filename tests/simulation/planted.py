@@ -225,4 +225,32 @@ PLANTED: Final = (
         24,
         (("(committed or 0) > 0", "committed is not None"),),
     ),
+    Planted(
+        "members of a running commit forgotten",
+        "what a batch claims of members is known to the next one while it commits",
+        f"{_OWNER}.cache:RowReader.find_member",
+        20,
+        (("self._members.get(chain) or ", ""),),
+    ),
+    Planted(
+        "claims of a batch forgotten",
+        "a record sees what those before it in its batch claim of its member",
+        "stream_app.deciding.decider:Decider._member",
+        8,
+        (("member = self.members.get(chain)", "member = None"),),
+    ),
+    Planted(
+        "a member's rows not written",
+        "what series claim of a member is stored with their rows",
+        "stream_app.deciding.decider:Decider.stored",
+        9,
+        (("[member.dump() for member in self.members.values()]", "[]"),),
+    ),
+    Planted(
+        "a claim beyond the cap taken",
+        "the claims of a member sum to at most its cap",
+        "stream_app.deciding.decision:claimed",
+        9,
+        (("member.claimed_nano > member.cap_nano", "member.claimed_nano // 2 > member.cap_nano"),),
+    ),
 )

@@ -46,6 +46,9 @@ Kind = Trouble | Loss
 TROUBLES: Final[tuple[Trouble, ...]] = get_args(Trouble)
 LOSSES: Final[tuple[Loss, ...]] = get_args(Loss)
 
+_WITH_MEMBERS: Final = (0, 8, 9, 10)
+"""Of seeds modulo eleven: those in which series have members; of the planted faults' older seeds it is none."""
+
 _SECONDS: Final[dict[str, tuple[float, float]]] = {
     "freeze": (0.5, 40),
     "cut off": (0.5, 30),
@@ -79,11 +82,14 @@ class Schedule:
     """Whether heads of the ledger are written."""
     records: tuple[Sent, ...]
     faults: tuple[Fault, ...]
+    members: bool = False
+    """Whether series have members, whose events are keyed by member."""
 
 
 def drawn(seed: int) -> Schedule:
     """Return the schedule of a seed."""
     draw = Random(f"schedule {seed}")
+    members = seed % 11 in _WITH_MEMBERS
     partitions, workers = draw.randint(1, 3), draw.randint(2, 4)
     kinds: list[Kind] = [draw.choice(TROUBLES) for _ in range(draw.randint(2, 10))]
     if draw.random() < 0.4:
@@ -95,8 +101,9 @@ def drawn(seed: int) -> Schedule:
         draw.choice((1, 3, 8, 20)),
         draw.choice((0.005, 0.05, 0.2)),
         draw.random() < 0.2,
-        input_of(seed, BUSY_SECONDS),
+        input_of(seed, BUSY_SECONDS, members=members),
         tuple(sorted(_fault(draw, kind, partitions, workers) for kind in kinds)),
+        members,
     )
 
 

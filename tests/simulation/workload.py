@@ -1,6 +1,7 @@
 """The input of a schedule: a few series of several levels, schemes and kinds, with what goes wrong in real life."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random  # noqa: TID251 (draws schedules, no noise)
 from typing import Any, NamedTuple
 
@@ -38,6 +39,20 @@ COLLECTED: dict[str, Any] = {
 }
 _KEYS = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 NAMES = ("meter-1", "crowd-1", "own-1", "meter-2", "own-2", "crowd-2", "own-3", "stray-1")
+SEPARATOR = "/"
+OF_MEMBERS = (
+    "p/meter-1",
+    "crowd-1",
+    "p/own-1",
+    "p/own-2",
+    "q/meter-2",
+    "p/own-3",
+    "q/own-4",
+    "p/meter-3",
+    "q",
+    "p/stray-1",
+)
+"""Series of members, where there are any."""
 
 
 class Sent(NamedTuple):
@@ -49,31 +64,37 @@ class Sent(NamedTuple):
     value: bytes
 
 
-def context_of(key: int, configuration: int, partition_of: Callable[[bytes], int] | None) -> Context:
+def context_of(
+    key: int, configuration: int, partition_of: Callable[[bytes], int] | None, *, members: bool = False
+) -> Context:
     """Return what a worker decides with, under the nth key and the nth configuration."""
     keys = KeyRing(_KEYS[key], 0, bytes(range(key, key + 32)))
-    return Context(keys, _defaults(configuration), Limits(lifetime_nano=2 * 10**9), partition_of)
+    limits = Limits(lifetime_nano=2 * 10**9)
+    if members:
+        limits = replace(limits, member_separator=SEPARATOR, member_nano=(7, 6, 5)[configuration] * 10**9)
+    return Context(keys, _defaults(configuration, "*meter-*" if members else "meter-*"), limits, partition_of)
 
 
-def _defaults(configuration: int) -> tuple[DefaultPolicy, ...]:
+def _defaults(configuration: int, glob: str) -> tuple[DefaultPolicy, ...]:
     protection = {"level": "landmark", "landmarks": LANDMARKS, "step": STEP_MS, "spare": 1}
     scheme = {"name": ("adaptive", "uniform", "balanced")[configuration]}
     bounds = [START_MS + step * STEP_MS + STEP_MS // 2 for step in (4, 7, 8, 13)]
-    return (default("meter-*", protection=protection, scheme=scheme, value=NUMBER, renew=bounds),)
+    return (default(glob, protection=protection, scheme=scheme, value=NUMBER, renew=bounds),)
 
 
 class _Course:
     """One series on its way."""
 
     def __init__(self, name: str, draw: Random, renewals: Random) -> None:
-        self.name, self._draw, self._renewals = name, draw, renewals
+        self.name, self.key = name, name.partition(SEPARATOR)[0].encode()
+        self._draw, self._renewals = draw, renewals
         self._step = 0
         self._version = 0
         self._value: dict[str, Any] = NUMBER
         self._chosen: dict[str, Any] | None = None
 
     def next(self) -> dict[str, Any] | bytes:
-        if self._version == 0 and not self.name.startswith(("meter", "stray")):
+        if self._version == 0 and not ("meter" in self.name or "stray" in self.name):
             return self._policy()
         chance = self._draw.random()
         if chance < 0.04:
@@ -101,8 +122,10 @@ class _Course:
         protection: dict[str, Any] = {"step": STEP_MS, **chosen["protection"]}
         if "landmarks" in protection:
             protection["landmarks"] = [mark for mark in LANDMARKS if _start(mark) > START_MS + self._step * STEP_MS]
-        record = {"type": "policy", "series": self.name, "version": self._version, "epsilon": 1.0}
+        record: dict[str, Any] = {"type": "policy", "series": self.name, "version": self._version, "epsilon": 1.0}
         record |= {"scheme": {"name": "uniform"}} | chosen | {"protection": protection}
+        if SEPARATOR in self.name and self._draw.random() < 0.6:
+            record["lifetime"] = self._draw.choice((0.5, 1.0, 1.5, 2.5, 4.0))
         if protection["level"] in RENEWED and self._renewals.random() < 0.7:
             steps = sorted(self._renewals.sample(range(self._step, self._step + 12), 4))
             record |= {
@@ -137,17 +160,31 @@ def _start(mark: int | list[int]) -> int:
     return mark if isinstance(mark, int) else mark[0]
 
 
-def input_of(seed: object, seconds: float) -> tuple[Sent, ...]:
-    """Return the records that are sent within so many seconds."""
+class _Caps:
+    """What is said of one member's cap."""
+
+    def __init__(self, member: str, draw: Random) -> None:
+        self.name, self.key, self._draw = member, member.encode(), draw
+
+    def next(self) -> dict[str, Any]:
+        return {"type": "member", "member": self.name, "epsilon": self._draw.choice((1.0, 2.5, 4.0, 5.5, 9.0))}
+
+
+def input_of(seed: object, seconds: float, *, members: bool = False) -> tuple[Sent, ...]:
+    """Return the records that are sent within so many seconds; with ``members`` series have some."""
     draw = Random(f"input {seed}")
     renewals = Random(f"renewals {seed}")  # apart, so that a seed stands for the schedule that it stood for before
-    courses = [_Course(name, draw, renewals) for name in NAMES[: draw.randrange(3, len(NAMES) + 1)]]
+    names = OF_MEMBERS if members else NAMES
+    chosen = names[: draw.randrange(3, len(names) + 1)]
+    courses: list[_Course | _Caps] = [_Course(name, draw, renewals) for name in chosen]
+    if members:
+        courses += [_Caps(member, draw) for member in ("p", "q")[: draw.randrange(3)]]
     return tuple(_sent(draw, courses, seconds, draw.randrange(20, 61)))
 
 
-def _sent(draw: Random, courses: list[_Course], seconds: float, count: int) -> Iterator[Sent]:
+def _sent(draw: Random, courses: list[_Course | _Caps], seconds: float, count: int) -> Iterator[Sent]:
     for at in sorted(draw.random() * seconds for _ in range(count)):
         course = draw.choice(courses)
         found = course.next()
-        key = b"elsewhere" if draw.random() < 0.02 else course.name.encode()
+        key = b"elsewhere" if draw.random() < 0.02 else course.key
         yield Sent(at, key, found if isinstance(found, bytes) else orjson.dumps(found))

@@ -24,7 +24,7 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import APPLICATION, QUIET, SIGNING_KEY, DistantBrokers, DistantCluster, settings_of
 from tests.simulation.schedule import BUSY_SECONDS, Schedule
 from tests.simulation.witness import Witness
-from tests.simulation.workload import START_MS, Sent, context_of
+from tests.simulation.workload import SEPARATOR, START_MS, Sent, context_of
 
 _T = TypeVar("_T")
 _LOOK_SECONDS: Final = 0.5
@@ -70,7 +70,12 @@ class World:
         schedule = self.schedule
         return Partitions(
             WorkerParts(
-                settings=settings_of(schedule.partitions, schedule.batch_records, 1 if schedule.seed % 2 else 100_000),
+                settings=settings_of(
+                    schedule.partitions,
+                    schedule.batch_records,
+                    1 if schedule.seed % 2 else 100_000,
+                    SEPARATOR if schedule.members else None,
+                ),
                 context=life.context,
                 names=self.names,
                 brokers=DistantBrokers(life),
@@ -86,7 +91,7 @@ class World:
     def start(self, worker: int) -> None:
         """Start a worker anew."""
         name = f"worker {worker}.{len(self.lives_by_name)}"
-        context = context_of(*self.installed, self._route)
+        context = context_of(*self.installed, self._route, members=self.schedule.members)
         life = self.lives[worker] = Life(self, name, context, self.disks[worker])
         self.lives_by_name[name] = life
         self.note("starts", name)
