@@ -250,7 +250,7 @@ PLANTED: Final = (
         "a claim beyond the cap taken",
         "the claims of a member sum to at most its cap",
         "stream_app.deciding.decision:claimed",
-        9,
+        8,
         (("member.claimed_nano > member.cap_nano", "member.claimed_nano // 2 > member.cap_nano"),),
     ),
 )

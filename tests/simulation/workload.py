@@ -71,7 +71,7 @@ def context_of(
     keys = KeyRing(_KEYS[key], 0, bytes(range(key, key + 32)))
     limits = Limits(lifetime_nano=2 * 10**9)
     if members:
-        limits = replace(limits, member_separator=SEPARATOR, member_nano=(7, 6, 5)[configuration] * 10**9)
+        limits = replace(limits, member_separator=SEPARATOR, member_nano=(5, 4, 3)[configuration] * 10**9)
     return Context(keys, _defaults(configuration, "*meter-*" if members else "meter-*"), limits, partition_of)
 
 
