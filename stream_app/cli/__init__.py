@@ -30,6 +30,7 @@ COMMANDS = {
     "topics": Command("operating", "create and check the topics"),
     "worker": Command("operating", "run a worker: events in, releases and ledger out"),
     "policy": Command("records", "send policies to the events topic"),
+    "landmarks": Command("records", "register landmarks late, and wait for the answer of the worker"),
     "send": Command("records", "send events from a file to the events topic"),
     "watermark": Command("records", "end the steps of collected series, once or at an interval; announce an intrusion"),
     "top": Command("operating", "watch running workers and audits, from their metrics"),

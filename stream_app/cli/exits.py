@@ -21,6 +21,11 @@ OWN: Final[dict[str, dict[int, str]]] = {
         "partitions, or it crashed (--rehearse: some partition would stop)",
     },
     "top": {2: "nothing can be seen at all"},
+    "landmarks": {
+        0: "registered (with --dry-run: could be sent)",
+        1: "refused by the worker",
+        3: "sent, and no worker answered in time",
+    },
     "replay": {
         0: "every record was answered, rejects included",
         2: "unusable input or configuration, or no record had a policy",

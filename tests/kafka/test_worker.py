@@ -7,6 +7,7 @@ import signal
 import socket
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -14,7 +15,7 @@ import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import TABLE
-from tests.kafka.installation import Installation, input_of, readings
+from tests.kafka.installation import HOUR_MS, START_MS, Installation, input_of, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.patience import PATIENCE_SECONDS
 
@@ -114,6 +115,39 @@ def test_lost_input_stops_until_accepted(installation: Installation) -> None:
     answers = [(record.partition, input_of(record)) for record in installation.read(installation.names.releases)]
     assert len(answers) == len(set(answers))
     assert kept <= set(answers)
+
+
+def test_landmarks_are_registered_and_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """`landmarks` waits for the entry or the reject of its own record, and tells when there is none in time."""
+
+    def asked(*words: str) -> tuple[int, dict[str, Any]]:
+        code = installation.command("landmarks", *words)
+        said = capsys.readouterr()
+        assert not said.err, said.err
+        return code, json.loads(said.out)
+
+    code, told = asked("home-1", "--add", "2012-06-01T17:00[Europe/Paris]", "--wait", "1")
+    assert (code, told["outcome"], told["entry"], told["reject"]) == (3, "no-answer", None, None)
+    installation.send([{"series": "home-1", "timestamp": START_MS, "value": 1}])
+    with installation.worker() as worker:
+        worker.await_committed(2)
+        weekend = {
+            "weekly": ["sat", "sun"],
+            "from": "17:00",
+            "to": "20:00",
+            "first": "2012-06-02",
+            "last": "2012-06-03",
+        }
+        code, told = asked("home-1", "--zone", "Europe/Paris", "--add", json.dumps(weekend), "2012-06-04")
+        assert (code, told["outcome"], told["reject"]) == (0, "registered", None)
+        hours = ((32, 35), (56, 59), (63, 87))  # behind Friday, 09:00 in Paris, where the series begins
+        assert told["entry"]["add"] == [[START_MS + hour * HOUR_MS for hour in each] for each in hours]
+        code, told = asked("home-1", "--add", str(START_MS), str(START_MS - HOUR_MS))
+        assert (code, told["outcome"], told["reject"]["reason"]) == (1, "refused", "refused-landmark")
+        code, told = asked("car-1", "--add", "5")
+        assert (code, told["reject"]["reason"]) == (1, "no-policy")
+        assert installation.command("audit") == 0
+        assert worker.stop() == 0
 
 
 def test_metrics_and_health(installation: Installation) -> None:

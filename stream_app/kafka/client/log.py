@@ -58,6 +58,15 @@ class LogReader:
             before, back = start, 16 * back
         return None
 
+    async def following(self, starts: Mapping[TopicPartition, int]) -> AsyncIterator[Any]:
+        """Yield aiokafka's records of some partitions as they come, each from an offset on, for ever."""
+        self._consumer.assign(list(starts))
+        for place, start in starts.items():
+            self._consumer.seek(place, start)
+        async for records in _fetched(self._consumer, dict.fromkeys(starts, math.inf)):
+            for record in records:
+                yield record
+
     async def records(
         self, topic: str, partition: int, start: int, before: int | None = None
     ) -> AsyncIterator[list[Any]]:

@@ -1,8 +1,9 @@
 """Sending event records: each to its series' partition, acknowledged by all replicas, in order."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from aiokafka import AIOKafkaProducer
 
@@ -28,10 +29,7 @@ async def send_events(settings: Settings, events: Iterable[Event]) -> int:
     """
     names = TopicNames.of(settings.prefix, settings.application)
     sent = 0
-    client = AIOKafkaProducer(
-        **client_arguments(settings), acks="all", enable_idempotence=True, max_batch_size=1_000_000
-    )
-    async with started(client) as producer:
+    async with started(_producer(settings)) as producer:
         partition_of = router(len(await producer.partitions_for(names.events)))
         remaining = iter(events)
         while chunk := list(islice(remaining, CHUNK_EVENTS)):
@@ -43,6 +41,42 @@ async def send_events(settings: Settings, events: Iterable[Event]) -> int:
                 await delivery
             sent += len(chunk)
     return sent
+
+
+class Place(NamedTuple):
+    """Where a record of the events topic stands."""
+
+    partition: int
+    offset: int
+
+
+class Sender:
+    """Sends events one by one, each acknowledged before the next; ``opened`` makes these, of a started producer."""
+
+    def __init__(self, producer: AIOKafkaProducer, topic: str, partitions: int) -> None:
+        self._producer, self._topic = producer, topic
+        self._partition_of = router(partitions)
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, settings: Settings) -> AsyncIterator[Self]:
+        """Connect, and close at the end of the ``with`` block."""
+        events = TopicNames.of(settings.prefix, settings.application).events
+        async with started(_producer(settings)) as producer:
+            yield cls(producer, events, len(await producer.partitions_for(events)))
+
+    def partition_of(self, event: Event) -> int:
+        """Return the partition that an event goes to."""
+        return self._partition_of(event.key) if event.key else 0
+
+    async def send(self, event: Event) -> Place:
+        """Send an event; return where it stands. Raises aiokafka's errors when it is not acknowledged."""
+        sent = await self._producer.send_and_wait(self._topic, event.value, event.key, self.partition_of(event))
+        return Place(sent.partition, sent.offset)
+
+
+def _producer(settings: Settings) -> AIOKafkaProducer:
+    return AIOKafkaProducer(**client_arguments(settings), acks="all", enable_idempotence=True, max_batch_size=1_000_000)
 
 
 def _batches(

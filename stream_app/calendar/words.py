@@ -1,0 +1,44 @@
+"""Milliseconds as people read them: moments as ISO 8601, durations in their units, and what looks like seconds."""
+
+from datetime import UTC, tzinfo
+
+from stream_app.calendar.localtime import EPOCH, LAST_DAY, MILLISECOND
+
+UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
+SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
+"""Moments that are days of 1970 to 1973 in ms, and days of 1979 to 5138 in seconds."""
+
+
+def moment_in_words(moment_ms: int, zone: tzinfo = UTC) -> str:
+    """Return a moment as ISO 8601 with offset, as short as it can be said, such as 2026-03-29T17:00+02:00."""
+    moment = EPOCH + moment_ms * MILLISECOND
+    if moment.date() <= LAST_DAY:
+        moment = moment.astimezone(zone)
+    unit = "milliseconds" if moment_ms % 1000 else "seconds" if moment.second else "minutes"
+    return moment.isoformat(timespec=unit).replace("+00:00", "Z")
+
+
+def duration_in_words(duration_ms: int) -> str:
+    """Return a duration in days, hours, minutes, seconds and milliseconds, such as 1 h 30 min."""
+    parts, left = [], duration_ms
+    for unit, length in UNITS:
+        count, left = divmod(left, length)
+        if count:
+            parts.append(f"{count:,} {unit}")
+    return " ".join(parts) or "0 ms"
+
+
+def step_as_seconds(step_ms: int) -> str:
+    """Return the warning that a step looks like seconds, whole minutes of them; empty when it does not."""
+    if step_ms % 60 or not step_ms % 1000:
+        return ""
+    said, meant = duration_in_words(step_ms), duration_in_words(1000 * step_ms)
+    return f"{step_ms} looks like seconds: as milliseconds it is {said}; for {meant} write {1000 * step_ms}"
+
+
+def moment_as_seconds(moment_ms: int) -> str:
+    """Return the warning that a moment looks like seconds; empty when it does not."""
+    if not SECONDS_BEGIN <= moment_ms < SECONDS_END:
+        return ""
+    said, meant = moment_in_words(moment_ms), moment_in_words(1000 * moment_ms)
+    return f"{moment_ms} looks like seconds: as milliseconds it is {said}; for {meant} write {1000 * moment_ms}"

@@ -1,0 +1,54 @@
+"""Milliseconds in words, and back."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app.calendar.words import UNITS, duration_in_words, moment_as_seconds, moment_in_words, step_as_seconds
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+
+
+@given(st.integers(0, LAST_TIMESTAMP_MS))
+def test_a_moment_is_read_back(moment_ms: int) -> None:
+    """By Python's own reader of ISO 8601, to the millisecond."""
+    elapsed = datetime.fromisoformat(moment_in_words(moment_ms)) - datetime.fromisoformat("1970-01-01T00:00Z")
+    assert (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000 == moment_ms
+
+
+@given(st.integers(0, LAST_TIMESTAMP_MS))
+def test_a_duration_is_read_back(duration_ms: int) -> None:
+    """The sum of its parts."""
+    words = duration_in_words(duration_ms).replace(",", "").split()
+    units = dict(UNITS)
+    assert sum(int(count) * units[unit] for count, unit in zip(words[::2], words[1::2], strict=True)) == duration_ms
+
+
+def test_they_are_short() -> None:
+    """No unit that says nothing; a zone's own clocks where one is named."""
+    assert moment_in_words(1338534000000) == "2012-06-01T07:00Z"
+    assert moment_in_words(1338534000001) == "2012-06-01T07:00:00.001Z"
+    assert moment_in_words(1338534005000, ZoneInfo("Europe/Paris")) == "2012-06-01T09:00:05+02:00"
+    assert moment_in_words(LAST_TIMESTAMP_MS, ZoneInfo("Asia/Tokyo")) == "9999-12-31T23:59:59.999Z"
+    assert duration_in_words(0) == "0 ms"
+    assert duration_in_words(5_430_000) == "1 h 30 min 30 s"
+    assert duration_in_words(86_400_000 * 1000) == "1,000 d"
+
+
+@pytest.mark.parametrize("seconds", [60, 300, 900, 3600, 86_400, 604_800])
+def test_what_looks_like_seconds(seconds: int) -> None:
+    """Usual steps in seconds do, unless they are whole seconds as milliseconds too; in milliseconds they do not."""
+    assert bool(step_as_seconds(seconds)) == bool(seconds % 1000)
+    assert not step_as_seconds(seconds * 1000)
+
+
+def test_what_is_said_of_seconds() -> None:
+    """What it is, and how to write what was perhaps meant."""
+    said = "3600 looks like seconds: as milliseconds it is 3 s 600 ms; for 1 h write 3600000"
+    assert step_as_seconds(3600) == said
+    assert not any(map(step_as_seconds, (1, 5, 10, 40, 100, 250, 500, 1000, 30_000)))
+    said = "1338534000 looks like seconds: as milliseconds it is 1970-01-16T11:48:54Z; for 2012-06-01T07:00Z write "
+    assert moment_as_seconds(1338534000) == said + "1338534000000"
+    assert not any(map(moment_as_seconds, (0, 5, 36_000_000, 1338534000000, LAST_TIMESTAMP_MS)))
