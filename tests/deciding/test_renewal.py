@@ -278,6 +278,20 @@ def _parameters(record: dict[str, object]) -> dict[str, object]:
     return {name: part for name, part in record.items() if name not in {"type", "series", "version"}}
 
 
+def test_a_renewed_version_waits_for_the_window_of_the_former() -> None:
+    """No three steps in a row hold spends of two versions, landmarks included: the window was promised one epsilon."""
+    given = policy("a", renew=[100, 200], protection=landmarks([100, 110], window=3))
+    run = Run(Context(KEYS, limits=ROOM)).feed_all([given, *(observation("a", at, 1) for at in range(0, 250, 10))])
+    spent = [
+        (found["timestamp"], found["policy"]) for found in map(json.loads, run.releases) if "epsilon_nano" in found
+    ]
+    for (before, former), (after, version) in pairwise(spent):
+        assert version == former or after - before >= 30
+    assert {version for _, version in spent} == {1, 2, 3}
+    assert [at for at, version in versions(run) if version == 2 and (at, version) not in spent] == [100, 110]
+    rebuilt(run)
+
+
 def test_landmarks_at_the_end_of_time_stay_readable() -> None:
     """A renewed version names the last steps as a policy may: no timestamp lies behind the last one."""
     for step in (1, 7, 1000):
