@@ -9,9 +9,9 @@ is decided, holds what all later ones may use together. Each of them is harmless
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
-from typing import Any, NamedTuple, assert_never
+from typing import Any, assert_never
 
+from stream_app.accounting.anew import Left, Record, caps_left, epsilon_of
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
     CloseEntry,
@@ -30,39 +30,10 @@ from stream_app.privacy.kinds.kind_form import substitute_fault
 from stream_app.privacy.landmarks import aligned
 from stream_app.privacy.parameters import LARGEST_VERSION
 from stream_app.privacy.policy import PolicyError, stored_policy_of
-from stream_app.privacy.values import NANO
-
-Record = dict[str, Any]
 
 
 class LeftError(Exception):
     """A ledger that does not tell what was spent; the message says where."""
-
-
-class Left(NamedTuple):
-    """What one series has left: the records with which it begins anew."""
-
-    series: str
-    records: tuple[Record, ...]
-    """To send, in this order; none: the series gets nothing."""
-    epsilon_nano: int
-    """The new policy's."""
-    begin_ms: int
-    """From here on steps are decided again."""
-    why: str
-    """Why there are no records, or what holds beside them."""
-    by_hand: bool
-    """Whether the series may get some, but only from somebody who knows more than the ledger."""
-
-    def __str__(self) -> str:
-        """Return a sentence for the operator."""
-        if not self.records:
-            return f"{self.series}: {self.why}{', decide by hand' if self.by_hand else ''}"
-        return f"{self.series}: epsilon {Decimal(self.epsilon_nano) / NANO:.9f} is left{self.why}"
-
-    def document(self) -> Record:
-        """Return it as ``--json`` has it."""
-        return self._asdict() | {"message": str(self)}
 
 
 class _None(Exception):  # noqa: N818 - a branch, no error
@@ -97,14 +68,12 @@ class Remains:
             self._found.setdefault(entry.series, _Series(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[Left]:
-        """Yield what each series has left, in the order in which they appeared."""
-        for series, one in self._found.items():
-            if one.capped:
-                continue
-            try:
-                yield one.left(series)
-            except (_None, _ByHand) as why:
-                yield Left(series, (), 0, one.end or 0, str(why), isinstance(why, _ByHand))
+        """Yield what each series has left, in the order in which they appeared; before them the caps of members."""
+        series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
+        claims = {name: one.claim_nano for name, one in self._found.items()}
+        caps = {chain: one.cap_nano for chain, one in self._found.items() if one.cap_nano is not None}
+        yield from caps_left(caps, claims, series)
+        yield from series
 
 
 class _Series:
@@ -117,7 +86,8 @@ class _Series:
         self.end: int | None = None  # of the last decided step, in ms
         self._first: int | None = None  # the first decided step of the version
         self._ended = self._drawn = False
-        self.capped = False  # it is no series but the chain of a member
+        self.claim_nano = 0  # that counts towards its member's cap
+        self.cap_nano: int | None = None  # None, unless it is no series but the chain of a member
         self._rules: Record = {}
         self._level, self._step = "", 1
 
@@ -145,6 +115,8 @@ class _Series:
                 # Of the series' claim and the lifetime that was given, the smaller; without both, its first epsilon.
                 known = [nano for nano in (self._lifetime, entry.lifetime_nano) if nano is not None]
                 self._lifetime = min(known, default=self._budget)
+                if entry.parameters.get("collect") is None:
+                    self.claim_nano += entry.lifetime_nano or 0
                 self._first, self._drawn = None, False
             case ReleaseEntry():
                 self.end = entry.timestamp + self._step
@@ -159,7 +131,7 @@ class _Series:
             case CloseEntry():
                 self._ended = True
             case MemberEntry():
-                self.capped = True
+                self.cap_nano = entry.cap_nano
             case _:
                 assert_never(entry)
 
@@ -168,13 +140,26 @@ class _Series:
         found: Record = self._rules["protection"]
         return found
 
+    @property
+    def _window(self) -> int:
+        """The steps of a window; 0 where there are none."""
+        window: int = self._protection.get("window") or 1
+        return window if window > 1 or self._level == "w-event" else 0
+
     def _leave(self) -> None:
         """Close the period: another version rules."""
-        if self._level == "w-event" and self._period and self.end is not None:
-            self._reach = max(self._reach, self.end - self._step + self._protection["window"] * self._step)
+        if self._window and self._period and self.end is not None:
+            self._reach = max(self._reach, self.end - self._step + self._window * self._step)
         self._closed, self._period = self._closed + self._period, 0
 
-    def left(self, series: str) -> Left:
+    def what_is_left(self, series: str) -> Left:
+        """Return what is left, or why there are no records."""
+        try:
+            return self._left(series)
+        except (_None, _ByHand) as why:
+            return Left(series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand))
+
+    def _left(self, series: str) -> Left:
         """Return what is left; raises `_None` and `_ByHand`."""
         assert self._lifetime is not None, "its first entry is a policy"
         left, end = self._lifetime - self._closed - self._period, self.end or 0
@@ -184,8 +169,8 @@ class _Series:
         if self._exposed > begin:
             raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could be opened again")
         opens = begin
-        if self._level == "w-event":
-            opens = end + (self._protection["window"] - 1) * self._step
+        if self._window:
+            opens = end + (self._window - 1) * self._step
         if self._reach > opens:
             raise _ByHand(f"windows of an earlier version reach to {self._reach}")
         # What the policy that rules has left, too: its own epsilon is a promise as much as the lifetime is.
@@ -195,7 +180,7 @@ class _Series:
         elif epsilon <= 0:
             raise _None("nothing is left")
         policy: Record = {"type": "policy", "series": series, "version": LARGEST_VERSION if last else 3, **self._rules}
-        policy |= {"epsilon": _epsilon(epsilon), "protection": self._protected(begin, end)}
+        policy |= {"epsilon": epsilon_of(epsilon), "protection": self._protected(begin, end)}
         if "collect" in policy:
             policy["weaker"] = True  # the fence before it collects nothing
         size = len(wire.dump(policy))
@@ -229,13 +214,13 @@ class _Series:
         # it is weaker, and refused, until the fence's own step is decided.
         first = {
             "version": 1,
-            "epsilon": _epsilon(cap_nano),
+            "epsilon": epsilon_of(cap_nano),
             "protection": {"level": "user", "step": 1, "length": 1},
             "scheme": {"name": "uniform"},
         }
         fence = {
             "version": 2,
-            "epsilon": _epsilon(1),
+            "epsilon": epsilon_of(1),
             "protection": {"level": "landmark", "step": 1, "landmarks": sorted({0, at_ms})},
             "scheme": {"name": "skip", "accept_risk": True},  # a landmark gets nothing
         }
@@ -280,7 +265,3 @@ def _public(value: Record) -> object:
             return value["categories"][0]
         case kind:
             raise LeftError(f"kind {kind} is not known; take the version that wrote it")
-
-
-def _epsilon(nano: int) -> float:
-    return float(Decimal(nano) / NANO)

@@ -6,7 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from stream_app.accounting.left import Left, LeftError, Remains
+from stream_app.accounting.anew import Left
+from stream_app.accounting.left import LeftError, Remains
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError, printable

@@ -20,6 +20,10 @@ LEVELS: dict[str, tuple[Record, tuple[Record, ...]]] = {
     "event": ({"level": "event"}, ({"name": "uniform"}, {"name": "adaptive"})),
     "user": ({"level": "user", "length": 2 * STEPS - 2}, ({"name": "uniform"},)),
     "landmark": ({"level": "landmark", "landmarks": [1, 4]}, ({"name": "uniform"}, {"name": "balanced"})),
+    "landmark-window": (
+        {"level": "landmark", "landmarks": [1, 4], "window": 2},
+        ({"name": "uniform"}, {"name": "balanced"}, {"name": "bd"}, {"name": "ba"}),
+    ),
     **{
         f"w-event-{window}": (
             {"level": "w-event", "window": window},
@@ -44,7 +48,8 @@ def neighbours(protection: Record) -> Iterator[set[int]]:
         case "user":
             yield set(every)
         case "landmark":
-            yield from ({*protection["landmarks"], step} for step in every)
+            window = protection.get("window", 1)
+            yield from ({*protection["landmarks"], *range(step, step + window)} for step in every)
         case "w-event":
             yield from (set(range(step, step + protection["window"])) for step in every)
 
@@ -66,7 +71,7 @@ def test_no_neighbours_lose_more_than_one_budget(level: str, tmp_path: Path) -> 
     assert EPSILON // 2 < most_lost(level, tmp_path, fenced=True) <= EPSILON
 
 
-@pytest.mark.parametrize("level", ["event", "landmark", "w-event-3"])
+@pytest.mark.parametrize("level", ["event", "landmark", "landmark-window", "w-event-3"])
 def test_without_the_fence_more_is_lost(level: str, tmp_path: Path) -> None:
     """The control: a fault is seen. At level user the sum alone is kept, with or without it."""
     assert most_lost(level, tmp_path, fenced=False) > EPSILON
