@@ -1,6 +1,6 @@
-"""What an audit reports besides faults: versions that protect less than the one before, and changes of the noise key.
+"""What an audit reports besides faults: versions that protect less, or did not wait for windows, and changes of a key.
 
-Neither is a finding: the ledger holds. Old ledgers have unmarked weaker versions, and a new key may be meant.
+None is a finding: the ledger holds. Old ledgers have such versions, unmarked, and a new key may be meant.
 """
 
 from collections import Counter
@@ -8,13 +8,15 @@ from typing import Any, Final, Literal, NamedTuple
 
 from stream_app.audit.finding import Kept
 
-RemarkCode = Literal["weaker-marked", "weaker-unmarked"]
+RemarkCode = Literal["weaker-marked", "weaker-unmarked", "unwaited"]
 
 REMARKS: Final[dict[RemarkCode, str]] = {
     "weaker-marked": "a policy version protects less together than the one before it, which its record and the "
     "setting `accept_weaker_policies` allowed",
     "weaker-unmarked": "a policy version protects less together than the one before it, and nothing says that this "
     "was allowed: a worker of a release that did not ask wrote it, or another program",
+    "unwaited": "a policy version without windows spends while a window of an earlier version holds its step and one "
+    "that this spent on, so that window loses more than its epsilon: a worker of a release that did not wait wrote it",
 }
 """Every code with its meaning."""
 

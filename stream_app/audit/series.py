@@ -41,7 +41,7 @@ class Series:
     end_ms: int = 0  # end of the last step decided under the policies before
     closed: bool = False
     member: bool = False  # whether it is no series but the chain of a member's cap
-    # The last spends of earlier versions; known once a version at level w-event asked for them.
+    # The last spends of earlier versions; known once a version with windows asked for them.
     earlier: EarlierSpends = field(default_factory=EarlierSpends)
     exposed: ExposedSteps | None = None  # None: no intrusion was announced
     ready: Books | None = None  # the books, where the next entry may take the fast path (fastpath.py)
@@ -50,7 +50,7 @@ class Series:
         """Decide whether the next entry may take the fast path; called after each entry that was checked in full."""
         books = self.books
         plain = books is not None and books.sure and not (self.closed or self.member) and self.chain.old_repeat is None
-        plain = plain and books is not None and books.window is None
+        plain = plain and books is not None and books.window is None and books.opens_ms <= books.end_ms
         self.ready = books if plain and self.chain.sequence < MAX_SEQUENCE else None
 
     def doubt(self) -> None:
@@ -58,14 +58,14 @@ class Series:
         if self.books is not None:
             self.books.sure = False
             if self.books.window is not None:
-                self.books.window.doubt = None
+                self.books.window.miss()
 
     def account(self, entry: Entry, rules: Rules) -> Findings:
         """Check an entry that follows in the chain against all that came before it; return what is wrong."""
         findings = self._out_of_place(entry)
         match entry:
             case ReleaseEntry():
-                self._release(entry, findings)
+                self._release(entry, rules, findings)
             case PolicyEntry():
                 self._policy(entry, rules, findings)
             case DummiesEntry():
@@ -98,28 +98,37 @@ class Series:
             return entry.charged_nano
         if not isinstance(entry, ReleaseEntry):
             return 0
-        window = self.books.window if self.books is not None and entry.policy == self.version else None
-        if window is None or entry.timestamp < window.opens_ms:
+        books = self.books if entry.policy == self.version else None
+        if books is None or books.window is None or entry.timestamp < books.opens_ms:
             return entry.epsilon_nano
-        return entry.epsilon_nano + window.frame.charge_nano
+        return entry.epsilon_nano + books.window.frame.charge_nano
 
-    def _release(self, entry: ReleaseEntry, findings: Findings) -> None:
+    def _release(self, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
         books = self._in_force(entry, findings)
-        landmark = entry.landmark
-        window = books.window if books is not None else None
+        landmark, loss = entry.landmark, entry.epsilon_nano
         if books is not None:
-            if window is not None:
-                self._window(window, entry, findings)
+            if loss and entry.timestamp < books.opens_ms:
+                self._early(books, entry, rules, findings)
+            loss = books.loss(entry.timestamp // books.terms.step_ms, entry.epsilon_nano)
             landmark, more = account_release(books, entry)
             findings += more
-        if entry.epsilon_nano and self.version and window is None:
-            _theorem(findings, entry, self.guarantee.spend(entry.epsilon_nano, landmark=landmark))
+        if landmark or books is None or books.window is None:
+            if entry.epsilon_nano and self.version:
+                _theorem(findings, entry, self.guarantee.spend(entry.epsilon_nano, landmark=landmark))
+        else:
+            _theorem(findings, entry, self.guarantee.lose(loss, entry.epsilon_nano))
 
-    def _window(self, window: Window, entry: ReleaseEntry, findings: Findings) -> None:
-        """Check the theorem of level w-event at a release, from the spends before it."""
-        early_ms = window.opens_ms if entry.epsilon_nano and entry.timestamp < window.opens_ms else 0
-        loss = window.loss(entry.timestamp // window.frame.step_ms, entry.epsilon_nano)
-        _theorem(findings, entry, self.guarantee.lose(loss, early_ms))
+    def _early(self, books: Books, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
+        """Check a release that spends while windows hold its step and one that an earlier version spent on.
+
+        Releases before this rule wrote versions without windows that never waited: such a version is taken as it is.
+        """
+        if books.window is None and not books.waited:
+            what = f"until {books.opens_ms} windows of an earlier version hold steps that it spent on"
+            rules.remark(Remark("unwaited", *entry[:2], f"spends at {entry.timestamp}: {what}"))
+            books.opens_ms = 0
+        else:
+            _theorem(findings, entry, self.guarantee.hasten(books.opens_ms))
 
     def _policy(self, entry: PolicyEntry, rules: Rules, findings: Findings) -> None:
         if entry.policy <= self.version:
@@ -147,8 +156,9 @@ class Series:
         if before is not None:
             self._succeed(before, entry, rules)
             self.earlier = _earlier_spends(self.earlier, before, terms)
+        self.books.opens_ms = self.earlier.opens_ms(terms.frame, terms.step_ms)
         if terms.frame is not None:
-            self.books.window = Window(terms.frame, terms.frame.opens_ms(self.earlier))
+            self.books.window = Window(terms.frame)
 
     def _claim(self, entry: PolicyEntry, terms: Terms, rules: Rules, findings: Findings) -> None:
         """Check and count the series' claim, which stands in its very first entry alone."""
@@ -241,7 +251,7 @@ class Series:
 def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
     """Return what the versions up to `before` leave to the windows of later ones, `terms` being the next one's.
 
-    Where no version at level w-event came before, nobody counts: after a version that released nothing, the last step
+    Where no version with windows came before, nobody counts: after a version that released nothing, the last step
     that it decided stands for the last one that was spent on.
     """
     if before.window is not None:

@@ -6,8 +6,9 @@ becomes a landmark after it was decided is counted at the largest spend of any r
 its own and needs no memory of every step. So the sums are upper bounds, equal to the exact ones where no landmark was
 registered late: where they stay within a bound, the exact ones do.
 
-At level w-event, for every window of w steps its spends, and w times what a private dissimilarity costs, are at most
-epsilon, and no window holds spends of two versions. The peak is the largest loss of a window.
+Where any w steps in a row are protected together, the spends on the landmarks, those on the other steps of any window,
+and w times what a private dissimilarity costs are at most epsilon together, and no window holds spends of two versions.
+The peak is the largest loss of a window.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ class Guarantee:
 
     budget_nano: int = 0  # of the present period
     landmark_nano: int = 0  # spent on landmarks of the present period
-    peak_nano: int = 0  # largest spend on one other step of the present period
+    peak_nano: int = 0  # largest spend on one other step, or loss of one window, of the present period
+    single_nano: int = 0  # largest spend on one other step
     closed_nano: int = 0  # loss of all earlier periods
     first_budget_nano: int | None = None
     claim_nano: int | None = None  # as the first policy entry says it
@@ -46,25 +48,25 @@ class Guarantee:
         if landmark:
             self.landmark_nano += epsilon_nano
         elif epsilon_nano > self.peak_nano:
-            self.peak_nano = epsilon_nano
+            self.peak_nano = self.single_nano = epsilon_nano
         return self._theorem()
 
-    def lose(self, window_nano: int, early_ms: int) -> str:
-        """Count the window that ends with a release; return the sentence of a broken theorem, or "".
-
-        `early_ms` is when the version may begin to spend, where this release spends before it; else 0.
-        """
+    def lose(self, window_nano: int, epsilon_nano: int) -> str:
+        """Count a regular release with the window that ends with it; return the sentence of a broken theorem, or ""."""
         self.peak_nano = max(self.peak_nano, window_nano)
-        if self.broken or not (early_ms or self.peak_nano > self.budget_nano):
+        self.single_nano = max(self.single_nano, epsilon_nano)
+        return self._theorem("a window")
+
+    def hasten(self, opens_ms: int) -> str:
+        """Count a release that spends before `opens_ms`; return the sentence of a broken theorem, or ""."""
+        if self.broken:
             return ""
         self.broken = True
-        if early_ms:
-            return f"spends before {early_ms}: until then windows hold steps that an earlier version spent on"
-        return f"a window loses {self.peak_nano}: more than epsilon, which is {self.budget_nano}"
+        return f"spends before {opens_ms}: until then windows hold steps that an earlier version spent on"
 
     def register(self, passed: int) -> str:
         """Count `passed` decided steps as landmarks from now on; return the sentence of a broken theorem, or ""."""
-        self.landmark_nano += passed * self.peak_nano
+        self.landmark_nano += passed * self.single_nano
         return self._theorem()
 
     def begin(self, budget_nano: int, lifetime_nano: int | None) -> str:
@@ -74,7 +76,8 @@ class Guarantee:
         that later versions share what is left.
         """
         self.closed_nano += self.period_nano
-        self.budget_nano, self.landmark_nano, self.peak_nano, self.broken = budget_nano, 0, 0, False
+        self.budget_nano, self.broken = budget_nano, False
+        self.landmark_nano = self.peak_nano = self.single_nano = 0
         if self.first_budget_nano is None:
             self.first_budget_nano = budget_nano
         bounds = {"the series' claim": self.claim_nano, "the lifetime": lifetime_nano}
@@ -86,11 +89,11 @@ class Guarantee:
         parts = f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}"
         return f"{parts}: {self.promised_nano} in all, more than {whose}, which is {bound}"
 
-    def _theorem(self) -> str:
+    def _theorem(self, other: str = "another step") -> str:
         if self.landmark_nano + self.peak_nano <= self.budget_nano or self.broken:
             return ""
         self.broken = True
-        parts = f"landmarks {self.landmark_nano} and another step {self.peak_nano}"
+        parts = f"landmarks {self.landmark_nano} and {other} {self.peak_nano}"
         return f"{parts}: more than epsilon, which is {self.budget_nano}"
 
 

@@ -56,23 +56,24 @@ def exposed_steps(books: Books, seen: LandmarkSet) -> int:
     level = books.terms.level
     match level:
         case "landmark":
-            pairs = zip(seen.starts, seen.ends, strict=True)
-            inside = sum(
-                books.landmarks.count_before(end) - books.landmarks.count_before(start) for start, end in pairs
-            )
-            return inside + (seen.total > inside)
+            return seen.count_common(books.landmarks) + _most_in_a_window(books, seen)
         case "event":
             return min(1, seen.total)
         case "user":
             return seen.total
         case "w-event":
-            assert books.terms.frame is not None, "level w-event has windows"
-            steps = books.terms.frame.steps
-            # A window that holds the most can be moved until it begins where exposed steps begin.
-            windows = ((start, start + steps) for start in seen.starts)
-            return max((seen.count_before(end) - seen.count_before(start) for start, end in windows), default=0)
+            return _most_in_a_window(books, seen)
         case _:
             assert_never(level)
+
+
+def _most_in_a_window(books: Books, seen: LandmarkSet) -> int:
+    """Return how many exposed steps one window holds at most, landmarks apart."""
+    steps = 1 if books.terms.frame is None else books.terms.frame.steps
+    other = seen.without(books.landmarks)
+    # A window that holds the most can be moved until it begins where such steps begin.
+    windows = ((start, start + steps) for start in other.starts)
+    return max((other.count_before(end) - other.count_before(start) for start, end in windows), default=0)
 
 
 def intrusion_faults(books: Books, entry: IntrusionEntry) -> list[str]:

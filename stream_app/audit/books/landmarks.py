@@ -72,6 +72,18 @@ class LandmarkSet(NamedTuple):
         pairs = zip(other.starts, other.ends, strict=True)
         return sum(self.count_before(end) - self.count_before(start) for start, end in pairs)
 
+    def without(self, other: "LandmarkSet") -> "LandmarkSet":
+        """Return the steps that are not in `other`."""
+        pieces: list[Interval] = []
+        for start, end in zip(self.starts, self.ends, strict=True):
+            at = start
+            while at < end:
+                found = other.stretch(at)
+                if not found.landmark:
+                    pieces.append((at, min(end, found.end)))
+                at = found.end
+        return LandmarkSet().joined(pieces)
+
     def count_joined(self, intervals: Iterable[Interval]) -> int:
         """Return how many intervals `joined(intervals)` would have; `intervals` ascend and do not touch each other."""
         count, taken = len(self.starts), 0

@@ -58,7 +58,9 @@ class Books:
     carried: LandmarkSet = NO_LANDMARKS  # to come of the version before, in steps of this one
     fixed: bool = False  # dummies are among the landmarks: none may be added, it would be known as a true one
     stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
-    window: Window | None = None  # w-event level only
+    window: Window | None = None  # where any steps in a row are protected together
+    opens_ms: int = 0  # until then the version waits, as windows hold steps that an earlier version spent on
+    waited: bool = False  # whether it left out a release of which it had a share, to wait
 
     def look(self, step: int) -> Stretch:
         """Move `stretch` to `step` and return it; its `base` counts the unused spare, too."""
@@ -81,9 +83,35 @@ class Books:
 
     def due(self, step: int, left: int, *, landmark: bool) -> int:
         """Return what the scheme proposes at `step`, which has its place as `standing` tells it."""
-        if self.window is None:
-            return self.terms.share(self.spent_nano, self.peak_nano, left, landmark)
-        return self.window.due(self.terms.scheme, step if self.first_step is None else self.first_step, step)
+        if self.waits(step):
+            return 0
+        share = self.terms.share(self.spent_nano, self.peak_nano, left, landmark)
+        if self.window is None or landmark:
+            return share
+        first = step if self.first_step is None else self.first_step
+        return self.window.due(self.terms.scheme, first, step, share - self.window.frame.held_nano)
+
+    def waits(self, step: int) -> bool:
+        """Tell whether the version may not spend yet at `step`."""
+        return step * self.terms.step_ms < self.opens_ms
+
+    def loss(self, step: int, spend: int) -> int:
+        """Return what a regular step loses together with the steps before it that a window holds."""
+        if self.window is None or (not spend and self.waits(step)):
+            return spend
+        return self.window.loss(step, spend)
+
+    def join(self, added: list[Interval]) -> int:
+        """Make landmarks of steps [start, end); return how many of them were decided, or passed without an event."""
+        joined = self.landmarks.joined(added)
+        passed = joined.count_before(self.next_step) - self.landmarks.count_before(self.next_step)
+        coming = joined.total - self.landmarks.total - passed
+        self.landmarks = joined
+        self.spare = max(0, self.spare - coming)
+        self.stretch = NOWHERE
+        if self.window is not None:
+            self.window.leave_out(joined)
+        return passed
 
     @property
     def next_step(self) -> int:
@@ -110,19 +138,22 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     if books.sure:
         _decision(findings, books, entry, books.due(step, left, landmark=landmark))
         spent = books.spent_nano + entry.epsilon_nano if landmark else books.spent_nano
-        loss = entry.epsilon_nano if window is None else window.loss(step, entry.epsilon_nano)
-        peak = books.peak_nano if landmark else max(books.peak_nano, loss)
+        peak = books.peak_nano if landmark else max(books.peak_nano, books.loss(step, entry.epsilon_nano))
         _figures(findings, entry, spent, peak, left_after)
     else:
         books.sure = entry.landmarks_left == left_after and (window is None or window.settled(step))
         books.tosses = terms.tosses
-    _pass(books, entry, step)
+    if not entry.epsilon_nano and books.waits(step) and terms.share(books.spent_nano, books.peak_nano, left, landmark):
+        books.waited = True
+    _pass(books, entry, step, landmark=landmark)
     return landmark, findings
 
 
-def _pass(books: Books, entry: ReleaseEntry, step: int) -> None:
+def _pass(books: Books, entry: ReleaseEntry, step: int, *, landmark: bool) -> None:
     """Move the books past a decided step, as its entry claims it."""
     terms, window = books.terms, books.window
+    if window is not None:
+        window.pass_by(step, entry.epsilon_nano, landmark=landmark, waits=books.waits(step))
     books.spent_nano = entry.landmark_spent_nano
     books.peak_nano = entry.regular_peak_nano
     if books.first_step is None:
@@ -130,8 +161,6 @@ def _pass(books: Books, entry: ReleaseEntry, step: int) -> None:
     if books.last_step is None or step > books.last_step:
         books.last_step = step
         books.end_ms = (step + 1) * terms.step_ms
-    if window is not None:
-        window.pass_by(step, entry.epsilon_nano)
     if entry.epsilon_nano:
         if books.source_ms is not None or terms.compares:
             books.tosses = terms.tosses
@@ -158,27 +187,37 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
         note(findings, "refused-landmark", entry, "reaches beyond the year 9999")
     if any(start * terms.step_ms < books.floor_ms for start, _ in added):
         note(findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins")
-    joined = books.landmarks.joined(added)
-    present = books.next_step
-    passed = joined.count_before(present) - books.landmarks.count_before(present)
-    coming = joined.total - books.landmarks.total - passed
-    books.landmarks = joined
-    books.spare = max(0, books.spare - coming)
-    books.stretch = NOWHERE
+    passed = books.join(added)
     if books.sure:
-        charge = passed * books.peak_nano
+        each = _charge(books, entry, passed)
+        charge = passed * each
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
-            message = f"{passed} decided steps at up to {books.peak_nano} each no longer fit into {terms.budget_nano}"
+            message = f"{passed} decided steps at up to {each} each no longer fit into {terms.budget_nano}"
             note(findings, "refused-landmark", entry, message)
         if entry.charged_nano != charge:
             message = f"charges {entry.charged_nano} for {passed} decided steps, due are {charge}"
             note(findings, "charge", entry, message)
         if entry.budget_nano != terms.budget_nano:
             note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
-        _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(present)[1])
+        _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(books.next_step)[1])
     books.spent_nano = entry.landmark_spent_nano
     books.peak_nano = entry.regular_peak_nano
     return passed, findings
+
+
+def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
+    """Return what a decided step costs that becomes a landmark: the largest spend on one regular step.
+
+    Where missing entries hide that of a version with windows, the charge tells it, as far as it is possible.
+    """
+    window = books.window
+    if window is None:
+        return books.peak_nano
+    if window.hidden and passed:
+        each, rest = divmod(entry.charged_nano, passed)
+        if not rest and window.largest_nano <= each <= books.peak_nano:
+            window.largest_nano, window.hidden = each, False
+    return window.largest_nano
 
 
 def account_dummies(books: Books, entry: DummiesEntry) -> Findings:

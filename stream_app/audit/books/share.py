@@ -3,7 +3,9 @@
 With E the budget, S what was spent on landmarks, M the largest spend on a regular step, and R the landmarks at or after
 the step with the unused spare: Uniform and Adaptive give a landmark `a = min((E - S) // (R + 1), (E - S - M) // R)`,
 Balanced `a = max(0, E - max(G, M) - S) // R` with G the regular share of E, Skip nothing; a regular step gets
-`E - S - R*a`. At user level R is what is left of the length, and every step gets `(E - S) // R`.
+`E - S - R*a`. BD and BA give landmarks what Uniform gives. Where windows are longer than a step, M is the largest sum
+of regular spends in one, and what a regular step gets here is for all of its window (window.py). At user level R is
+what is left of the length, and every step gets `(E - S) // R`.
 
 A share is a function of S, M and R, in nano-epsilon, and of whether the step is a landmark; 0 perturbs nothing.
 """
@@ -27,7 +29,7 @@ def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
             return skip(budget)
         case "balanced":
             return balanced(budget, budget * regular_millionths // MILLION)
-        case "uniform" | "adaptive" | "bd" | "ba":  # the last two are of level w-event, whose windows ask no share
+        case "uniform" | "adaptive" | "bd" | "ba":
             return uniform(budget)
         case _:
             raise ValueError(f"scheme {scheme!r}: its share is not known")

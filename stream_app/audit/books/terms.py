@@ -33,9 +33,9 @@ class Terms:
     landmarks: LandmarkSet  # at the start of the period; numbers of steps
     spare: int
     length: int  # steps; user level only, else 0
-    frame: Frame | None  # of the windows; w-event level only
+    frame: Frame | None  # of the windows; None at level landmark with windows of a step, at event and at user
     scheme: str
-    share: Share  # what the scheme proposes; w-event level: see window.py
+    share: Share  # what the scheme proposes; where there are windows, for landmarks, and in all for regular steps
     tosses: bool  # whether the scheme may ever approximate though it has a share
     compares: bool  # True: a private dissimilarity skips steps, from the second release on. False: a rate below 1 may
     spelling: str  # the version and the budget as every release entry spells them
@@ -70,7 +70,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         landmarks=LandmarkSet().joined(sorted(_steps_of(span, step) for span in protection.get("landmarks", []))),
         spare=protection.get("spare", 0),
         length=protection["length"] if level == "user" else 0,
-        frame=_frame(protection, scheme, budget) if level == "w-event" else None,
+        frame=_frame(protection, scheme, budget),
         scheme=name,
         share=user(budget) if level == "user" else share_of(name, budget, regular),
         tosses=name in ("adaptive", "bd", "ba") and (_is_private(scheme) or _falls(scheme)),
@@ -90,11 +90,12 @@ def _is_private(scheme: Mapping[str, Any]) -> bool:
     return scheme.get("dissimilarity") == "private"
 
 
-def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int) -> Frame:
+def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int) -> Frame | None:
     """Return the windows of a policy: with private dissimilarities half of the budget is theirs."""
-    steps: int = protection["window"]
-    charge = budget // (2 * steps) if _is_private(scheme) else 0
-    return Frame(steps, protection.get("step", 1), budget - steps * charge, charge)
+    steps: int = protection.get("window") or 1
+    if steps == 1 and protection["level"] != "w-event":
+        return None
+    return Frame(steps, protection.get("step", 1), budget // (2 * steps) if _is_private(scheme) else 0)
 
 
 def _steps_of(span: int | list[int], step_ms: int) -> tuple[int, int]:

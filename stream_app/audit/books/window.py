@@ -1,67 +1,74 @@
-"""The windows of a series at level w-event: what is due at a step, and what w steps in a row lose.
+"""The windows of a version that protects w steps in a row: what is due at its regular steps, and what a window loses.
 
-With E the budget, w the steps of a window, e1 what a private dissimilarity costs (E // 2w; 0 with released ones), and
-P = E - w*e1: a step may spend what the last w - 1 steps left of P. Uniform proposes P // w; BD half of what is left; BA
-u = P // w for each step since the last publication, as far as that has been paid back: k units spent on step l are
-paid back by the steps up to l + k - 1, which publish nothing. Each event costs e1 besides, published or not.
+With A what the landmarks leave of the budget (E - S - R*a, see share.py; at level w-event E less w*e1, e1 what a
+private dissimilarity costs: E // 2w, or 0 with released ones), a regular step may spend what the last w - 1 steps left
+of A; the landmarks among them count elsewhere. BD proposes half of what is left; BA u = A // w for each step since the
+last regular publication, as far as that has been paid back: k units spent on step l are paid back by the steps up to
+l + k - 1, which publish nothing; the other schemes u. Each event costs e1 besides, published or not.
 
-A version waits while windows, its own or those of an earlier w-event version, hold steps that an earlier version
-spent on. Steps of versions differ in length, so what one leaves to the next is in milliseconds.
+A version waits while windows, its own or those of an earlier version, hold steps that an earlier version spent on.
+Steps of versions differ in length, so what one leaves to the next is in milliseconds.
 """
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from stream_app.audit.books.landmarks import LandmarkSet
 
 
 class EarlierSpends(NamedTuple):
     """The last spend of the versions so far, which windows of later ones must not reach; zeros where none is known."""
 
     end_ms: int = 0  # of the last step that was spent on
-    reach_ms: int = 0  # the end of the last w-event window, of versions before, around a step that it spent on
+    reach_ms: int = 0  # the end of the last window, of versions before, around a step that it spent on
+
+    def opens_ms(self, frame: "Frame | None", step_ms: int) -> int:
+        """Return when a version may begin to spend; without a frame its windows are its steps."""
+        clear_ms = self.end_ms + (0 if frame is None else (frame.steps - 1) * step_ms)
+        return max(clear_ms, self.reach_ms) if self.end_ms else 0
 
 
 class Frame(NamedTuple):
-    """The windows of a policy at level w-event."""
+    """The windows of a policy: at level w-event, and at level landmark where they are longer than a step."""
 
     steps: int  # w
     step_ms: int
-    spendable_nano: int  # P
     charge_nano: int  # e1
 
-    def opens_ms(self, left: EarlierSpends) -> int:
-        """Return when a version may begin to spend."""
-        clear_ms = left.end_ms + (self.steps - 1) * self.step_ms
-        return max(clear_ms, left.reach_ms) if left.end_ms else 0
+    @property
+    def held_nano(self) -> int:
+        """What windows hold back for private dissimilarities: w*e1."""
+        return self.steps * self.charge_nano
 
 
 @dataclass(slots=True)
 class Window:
-    """The spends of one period that a window still holds; changed in place."""
+    """The regular spends of one period that a window still holds; changed in place."""
 
     frame: Frame
-    opens_ms: int
     spends: dict[int, int] = field(default_factory=dict)  # nano-epsilon by step, in order
-    last: tuple[int, int] | None = None  # the step published last, and its spend
+    last: tuple[int, int] | None = None  # the regular step published last, and its spend
+    largest_nano: int = 0  # m: spent on one regular step
     cost_ms: int | None = None  # start of the last step that spent or was charged
     doubt: int | None = None  # the first step after missing entries, until what they hid is out of reach
+    hidden: bool = False  # whether missing entries may hide a larger spend on one regular step
 
-    def due(self, scheme: str, first: int, step: int) -> int:
-        """Return what a scheme proposes at `step` where `first` was the first decided one; 0 while it waits."""
-        steps, step_ms, spendable, _ = self.frame
-        if step * step_ms < self.opens_ms:
-            return 0
-        unit = spendable // steps
+    def due(self, scheme: str, first: int, step: int, free: int) -> int:
+        """Return what a scheme proposes at a regular step; `free` is A, `first` the period's first decided step."""
+        steps, held = self.frame.steps, self.held(step)
+        share = unit = free // steps
         match scheme:
             case "bd":
-                return (spendable - self.held(step)) // 2
+                share = (free - held) // 2
             case "ba":
-                free = step - first + 1
-                if self.last is not None and unit:
+                since = step - first + 1
+                if self.last is not None and unit > 0:
                     published, spend = self.last
-                    free = step - published - (spend // unit - 1)
-                return unit * min(steps, free) if free > 0 else 0
+                    since = step - published - (spend // unit - 1)
+                share = unit * min(steps, since) if since > 0 else 0
             case _:
-                return unit
+                pass
+        return max(0, min(share, free - held))
 
     def held(self, step: int) -> int:
         """Return what the other steps of the window that ends with `step` spent, and forget the steps before it."""
@@ -70,19 +77,26 @@ class Window:
         return sum(spend for at, spend in self.spends.items() if at != step)
 
     def loss(self, step: int, spend: int) -> int:
-        """Return what the window that ends with `step` loses when `step` spends `spend`; 0 while the version waits."""
-        if not spend and step * self.frame.step_ms < self.opens_ms:
-            return 0
-        return self.held(step) + spend + self.frame.steps * self.frame.charge_nano
+        """Return what the window that ends with `step` loses when this regular step spends `spend`."""
+        return self.held(step) + spend + self.frame.held_nano
 
-    def pass_by(self, step: int, spend: int) -> None:
+    def pass_by(self, step: int, spend: int, *, landmark: bool, waits: bool) -> None:
         """Move past a decided step, which spent `spend`."""
-        start_ms = step * self.frame.step_ms
-        if spend:
+        if spend and not landmark:
             self.spends[step] = spend
             self.last = step, spend
-        if spend or (self.frame.charge_nano and start_ms >= self.opens_ms):
-            self.cost_ms = start_ms
+            self.largest_nano = max(self.largest_nano, spend)
+        if spend or (self.frame.charge_nano and not waits):
+            self.cost_ms = step * self.frame.step_ms
+
+    def leave_out(self, landmarks: LandmarkSet) -> None:
+        """Let go of steps that are landmarks by now: they count with the landmarks."""
+        for at in [at for at in self.spends if landmarks.at(at)[0]]:
+            del self.spends[at]
+
+    def miss(self) -> None:
+        """Note that entries are missing."""
+        self.doubt, self.hidden = None, True
 
     def settled(self, step: int) -> bool:
         """Tell whether missing entries no longer matter at `step`: two windows after them, all figures are known."""

@@ -20,7 +20,8 @@ class Explanation(NamedTuple):
     terms: Terms
     landmark: bool  # by the landmark set, whatever the entry says
     before: BudgetFigures
-    reach: Reach | None  # level w-event only
+    reach: Reach | None  # where any steps in a row are protected together
+    opens_ms: int  # before it the version waits, as windows hold steps that an earlier version spent on
     shares: Shares  # at the figures before
     tosses: bool  # whether a coin or a private dissimilarity was to decide, had there been a share
     after: BudgetFigures
@@ -39,7 +40,7 @@ class Explanation(NamedTuple):
     def limit_nano(self) -> int:
         """What the guard allows for this step."""
         figures = self.before
-        if self.reach is not None:
+        if self.reach is not None and not self.landmark:
             return self.reach.limit_nano
         peak = figures.regular_peak_nano if self.landmark else 0
         return figures.budget_nano - figures.landmark_spent_nano - peak
@@ -81,10 +82,8 @@ class Explanation(NamedTuple):
     def _nothing(self) -> str:
         if self.share_nano > 0:
             return f"A share of {self.share_nano} was left unused, which {self.terms.scheme} never does."
-        if self.reach is not None and self.entry.timestamp < self.reach.opens_ms:
-            return (
-                f"Until {self.reach.opens_ms} windows hold steps that an earlier version spent on, so this one waits."
-            )
+        if self.entry.timestamp < self.opens_ms:
+            return f"Until {self.opens_ms} windows hold steps that an earlier version spent on, so this one waits."
         if self.landmark and self.terms.scheme == "skip":
             return "Skip gives landmarks nothing."
         return "The share is 0, and a share of 0 draws no noise."
@@ -120,7 +119,7 @@ class Explanation(NamedTuple):
             "dummies_nano": None if self.dummies is None else self.dummies.charged_nano,
             "landmark": self.landmark,
             "before": {**self.before._asdict(), "left_nano": self.before.left_nano},
-            "window": None if self.reach is None else self.reach._asdict(),
+            "window": None if self.reach is None else {**self.reach._asdict(), "opens_ms": self.opens_ms},
             "share": {
                 "formulas": [formula._asdict() for formula in self.shares.formulas],
                 "landmark_nano": self.shares.landmark_nano,
@@ -164,6 +163,13 @@ _LEGEND: Final = (
     ("M", "largest spend on another step"),
     ("R", "landmarks from this step on, unused spare included"),
 )
+_BOTH_LEGEND: Final = (
+    *_LEGEND[:2],
+    ("M", "largest sum of spends on other steps in a window"),
+    _LEGEND[3],
+    ("w", "steps of a window"),
+    ("H", "spent by the other steps of the window that ends here, landmarks apart"),
+)
 _WINDOW_LEGEND: Final = (
     ("E", "budget of a window"),
     ("w", "steps of a window"),
@@ -195,7 +201,7 @@ def text_of(found: Explanation) -> str:
     for formula in found.shares.formulas:
         lines += _derived(formula)
     whose = "The step is a landmark" if found.landmark else "The step is no landmark"
-    if found.reach is not None:
+    if terms.level == "w-event":
         whose = "The step ends a window"
     lines += [
         "",
@@ -205,7 +211,7 @@ def text_of(found: Explanation) -> str:
     ]
     if found.scale is not None:
         lines.append(f"  {entry.epsilon_nano} were spent, for noise of scale {found.scale:.6g}.")
-    if found.reach is not None and found.reach.charge_nano and entry.timestamp >= found.reach.opens_ms:
+    if found.reach is not None and found.reach.charge_nano and entry.timestamp >= found.opens_ms:
         lines.append(f"  The private dissimilarity cost {found.reach.charge_nano}, as at every event.")
     lines += ["", "After the step, in nano-epsilon", *_rest(found)]
     return "\n".join(lines)
@@ -220,10 +226,13 @@ def _doubts(found: Explanation) -> list[str]:
 
 def _figures(found: Explanation) -> list[str]:
     figures: tuple[int, ...] = found.before
-    legend = _USER_LEGEND if found.terms.level == "user" else _LEGEND
-    if found.reach is not None:
+    legend: tuple[tuple[str, str], ...] = _USER_LEGEND if found.terms.level == "user" else _LEGEND
+    if found.reach is not None and found.terms.level == "w-event":
         figures = (found.before.budget_nano, found.reach.steps, found.reach.charge_nano, found.reach.held_nano)
         legend = _WINDOW_LEGEND
+    elif found.reach is not None:
+        figures = (*found.before, found.reach.steps, found.reach.held_nano)
+        legend = _BOTH_LEGEND
     width = len(str(max(figures)))
     signs = max(len(symbol) for symbol, _ in legend)
     return [
@@ -234,10 +243,11 @@ def _figures(found: Explanation) -> list[str]:
 
 def _rest(found: Explanation) -> list[str]:
     after, rest = found.after, found.next
-    if found.reach is not None:
+    if found.terms.level == "w-event":
         lost = f"the windows up to here lost {after.regular_peak_nano} of {after.budget_nano} at most"
         return [f"  {lost}; the step after this one would get {rest.regular_nano}"]
-    spent = f"{after.landmark_spent_nano} spent on landmarks, {after.regular_peak_nano} at most on another step"
+    other = "another step" if found.reach is None else "the other steps of a window"
+    spent = f"{after.landmark_spent_nano} spent on landmarks, {after.regular_peak_nano} at most on {other}"
     lines = [f"  {spent}: {after.left_nano} of {after.budget_nano} left"]
     if found.terms.level == "user":
         lines.append(f"  steps left: {after.landmarks_left}; the next one would get {rest.landmark_nano}")

@@ -2,16 +2,17 @@
 
 E is the budget, S what was spent on landmarks, M the largest spend on another step, R the landmarks at or after the
 step with the unused spare, G the share of Balanced for regular steps; at user level R is what is left of the
-length. At level w-event w is the steps of a window, e1 what a private dissimilarity costs, P what windows may spend, H
-what the other steps of the window that ends here spent; BA counts steps: f the first decided, l the one published last,
-for s, and i this one. Amounts are whole numbers of nano-epsilon; `//` rounds down.
+length. Where any w steps in a row are protected together, M is the largest sum of spends on other steps in a window, e1
+what a private dissimilarity costs, P (at level w-event) or A (at level landmark) what windows may spend, H what the
+other steps of the window that ends here spent, landmarks apart; BA counts steps: f the first decided, l the one
+published last, for s, and i this one. Amounts are whole numbers of nano-epsilon; `//` rounds down.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from stream_app.audit.books.terms import Terms
+from stream_app.audit.books.period import Books
 from stream_app.audit.books.window import Window
 
 _SYMBOL: Final = re.compile(r"\b[A-Za-z]1?\b")
@@ -48,65 +49,78 @@ class Shares(NamedTuple):
     formulas: tuple[Formula, ...]
 
 
-def shares_of(terms: Terms, figures: BudgetFigures, regular_nano: int) -> Shares:
-    """Return what landmarks and other steps would get; `regular_nano` is G, which Balanced alone uses.
+def shares_of(books: Books, figures: BudgetFigures, regular_nano: int, step: int) -> Shares:
+    """Return what `step` would get as a landmark and as another one; `regular_nano` is G, which Balanced alone uses.
 
-    The values are those of `terms.share`, by which ledgers are audited; the rules say in symbols how they come about.
+    The values are those by which ledgers are audited; the rules say in symbols how they come about.
     """
-    _, spent, peak, left = figures
-    landmark = terms.share(spent, peak, left, True)  # noqa: FBT003 - as `Share` is called
-    regular = terms.share(spent, peak, left, False)  # noqa: FBT003
+    terms, (_, spent, peak, left) = books.terms, figures
+    waits = books.waits(step)
+    landmark = 0 if waits else terms.share(spent, peak, left, True)  # noqa: FBT003 - as `Share` is called
+    symbols = {"G": regular_nano} if terms.scheme == "balanced" else {}
     if terms.level == "user":
-        rule = "(E - S) // R" if left > 0 else "0"
-        return Shares(landmark, regular, (_formula("a", rule, figures, {}, landmark),))
-    formulas = []
-    symbols: dict[str, int] = {}
-    if terms.scheme == "balanced":
-        symbols["G"] = regular_nano
-    formulas.append(_formula("a", _landmark_rule(terms.scheme, left), figures, symbols, landmark))
-    formulas.append(_formula("g", "E - S - R*a" if left else "E - S", figures, {"a": landmark}, regular))
-    return Shares(landmark, regular, tuple(formulas))
+        rule = "(E - S) // R" if left > 0 and not waits else "0"
+        return Shares(landmark, landmark, (_formula("a", rule, figures, {}, landmark),))
+    if books.window is not None:
+        return _window_shares(books, books.window, figures, symbols, step)
+    regular = 0 if waits else terms.share(spent, peak, left, False)  # noqa: FBT003
+    first = _formula("a", "0" if waits else _landmark_rule(terms.scheme, left), figures, symbols, landmark)
+    rule = "E - S - R*a" if left else "E - S"
+    return Shares(landmark, regular, (first, _formula("g", "0" if waits else rule, figures, {"a": landmark}, regular)))
 
 
 class Reach(NamedTuple):
     """What a window may spend at its last step, in nano-epsilon."""
 
     steps: int  # w
-    spendable_nano: int  # P
+    spendable_nano: int  # of a window, whatever landmarks will need: E - S - w*e1
     charge_nano: int  # e1
     held_nano: int  # H
-    opens_ms: int  # before it the version waits, as windows hold steps that an earlier version spent on
 
     @property
     def limit_nano(self) -> int:
-        """What the guard allows for the step."""
+        """What the guard allows for the step, unless it is a landmark."""
         return self.spendable_nano - self.held_nano
 
 
-def reach_of(window: Window, step: int) -> Reach:
-    """Return the window that ends with `step`, before it is decided."""
-    frame = window.frame
-    return Reach(frame.steps, frame.spendable_nano, frame.charge_nano, window.held(step), window.opens_ms)
+def reach_of(books: Books, step: int) -> Reach | None:
+    """Return the window that ends with `step`, before it is decided; None where there are no windows."""
+    if books.window is None:
+        return None
+    frame = books.window.frame
+    spendable = books.terms.budget_nano - books.spent_nano - frame.held_nano
+    return Reach(frame.steps, spendable, frame.charge_nano, books.window.held(step))
 
 
-def window_shares_of(terms: Terms, window: Window, first: int, step: int) -> Shares:
-    """Return what `step` would get at level w-event, where `first` was the first decided one."""
-    steps, step_ms, spendable, charge = window.frame
-    value = window.due(terms.scheme, first, step)
-    figures = BudgetFigures(terms.budget_nano, 0, 0, 0)
-    symbols = {"w": steps, "e1": charge, "P": spendable, "H": window.held(step), "i": step, "f": first}
-    formulas = [_formula("P", "E - w*e1", figures, symbols, spendable)]
-    rule = {"bd": "(P - H) // 2", "ba": "u * min(w, i - f + 1)"}.get(terms.scheme, "P // w")
+def _window_shares(books: Books, window: Window, figures: BudgetFigures, symbols: dict[str, int], step: int) -> Shares:
+    """Return the shares where any w steps in a row are protected together."""
+    terms, (_, spent, peak, left) = books.terms, figures
+    first = step if books.first_step is None else books.first_step
+    waits, steps = books.waits(step), window.frame.steps
+    landmark = terms.share(spent, peak, left, True)  # noqa: FBT003
+    free = terms.share(spent, peak, left, False) - window.frame.held_nano  # noqa: FBT003
+    value = 0 if waits else window.due(terms.scheme, first, step, free)
+    symbols |= {"w": steps, "e1": window.frame.charge_nano, "H": window.held(step), "i": step, "f": first}
+    if waits and terms.level == "landmark":
+        return Shares(0, 0, (_formula("a", "0", figures, {}, 0), _formula("x", "0", figures, {}, 0)))
+    if terms.level == "w-event":
+        name, formulas = "P", [_formula("P", "E - w*e1", figures, symbols, free)]
+    else:
+        name, symbols["a"] = "A", landmark
+        formulas = [_formula("a", _landmark_rule(terms.scheme, left), figures, symbols, landmark)]
+        formulas.append(_formula("A", "E - S - R*a" if left else "E - S", figures, symbols, free))
+    symbols[name] = free
+    rule = {"bd": f"({name} - H) // 2", "ba": "u * min(w, i - f + 1)"}.get(terms.scheme, f"{name} // w")
     if terms.scheme == "ba":
-        symbols["u"] = unit = spendable // steps
-        formulas.append(_formula("u", "P // w", figures, symbols, unit))
+        symbols["u"] = unit = free // steps
+        formulas.append(_formula("u", f"{name} // w", figures, symbols, unit))
         if window.last is not None and unit:
             symbols["l"], symbols["s"] = window.last
             rule = "u * max(0, min(w, i - l - (s // u - 1)))"
-    if step * step_ms < window.opens_ms:
-        rule = "0"
-    formulas.append(_formula("x", rule, figures, symbols, value))
-    return Shares(value, value, tuple(formulas))
+    if name == "A":
+        rule = f"min({rule}, A - H)"
+    formulas.append(_formula("x", "0" if waits else rule, figures, symbols, value))
+    return Shares(value if terms.level == "w-event" else landmark, value, tuple(formulas))
 
 
 def _landmark_rule(scheme: str, left: int) -> str:

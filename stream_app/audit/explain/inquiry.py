@@ -8,7 +8,7 @@ from stream_app.audit.books.period import Books
 from stream_app.audit.books.share import MILLION
 from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of, follow
 from stream_app.audit.explain.explanation import Explanation
-from stream_app.audit.explain.formula import BudgetFigures, Shares, reach_of, shares_of, window_shares_of
+from stream_app.audit.explain.formula import BudgetFigures, Shares, reach_of, shares_of
 from stream_app.audit.explain.rate import Rate, RateError
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import PERTURBED, DummiesEntry, Entry, PolicyEntry, ReleaseEntry
@@ -143,12 +143,11 @@ class Inquiry:
 
     def _explain(self, entry: ReleaseEntry, books: Books, policy: PolicyEntry) -> None:
         terms, tosses, source = books.terms, books.tosses, books.source_ms
-        step, window = entry.timestamp // terms.step_ms, books.window
+        step, opens_ms = entry.timestamp // terms.step_ms, books.opens_ms
         landmark, left = books.standing(step)
         before = BudgetFigures(terms.budget_nano, books.spent_nano, books.peak_nano, left)
-        first = step if books.first_step is None else books.first_step
-        reach = None if window is None else reach_of(window, step)
-        shares = self._shares(books, policy, before, first, step)
+        reach = reach_of(books, step)
+        shares = self._shares(books, policy, before, step)
         self._account(entry)
         after = before._replace(
             landmark_spent_nano=entry.landmark_spent_nano,
@@ -163,22 +162,20 @@ class Inquiry:
             landmark=landmark,
             before=before,
             reach=reach,
+            opens_ms=opens_ms,
             shares=shares,
             tosses=tosses,
             after=after,
-            next=self._shares(books, policy, after, first, step + 1),
+            next=self._shares(books, policy, after, step + 1),
             source_ms=source,
             earlier_nano=self._series.guarantee.closed_nano,
             findings=tuple(self._findings),
         )
 
     @staticmethod
-    def _shares(books: Books, policy: PolicyEntry, figures: BudgetFigures, first: int, step: int) -> Shares:
-        terms = books.terms
-        if books.window is not None:
-            return window_shares_of(terms, books.window, first, step)
+    def _shares(books: Books, policy: PolicyEntry, figures: BudgetFigures, step: int) -> Shares:
         share = decimal_of(policy.parameters["scheme"].get("regular_share", 0.5))
-        return shares_of(terms, figures, terms.budget_nano * int(share * MILLION) // MILLION)
+        return shares_of(books, figures, books.terms.budget_nano * int(share * MILLION) // MILLION, step)
 
     def _instead(self) -> str:
         if not self._known:

@@ -28,7 +28,7 @@ def fault_of(parameters: Members) -> str:
     return (
         _members("parameters", parameters, PARAMETERS)
         or _protection(parameters["protection"])
-        or _scheme(parameters["scheme"], parameters["protection"]["level"])
+        or _scheme(parameters["scheme"], parameters["protection"])
         or _value(parameters["value"])
         or _private(parameters)
         or _collect(parameters)
@@ -87,17 +87,21 @@ def _protection(protection: Members) -> str:
         return f"level {level} takes no landmarks and no spare"
     if (level == "user") is (protection.get("length") is None):
         return "level user needs a length" if level == "user" else f"level {level} takes no length"
-    if (level == "w-event") is (protection.get("window") is None):
-        return "level w-event needs a window" if level == "w-event" else f"level {level} takes no window"
-    return ""
+    if protection.get("window") is None:
+        return "level w-event needs a window" if level == "w-event" else ""
+    return "" if level in ("w-event", "landmark") else f"level {level} takes no window"
 
 
-def _scheme(scheme: Members, level: str) -> str:
+def _scheme(scheme: Members, protection: Members) -> str:
     name = scheme.get("name")
     if not isinstance(name, str) or name not in SCHEMES:
         return f"scheme.name {name!r} is not known"
+    level = protection["level"]
     meant = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
-    if name not in meant.get(level, ("uniform", "adaptive", "skip", "balanced")):
+    known = meant.get(level, ("uniform", "adaptive", "skip", "balanced"))
+    if level == "landmark" and (protection.get("window") or 1) > 1:
+        known += ("bd", "ba")
+    if name not in known:
         return f"scheme {name!r} has no meaning at level {level}"
     return _members("scheme", scheme, SCHEMES[name])
 
@@ -107,6 +111,8 @@ def _private(parameters: Members) -> str:
     scheme = parameters["scheme"]
     if scheme.get("dissimilarity") != "private":
         return ""
+    if parameters["protection"]["level"] != "w-event":
+        return "a private dissimilarity has no meaning beside landmarks"
     if scheme.keys() & RATES.keys():
         return "a private dissimilarity has no rate"
     if parameters["value"]["kind"] not in ("number", "counts"):
