@@ -7,12 +7,13 @@ Sums stand beside the rows; E, R, a, g as in the design, section 3.
 """
 
 import copy
-from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import orjson
+
+from tests.audit.written_windows import WINDOWS
 
 KEY = "0123456789abcdef"
 UPPER = 10.0
@@ -87,34 +88,6 @@ policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}, "level": "user", "leng
 close
 """
 
-DISTRIBUTED = """
-policy 1 {"epsilon": 1e-7, "scheme": {"name": "bd"}, "level": "w-event", "window": 3}
- 0 perturbed    . 50 |  0 0 50      P=100: 100//2
- 1 perturbed    . 25 |  0 0 75      (100-50)//2
- 2 perturbed    . 12 |  0 0 87      (100-75)//2
- 3 approximated .  - |  0 0 87
- 5 perturbed    . 50 |  0 0 87      the window 3 4 5 has spent nothing: 4 was absent
-policy 2 {"epsilon": 1.3e-8, "scheme": {"name": "uniform"}, "level": "w-event", "window": 2}
- 6 withheld     .  - |  0 0 0       87 of 100 are gone; until 8 the windows of version 1 hold step 5
- 7 withheld     .  - |  0 0 0
- 8 perturbed    .  6 |  0 0 6       13//2
- 9 perturbed    .  6 |  0 0 12
-10 perturbed    .  6 |  0 0 12
-"""
-
-ABSORBED = """
-policy 1 {"epsilon": 1.2e-7, "scheme": {"name": "ba", "dissimilarity": "private"}, "level": "w-event", "window": 3}
- 1 perturbed    . 20 |  0 0 80      e1=120//6=20, P=120-60=60, u=20; 20+60 in the window
- 2 approximated .  - |  0 0 80      u=20, not dissimilar
- 3 perturbed    . 40 |  0 0 120     2 and 3: 2*u; 20+40+60
- 4 approximated .  - |  0 0 120     pays back
- 5 perturbed    . 20 |  0 0 120
- 9 perturbed    . 60 |  0 0 120     6 to 9 are four, of which a window has three
-10 approximated .  - |  0 0 120     pays back, as 11 does
-12 perturbed    . 20 |  0 0 120
-close
-"""
-
 DUMMIES = """
 policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}, "landmarks": [[2000, 4000]]}
 dummies heuristic 1
@@ -139,10 +112,9 @@ LEDGERS = {
     "balanced": BALANCED,
     "event": EVENT,
     "user": USER,
-    "distributed": DISTRIBUTED,
-    "absorbed": ABSORBED,
     "dummies": DUMMIES,
     "padding": PADDING,
+    **WINDOWS,
 }
 
 
@@ -267,6 +239,6 @@ def renumber(written: Written) -> Written:
     return seal(written)
 
 
-def releases_in(written: Written) -> Iterable[tuple[int, Record]]:
+def releases_in(written: Written) -> list[tuple[int, Record]]:
     """Return the release entries with their indices."""
     return [(index, entry) for index, entry in enumerate(written.entries) if entry["entry"] == "release"]

@@ -1,4 +1,4 @@
-"""Frauds against level w-event: windows that lose too much, charges that are hidden, versions that do not wait."""
+"""Frauds against windows: they lose too much, charges are hidden, versions do not wait."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,8 @@ def window_overspent(true: Written) -> Iterator[Forged]:
     for index, entry, protection in _in_windows(true):
         first = entry["timestamp"] - (protection["window"] - 1) * protection["step"]
         before = [one for _, one in releases_in(true) if first <= one["timestamp"] < entry["timestamp"]]
-        if "epsilon_nano" not in entry or not any("epsilon_nano" in one for one in before):
+        spent = entry["landmark_spent_nano"] or any("epsilon_nano" in one for one in before if not one["landmark"])
+        if "epsilon_nano" not in entry or entry["landmark"] or not spent:
             continue
         written = true.copy()
         changed = written.entries[index]
@@ -64,13 +65,13 @@ def waited_too_little(true: Written) -> Iterator[Forged]:
 
 
 def _in_windows(true: Written) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
-    """Yield the releases at level w-event with their indices and what their policies protect."""
+    """Yield the releases of versions with windows with their indices and what their policies protect."""
     protection: dict[str, Any] = {}
     for index, entry in enumerate(true.entries):
         if entry["entry"] == "policy":
             parameters = entry["parameters"]
             protection = parameters["protection"] | {"private": parameters["scheme"].get("dissimilarity") == "private"}
-        elif entry["entry"] == "release" and protection["level"] == "w-event":
+        elif entry["entry"] == "release" and protection.get("window"):
             yield index, entry, protection
 
 
