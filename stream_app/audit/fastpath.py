@@ -13,7 +13,7 @@ from typing import Final
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.chain import DIGEST_BYTES, MOST_BYTES, TAIL_BYTES
 from stream_app.audit.finding import Finding
-from stream_app.audit.form.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, WITHHELD, ReleaseEntry
+from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD, ReleaseEntry
 from stream_app.audit.form.exact import HASH_DIGITS
 from stream_app.audit.report.report import Tally
 from stream_app.audit.series import Series
@@ -61,7 +61,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
         except (ValueError, LookupError):
             break
         step = timestamp // terms.step_ms
-        if not books.end_ms <= timestamp <= MAX_TIMESTAMP or step * terms.step_ms != timestamp:
+        if not books.end_ms <= timestamp <= books.until_ms or step * terms.step_ms != timestamp:
             break
         start, end, landmark, base = books.stretch
         if not start <= step < end:

@@ -1,4 +1,4 @@
-"""What an audit reports besides faults: versions that protect less, or did not wait for windows, and changes of a key.
+"""What an audit reports besides faults: versions that protect less, wait for no window or miss a renewal, and keys.
 
 None is a finding: the ledger holds. Old ledgers have such versions, unmarked, and a new key may be meant.
 """
@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from stream_app.audit.finding import Kept
 
-RemarkCode = Literal["weaker-marked", "weaker-unmarked", "unwaited"]
+RemarkCode = Literal["weaker-marked", "weaker-unmarked", "unwaited", "unrenewed"]
 
 REMARKS: Final[dict[RemarkCode, str]] = {
     "weaker-marked": "a policy version protects less together than the one before it, which its record and the "
@@ -17,6 +17,8 @@ REMARKS: Final[dict[RemarkCode, str]] = {
     "was allowed: a worker of a release that did not ask wrote it, or another program",
     "unwaited": "a policy version without windows spends while a window of an earlier version holds its step and one "
     "that this spent on, so that window loses more than its epsilon: a worker of a release that did not wait wrote it",
+    "unrenewed": "a policy version goes on behind a bound at which it was to begin again, though its series' claim or "
+    "the lifetime given has room: `max_epsilon` or another lifetime forbade it then, or the worker did not do it",
 }
 """Every code with its meaning."""
 

@@ -6,13 +6,14 @@ from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.intrusions import ExposedSteps, intrusion_faults
 from stream_app.audit.books.members import claim_faults
 from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, note
-from stream_app.audit.books.succession import carried_into, losses
+from stream_app.audit.books.succession import carried_into, losses, renews
 from stream_app.audit.books.terms import Terms, TermsError
 from stream_app.audit.books.window import EarlierSpends, Window
 from stream_app.audit.chain import Chain
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
     MAX_SEQUENCE,
+    MAX_TIMESTAMP,
     CloseEntry,
     DummiesEntry,
     Entry,
@@ -107,6 +108,7 @@ class Series:
         books = self._in_force(entry, findings)
         landmark, loss = entry.landmark, entry.epsilon_nano
         if books is not None:
+            self._renewal(books, entry, rules)
             if loss and entry.timestamp < books.opens_ms:
                 self._early(books, entry, rules, findings)
             loss = books.loss(entry.timestamp // books.terms.step_ms, entry.epsilon_nano)
@@ -117,6 +119,13 @@ class Series:
                 _theorem(findings, entry, self.guarantee.spend(entry.epsilon_nano, landmark=landmark))
         else:
             _theorem(findings, entry, self.guarantee.lose(loss, entry.epsilon_nano))
+
+    def _renewal(self, books: Books, entry: ReleaseEntry, rules: Rules) -> None:
+        """Remark on a bound at which the version should have begun again: nothing is lost but a budget."""
+        bound_ms = books.bound(entry.timestamp)
+        if bound_ms is not None and books.sure and self.guarantee.has_room(rules.lifetime_nano):
+            message = f"goes on at {entry.timestamp}, though the bound {bound_ms} renews it and there is room for that"
+            rules.remark(Remark("unrenewed", *entry[:2], message))
 
     def _early(self, books: Books, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
         """Check a release that spends while windows hold its step and one that an earlier version spent on.
@@ -153,7 +162,10 @@ class Series:
         if sentence:
             note(findings, "lifetime", entry, sentence)
         self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)
+        self.books.until_ms = terms.renew[0] - 1 if terms.renew else MAX_TIMESTAMP
         if before is not None:
+            # What was drawn stays as it was drawn.
+            self.books.fixed = before.fixed and renews(before, terms, self.end_ms)
             self._succeed(before, entry, rules)
             self.earlier = _earlier_spends(self.earlier, before, terms)
         self.books.opens_ms = self.earlier.opens_ms(terms.frame, terms.step_ms)

@@ -80,14 +80,22 @@ class Guarantee:
         self.landmark_nano = self.peak_nano = self.single_nano = 0
         if self.first_budget_nano is None:
             self.first_budget_nano = budget_nano
-        bounds = {"the series' claim": self.claim_nano, "the lifetime": lifetime_nano}
-        known = {whose: nano for whose, nano in bounds.items() if nano is not None}
-        known = known or {"the first policy's epsilon": self.first_budget_nano}
+        known = self._bounds(lifetime_nano) or {"the first policy's epsilon": self.first_budget_nano}
         whose, bound = min(known.items(), key=lambda each: each[1])
         if self.promised_nano <= bound:
             return ""
         parts = f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}"
         return f"{parts}: {self.promised_nano} in all, more than {whose}, which is {bound}"
+
+    def has_room(self, lifetime_nano: int | None) -> bool:
+        """Tell whether it is known that the present version could begin again with its whole budget."""
+        known = self._bounds(lifetime_nano).values()
+        return bool(known) and self.total_nano + self.budget_nano <= min(known)
+
+    def _bounds(self, lifetime_nano: int | None) -> dict[str, int]:
+        """Return the bounds of what all periods lose that are known, by what each is called."""
+        bounds = {"the series' claim": self.claim_nano, "the lifetime": lifetime_nano}
+        return {whose: nano for whose, nano in bounds.items() if nano is not None}
 
     def _theorem(self, other: str = "another step") -> str:
         if self.landmark_nano + self.peak_nano <= self.budget_nano or self.broken:

@@ -4,6 +4,7 @@ After a difference the books take over what the entry claims, so that one fault 
 later entry; the guarantee itself is checked from the spends alone (guarantee.py) and never takes over anything.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,6 +62,7 @@ class Books:
     window: Window | None = None  # where any steps in a row are protected together
     opens_ms: int = 0  # until then the version waits, as windows hold steps that an earlier version spent on
     waited: bool = False  # whether it left out a release of which it had a share, to wait
+    until_ms: int = MAX_TIMESTAMP  # the last step's start before a bound of its renewals
 
     def look(self, step: int) -> Stretch:
         """Move `stretch` to `step` and return it; its `base` counts the unused spare, too."""
@@ -90,6 +92,18 @@ class Books:
             return share
         first = step if self.first_step is None else self.first_step
         return self.window.due(self.terms.scheme, first, step, share - self.window.frame.held_nano)
+
+    def bound(self, start_ms: int) -> int | None:
+        """Return a bound at or before `start_ms` and after the last decided step, at which the version is renewed.
+
+        Bounds are asked between two steps that the version decides; `until_ms` moves on.
+        """
+        renew = self.terms.renew
+        passed = bisect_right(renew, start_ms)
+        self.until_ms = renew[passed] - 1 if passed < len(renew) else MAX_TIMESTAMP
+        if self.last_step is None or not passed or renew[passed - 1] <= self.last_step * self.terms.step_ms:
+            return None
+        return renew[passed - 1]
 
     def waits(self, step: int) -> bool:
         """Tell whether the version may not spend yet at `step`."""

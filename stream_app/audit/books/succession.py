@@ -57,6 +57,22 @@ def carried_into(before: Books, terms: Terms, end_ms: int) -> LandmarkSet:
     return LandmarkSet().joined((start // step, -(-end // step)) for start, end in coming(before, begin))
 
 
+def renews(before: Books, terms: Terms, end_ms: int) -> bool:
+    """Tell whether a version is the renewal of the one before: the same over what is to come, after one bound or more.
+
+    One that an operator sent and that says just this is that renewal, too.
+    """
+    ruling = before.terms
+    passed = len(ruling.renew) - len(terms.renew)
+    return (
+        passed > 0
+        and terms.version == ruling.version + 1
+        and terms.renew == ruling.renew[passed:]
+        and terms.lasting == ruling.lasting
+        and terms.landmarks == carried_into(before, terms, end_ms)
+    )
+
+
 def _window(terms: Terms) -> int:
     return terms.frame.steps if terms.frame is not None else 1
 

@@ -46,6 +46,8 @@ class Terms:
     neighbours: str  # of what is collected; "" where nothing is
     intrusion_nano: int  # what a look at the counters may tell; 0: they are bare
     correlation: str | None  # the name of what is assumed to be known of its steps' correlation
+    renew: tuple[int, ...]  # moments (ms) at which the version begins again, if the lifetime allows it
+    lasting: Mapping[str, Any]  # the parameters that a renewal leaves as they are
 
 
 def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
@@ -83,6 +85,11 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         neighbours=collect.get("neighbours", ""),
         intrusion_nano=collect.get("intrusion_nano") or 0,
         correlation=parameters.get("correlation"),
+        renew=tuple(parameters.get("renew") or ()),
+        lasting={
+            **{name: part for name, part in parameters.items() if name not in ("protection", "renew")},
+            "protection": {name: part for name, part in protection.items() if name != "landmarks"},
+        },
     )
 
 

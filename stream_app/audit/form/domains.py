@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from operator import lt
 from sys import float_info
 from typing import Any, Final, NamedTuple
 
@@ -52,6 +53,19 @@ def listed(fits: Callable[[Any], bool], least: int, says: str) -> Domain:
     )
 
 
+def ascending(domain: Domain, most: int) -> Domain:
+    """Return the domain of lists of at most `most` items of another one, each above the one before."""
+    return Domain(
+        lambda found: (
+            isinstance(found, list)
+            and len(found) <= most
+            and all(map(domain.fits, found))
+            and all(map(lt, found, found[1:]))
+        ),
+        f"a list of at most {most}, ascending, each {domain.says}",
+    )
+
+
 def or_null(domain: Domain) -> Domain:
     """Return the domain with null in it."""
     return Domain(lambda found: found is None or domain.fits(found), f"{domain.says}, or null")
@@ -69,6 +83,8 @@ def _different(found: list[Any]) -> bool:
 LEVELS: Final = ("landmark", "event", "user", "w-event")
 MOST_WINDOW: Final = 10_000
 """Steps of a window."""
+MOST_BOUNDS: Final = 1_000
+"""Moments at which a policy begins again."""
 MOST_OPEN: Final = 1_000
 """Steps that take contributions at a time."""
 MOST_OPEN_COUNTERS: Final = 65_536
@@ -113,6 +129,7 @@ PARAMETERS: Final = {
     "value": _OBJECT,
     "correlation": or_null(_TEXT),
     "collect": or_null(Domain(lambda found: isinstance(found, dict), "an object")),
+    "renew": or_null(ascending(_TIMESTAMP, MOST_BOUNDS)),
 }
 """The members of a policy's parameters."""
 PROTECTION: Final = {

@@ -32,6 +32,7 @@ def fault_of(parameters: Members) -> str:
         or _value(parameters["value"])
         or _private(parameters)
         or _collect(parameters)
+        or _renewal(parameters)
     )
 
 
@@ -63,6 +64,14 @@ def _collect(parameters: Members) -> str:
     if parameters["scheme"].get("dissimilarity") == "private":
         return "what is collected is not compared in private"
     return ""
+
+
+def _renewal(parameters: Members) -> str:
+    if parameters.get("renew") is None:
+        return ""
+    if parameters["protection"]["level"] not in ("landmark", "user"):
+        return f"level {parameters['protection']['level']} has no budget that is used up, so none to renew"
+    return "" if parameters.get("collect") is None else "what is collected is not renewed"
 
 
 def _members(where: str, found: Members, table: Mapping[str, Domain]) -> str:
