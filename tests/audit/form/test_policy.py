@@ -87,7 +87,9 @@ def true_policies() -> Iterator[dict[str, Any]]:
         for protection in PROTECTIONS:
             for scheme in SCHEMES:
                 members = {"protection": protection, "scheme": scheme, "value": value}
-                yield {"epsilon": 0.25, **copy.deepcopy(members), "filter": "none", "correlation": "household"}
+                # Levels whose budget is never used up have none to renew.
+                more = {"renew": [5, 9]} if protection["level"] in {"landmark", "user"} else {}
+                yield {"epsilon": 0.25, **copy.deepcopy(members | more), "filter": "none", "correlation": "household"}
 
 
 def places(found: Any) -> Iterator[tuple[Any, Any]]:

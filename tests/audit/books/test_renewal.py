@@ -1,0 +1,150 @@
+"""Renewals in the audit: real ones hold, what they may not do is found, and a missed one is remarked."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream_app.audit import check
+from stream_app.deciding.context import Context, Limits
+from tests.audit.ways import audit, codes
+from tests.audit.written import Written, renumber, seal
+from tests.deciding.test_renewal import DRAWN, landmarks, renewing
+from tests.run import KEYS, NUMBER, UNIFORM, Run, observation, policy
+
+NANO = 10**9
+LIFETIME = 100 * NANO
+ROOM = Context(KEYS, limits=Limits(lifetime_nano=LIFETIME))
+TIGHT = Context(KEYS, limits=Limits(lifetime_nano=NANO))
+
+
+def written(run: Run) -> Written:
+    """Return the one series of a run as records."""
+    return Written([json.loads(line) for line in run.ledger], [json.loads(line) for line in run.releases], LIFETIME)
+
+
+def drawn() -> Run:
+    """Return a run whose landmarks were drawn, and that was renewed once, at 100."""
+    protection = {"level": "landmark", "landmarks": [20, [500, 505]]}
+    drawing = policy("a", renew=[100, 2000], protection=protection, dummies={**DRAWN, "end": 1000})
+    return Run(ROOM).feed_all([drawing, observation("a", 0, 1), observation("a", 110, 1)])
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[dict[str, object]]:
+    """Return a log of one series that is renewed, with landmarks, late ones, windows, and versions of its operator."""
+    level = draw(st.sampled_from(("landmark", "landmark", "user")))
+    spans = draw(st.lists(st.integers(0, 39).map(lambda step: step * 10), max_size=6))
+    protection: dict[str, object] = {"level": "user", "length": draw(st.integers(1, 30)), "step": 10}
+    if level == "landmark":
+        protection = landmarks(*spans, spare=draw(st.integers(0, 2)))
+    bounds = sorted(draw(st.sets(st.integers(0, 400), max_size=5)))
+    records: list[dict[str, object]] = [policy("a", protection=protection, renew=bounds)]
+    now, version = 0, 1
+    for turn in draw(st.lists(st.integers(0, 9), max_size=40)):
+        now += (1, 1, 1, 1, 2, 3, 7, 1, 0, 0)[turn] * 10
+        if turn == 8 and level == "landmark":
+            records.append({"type": "landmarks", "series": "a", "add": [draw(st.integers(0, 400))]})
+        elif turn == 9 and draw(st.booleans()):
+            version += draw(st.integers(1, 4))
+            records.append({**records[0], "version": version, "weaker": True})
+        else:
+            records.append(observation("a", now, 1))
+    return records
+
+
+@settings(max_examples=300, deadline=None)
+@given(logs(), st.sampled_from((NANO, 3 * NANO, LIFETIME)))
+def test_what_the_worker_renews_holds(records: list[dict[str, object]], lifetime: int) -> None:
+    """No finding, and no bound is missed that there was room for; each version counts once."""
+    run = Run(Context(KEYS, limits=Limits(lifetime_nano=lifetime, accept_weaker_policies=True))).feed_all(records)
+    report = audit(run.ledger, run.releases, lifetime)
+    assert report.findings == ()
+    assert {remark.code for remark in report.remarks} <= {"weaker-marked"}
+    assert report.largest_nano <= lifetime
+
+
+def test_a_missed_bound_is_remarked_where_a_lifetime_is_known() -> None:
+    """Nothing but a budget was lost: no finding. Without the lifetime nobody knows whether there was room."""
+    run = Run(TIGHT).feed_all([renewing(), *(observation("a", at, 1) for at in (0, 50, 110, 120, 190, 500, 510))])
+    assert audit(run.ledger, lifetime_nano=NANO).remarks == ()
+    report = audit(run.ledger, lifetime_nano=LIFETIME)
+    assert report.holds
+    assert [remark.code for remark in report.remarks] == ["unrenewed", "unrenewed"]
+    assert report.remarks[0].message == "goes on at 110, though the bound 100 renews it and there is room for that"
+    assert report.remarks[1].message == "goes on at 500, though the bound 300 renews it and there is room for that"
+    assert check(run.ledger).remarks == ()
+
+
+def test_a_renewal_beyond_the_lifetime_is_found() -> None:
+    """The bound grants nothing: the total over versions is what it was promised to be."""
+    run = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
+    assert audit(run.ledger, lifetime_nano=2 * NANO).holds
+    assert codes(audit(run.ledger, lifetime_nano=NANO)) == {"lifetime"}
+    assert codes(audit(run.ledger)) == {"lifetime"}
+
+
+def test_what_was_drawn_stays_fixed() -> None:
+    """A landmark that is added to a renewed version would be known as a true one, as before the renewal."""
+    run = drawn()
+    assert audit(run.ledger, run.releases, LIFETIME).holds
+    other = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
+    for made, found in ((run, {"refused-landmark"}), (other, set[str]())):
+        forged = written(made)
+        last = forged.entries[-1]
+        names = ("budget_nano", "landmark_spent_nano", "landmarks_left", "regular_peak_nano")
+        link = {name: last[name] for name in ("key", "epoch", "previous", "hash")}
+        added = {"series": "a", "sequence": 0, "entry": "landmarks", "policy": 2, "add": [[1500, 1510]]}
+        figures = {name: last[name] for name in names}
+        step = 1 if made is run else 10
+        figures["landmarks_left"] += 10 // step
+        forged.entries.append(added | {"charged_nano": 0} | figures | link)
+        assert codes(audit(renumber(forged).lines(), lifetime_nano=LIFETIME)) == found
+
+
+@pytest.mark.parametrize("change", ["landmarks", "epsilon", "renew", "version"])
+def test_another_version_is_an_operators(change: str) -> None:
+    """Only what says just what the renewal would say is one; another version may register landmarks."""
+    forged = written(drawn())
+    policies = [entry for entry in forged.entries if entry["entry"] == "policy"]
+    policies[1]["parameters"] |= {"epsilon": 0.5} if change == "epsilon" else {}
+    parameters: dict[str, Any] = policies[1]["parameters"]
+    if change == "epsilon":
+        policies[1]["budget_nano"] = NANO // 2
+    elif change == "landmarks":
+        parameters["protection"]["landmarks"] = [[150, 160]]
+    elif change == "renew":
+        parameters["renew"] = [2001]
+    del forged.entries[forged.entries.index(policies[1]) + 1 :]
+    number = 3 if change == "version" else 2
+    policies[1]["policy"] = number
+    last = policies[1]
+    link = {name: last[name] for name in ("key", "epoch", "previous", "hash")}
+    added = {"series": "a", "sequence": 0, "entry": "landmarks", "policy": number, "add": [[3000, 3001]]}
+    left = sum(end - start for start, end in parameters["protection"]["landmarks"]) + 1
+    figures = {"budget_nano": last["budget_nano"], "landmark_spent_nano": 0, "landmarks_left": left}
+    forged.entries.append(added | {"charged_nano": 0} | figures | {"regular_peak_nano": 0} | link)
+    assert codes(audit(renumber(forged).lines(), lifetime_nano=LIFETIME)) == set()
+
+
+def test_figures_of_a_renewed_version_are_checked_anew() -> None:
+    """Nothing of the version before stands in them: neither its spends nor its landmarks."""
+    run = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
+    forged = written(run)
+    for figure, code in (("regular_peak_nano", "regular-peak"), ("landmarks_left", "landmarks-left")):
+        changed = forged.copy()
+        changed.entries[-1][figure] += 1
+        assert codes(audit(seal(changed).lines(), lifetime_nano=LIFETIME)) == {code}
+
+
+@pytest.mark.parametrize(
+    "protection", [{"level": "event"}, {"level": "w-event", "window": 3}, {"level": "user", "length": 9}]
+)
+def test_which_levels_renew(protection: dict[str, object]) -> None:
+    """A ledger with bounds at another level, or on what is collected, holds terms that nobody knows."""
+    forged = written(Run(ROOM).feed_all([policy("a", protection=protection, scheme=UNIFORM, value=NUMBER)]))
+    forged.entries[0]["parameters"]["renew"] = [1, 2]
+    found = codes(audit(seal(forged).lines()))
+    assert found == (set() if protection["level"] == "user" else {"unknown-terms"})
