@@ -91,9 +91,13 @@ def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
     protection: dict[str, Any] = {"level": level, "step": step}
     if level == "landmark":
         protection |= {"landmarks": draw(spans(step)), "spare": draw(st.integers(0, 4))}
+        window = draw(st.sampled_from((None, None, 1, 2, 3, 5, 12)))
+        protection |= {"window": window} if window else {}
     if level == "user":
         protection["length"] = draw(st.integers(1, HORIZON))
     record = {"type": "policy", "series": series, "version": version, "epsilon": draw(epsilons), "value": draw(values)}
+    if level in {"landmark", "user"} and draw(st.booleans()):
+        record["renew"] = sorted(draw(st.sets(st.integers(0, HORIZON * step), max_size=4)))
     if level == "w-event":
         protection["window"] = draw(st.sampled_from((1, 2, 3, 5, 12)))
         return record | {"protection": protection, "scheme": draw(st.sampled_from(window_schemes(record, protection)))}
@@ -101,6 +105,8 @@ def policies(draw: st.DrawFn, series: str, version: int) -> dict[str, Any]:
     if level != "user":
         share = draw(st.sampled_from((0, 0.123456789, 0.5, 1)))
         schemes += [{"name": "skip", "accept_risk": True}, {"name": "balanced", "regular_share": share}]
+    if protection.get("window", 1) > 1:
+        schemes += [{"name": "bd"}, {"name": "ba"}, {"name": "ba", "decrease": 0.9, "minimum": 0.0}]
     if level == "landmark" and draw(st.integers(0, 3)) == 0:
         protection["spare"] = 0
         record["dummies"] = draw(dummies) | {"start": 0, "end": (HORIZON + 6) * step}
@@ -135,7 +141,8 @@ def histories(draw: st.DrawFn) -> History:
         chance, series = byte // len(SERIES), SERIES[byte % len(SERIES)]
         policy = in_force.get(series)
         if policy is None or chance in NEW_POLICY:
-            record = draw(policies(series, draw(st.integers(1, 3)) if policy is None else policy["version"] + 1))
+            ruling = rows[series].policy.version if series in rows else draw(st.integers(0, 2))
+            record = draw(policies(series, ruling + 1))
             record["weaker"] = bool(byte % 4)
         elif chance in REGISTRATION:
             record = {"type": "landmarks", "series": series, "add": draw(spans(policy["protection"]["step"]))}

@@ -79,7 +79,8 @@ def literally_spent(ledger: list[bytes]) -> int:
 def assert_theorem(ledger: list[bytes]) -> None:
     """For every period, every step t, at every moment: the spends on the final landmarks and t are at most epsilon.
 
-    At level w-event: those of the window that ends with t (tests/privacy/window/test_window.py counts charges, too).
+    With windows: all spends on landmarks and those on other steps of the window that ends with t
+    (tests/privacy/window/test_window.py counts the charges of level w-event, too).
     """
     for period in periods(ledger).values():
         step, budget = period["step"], period["budget"]
@@ -87,14 +88,12 @@ def assert_theorem(ledger: list[bytes]) -> None:
         spent: dict[int, int] = {}
         for timestamp, epsilon_nano in period["spends"]:
             spent[timestamp // step] = epsilon_nano
-            if period["level"] == "w-event":
-                last = timestamp // step
-                assert sum(spent.get(at, 0) for at in range(last - period["window"] + 1, last + 1)) <= budget
-                continue
             protected = spent if period["level"] == "user" else landmarks
             on_landmarks = sum(epsilon for at, epsilon in spent.items() if at in protected)
-            for at, epsilon in spent.items():
-                assert on_landmarks + (epsilon if at not in protected else 0) <= budget
+            other = {at: epsilon for at, epsilon in spent.items() if at not in protected}
+            for last in spent:
+                window = range(last - period["window"] + 1, last + 1)
+                assert on_landmarks + sum(other.get(at, 0) for at in window) <= budget
 
 
 def periods(ledger: list[bytes]) -> dict[tuple[str, int], dict[str, Any]]:
@@ -107,7 +106,7 @@ def periods(ledger: list[bytes]) -> dict[tuple[str, int], dict[str, Any]]:
             spans = protection.get("landmarks", [])
             period["landmarks"] = [span if isinstance(span, list) else [span, span + 1] for span in spans]
             period["level"], period["step"] = protection["level"], protection["step"]
-            period["window"] = protection.get("window")
+            period["window"] = protection.get("window") or 1
             period["budget"] = int(Decimal(repr(entry["parameters"]["epsilon"])) * 10**9)
         elif entry["entry"] == "landmarks":
             period["landmarks"] += entry["add"]

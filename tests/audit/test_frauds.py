@@ -67,7 +67,10 @@ def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
         ("user", "uniform"),
         ("user", "adaptive"),
         *(("w-event", name) for name in ("uniform", "bd", "ba")),
+        *(("landmark", name) for name in ("bd", "ba")),
     }
+    windows = [terms["protection"] for terms in promised if (terms["protection"].get("window") or 1) > 1]
+    assert {protection["level"] for protection in windows} == {"landmark", "w-event"}
     assert {terms["scheme"].get("dissimilarity") for terms in promised} == {None, "private"}
     assert {terms["value"]["kind"] for terms in promised} == {"number", "counts", "location", "category"}
     assert {entry["entry"] for entry in entries} == {"release", "policy", "dummies", "landmarks", "close"}

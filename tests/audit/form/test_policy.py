@@ -30,6 +30,7 @@ PROTECTIONS: list[dict[str, Any]] = [
     {"level": "event", "landmarks": [], "step": 7, "spare": 0, "length": None},
     {"level": "user", "length": 4},
     {"level": "w-event", "window": 4, "length": None},
+    {"level": "landmark", "landmarks": [[6000, 8001]], "step": 1000, "window": 3},
 ]
 SCHEMES: list[dict[str, Any]] = [
     {"name": "uniform"},
@@ -42,10 +43,10 @@ SCHEMES: list[dict[str, Any]] = [
 MEANT = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
 PAIRS = [
     {("landmark", "adaptive"), ("landmark", "skip"), ("event", "balanced"), ("user", "uniform")}
-    | {("w-event", "bd"), ("w-event", "ba")}
+    | {("w-event", "bd"), ("w-event", "ba"), ("windows", "bd"), ("windows", "ba")}
 ]
 PAIRS += [{("event", "uniform")}] * (len(VALUES) - 1)
-"""The levels and schemes beside each kind; every one of them beside the first."""
+"""The levels and schemes beside each kind; windows are those beside landmarks."""
 LIMITS = (
     *(0, 1, 2, 4, 5, 85, 180, 4096, 10**6, 10**9, 20_100_000, 2**50, 2**53 - 1, LAST_TIMESTAMP_MS, 2**63, 2**64 - 1),
     *(1e-9, 1e-3, 0.1, 0.5, 1.0, 19.8, 85.0, 180.0, 1e6, 20_100_000.0, 1e14, 1e15, 1e100, 1e-100, 1e308, 5e-324),
@@ -119,7 +120,9 @@ def test_every_true_policy() -> None:
     """All are taken, but for the schemes that have no meaning at their level; with an unknown member none is."""
     for policy in true_policies():
         name, kind = policy["scheme"]["name"], policy["value"]["kind"]
-        sensible = name in MEANT.get(policy["protection"]["level"], ("uniform", "adaptive", "skip", "balanced"))
+        level, window = policy["protection"]["level"], policy["protection"].get("window")
+        sensible = name in MEANT.get(level, ("uniform", "adaptive", "skip", "balanced"))
+        sensible = sensible or (level == "landmark" and name == "bd" and window == 3)
         assert agreed(policy) is (sensible and (name != "ba" or kind in ("number", "counts")))
         for name in ("protection", "scheme", "value"):
             assert not agreed(policy | {name: policy[name] | {"unknown": 1}})
@@ -141,7 +144,8 @@ def test_every_member_with_every_odd_value(number: int) -> None:
     """Each member and item in turn is left out, and becomes each of some two hundred values."""
     accepted = refused = 0
     for policy in true_policies():
-        pair = (policy["protection"]["level"], policy["scheme"]["name"])
+        level = "windows" if policy["protection"].get("window") == 3 else policy["protection"]["level"]
+        pair = (level, policy["scheme"]["name"])
         if policy["value"] != VALUES[number] or pair not in PAIRS[number]:
             continue
         # What is beside the value has the same domain beside all kinds, so beside the first it is enough.
