@@ -44,7 +44,7 @@ def hidden_version(true: Written) -> Iterator[Forged]:
         policy["budget_nano"] = true.lifetime_nano or policy["budget_nano"]
         epsilon = policy["parameters"]["epsilon"] if true.lifetime_nano is None else true.lifetime_nano / NANO
         uniform = {"protection": {"level": "event", "step": SECOND}, "scheme": {"name": "uniform"}}
-        policy["parameters"] = dict(policy["parameters"], epsilon=epsilon, **uniform)
+        policy["parameters"] = dict(policy["parameters"], epsilon=epsilon, renew=None, **uniform)
         del written.entries[index + 1 :]
         written.entries.append(policy)
         del written.releases[sum(1 for _ in releases_in(written)) :]

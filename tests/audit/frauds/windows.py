@@ -53,7 +53,7 @@ def waited_too_little(true: Written) -> Iterator[Forged]:
         step = rules["parameters"]["protection"]["step"]
         policy = dict(rules, policy=entry["policy"] + 1, epoch=entry["epoch"], budget_nano=30)
         level = {"protection": {"level": "w-event", "window": 3, "step": step}, "scheme": {"name": "uniform"}}
-        policy["parameters"] = dict(rules["parameters"], epsilon=3e-8, **level)
+        policy["parameters"] = dict(rules["parameters"], epsilon=3e-8, renew=None, **level)
         figures = {"landmark_spent_nano": 0, "landmarks_left": 0, "regular_peak_nano": 10}
         version = {"policy": policy["policy"], "timestamp": entry["timestamp"] + step, "epsilon_nano": 10}
         early = entry | {"landmark": False, "budget_nano": 30} | version | figures
