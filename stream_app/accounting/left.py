@@ -8,10 +8,11 @@ millisecond, at the end of the last decided one, is withheld. It costs nothing. 
 is decided, holds what all later ones may use together. Each of them is harmless where no other is adopted.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, assert_never
+from collections.abc import Iterator
+from typing import assert_never
 
 from stream_app.accounting.anew import Left, Record, caps_left, epsilon_of
+from stream_app.accounting.parameters import adoptable, bounds_to_come, united
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
     CloseEntry,
@@ -26,10 +27,7 @@ from stream_app.audit.form.entry import (
 )
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry
 from stream_app.formats import wire
-from stream_app.privacy.kinds.kind_form import substitute_fault
-from stream_app.privacy.landmarks import aligned
 from stream_app.privacy.parameters import LARGEST_VERSION
-from stream_app.privacy.policy import PolicyError, stored_policy_of
 
 
 class LeftError(Exception):
@@ -82,7 +80,7 @@ class _Series:
     def __init__(self, lifetime_nano: int | None) -> None:
         self._lifetime = lifetime_nano
         self._last = (0, "")  # sequence and hash of the last entry
-        self._closed = self._period = self._reach = self._exposed = self._budget = 0
+        self._closed = self._period = self._reach = self._exposed = self._budget = self._landmarks = 0
         self.end: int | None = None  # of the last decided step, in ms
         self._first: int | None = None  # the first decided step of the version
         self._ended = self._drawn = False
@@ -103,14 +101,15 @@ class _Series:
         self._last = (entry.sequence, entry.hash)
         self._count(entry)
         if isinstance(entry, ReleaseEntry | LandmarksEntry):
-            self._period = entry.landmark_spent_nano + entry.regular_peak_nano
+            self._landmarks = entry.landmark_spent_nano
+            self._period = self._landmarks + entry.regular_peak_nano
 
     def _count(self, entry: Known) -> None:
         match entry:
             case PolicyEntry():
                 if self._rules:
                     self._leave()
-                self._rules, self._budget = _adoptable(entry.parameters), entry.budget_nano
+                self._rules, self._budget = adoptable(entry.parameters), entry.budget_nano
                 self._level, self._step = self._protection["level"], self._protection.get("step", 1)
                 # Of the series' claim and the lifetime that was given, the smaller; without both, its first epsilon.
                 known = [nano for nano in (self._lifetime, entry.lifetime_nano) if nano is not None]
@@ -150,7 +149,7 @@ class _Series:
         """Close the period: another version rules."""
         if self._window and self._period and self.end is not None:
             self._reach = max(self._reach, self.end - self._step + self._window * self._step)
-        self._closed, self._period = self._closed + self._period, 0
+        self._closed, self._period, self._landmarks = self._closed + self._period, 0, 0
 
     def what_is_left(self, series: str) -> Left:
         """Return what is left, or why there are no records."""
@@ -178,9 +177,14 @@ class _Series:
         if self._level in {"event", "w-event"}:  # each step, each window has all of it; a lifetime adds up peaks
             epsilon, last = self._budget, self._level == "w-event" or left < self._budget
         elif epsilon <= 0:
+            self._refill(left, begin)
             raise _None("nothing is left")
         policy: Record = {"type": "policy", "series": series, "version": LARGEST_VERSION if last else 3, **self._rules}
         policy |= {"epsilon": epsilon_of(epsilon), "protection": self._protected(begin, end)}
+        if bounds := self._bounds:
+            policy["renew"] = bounds
+        else:
+            policy.pop("renew", None)
         if "collect" in policy:
             policy["weaker"] = True  # the fence before it collects nothing
         size = len(wire.dump(policy))
@@ -189,14 +193,31 @@ class _Series:
         cap = epsilon if last else max(left, epsilon)  # what all later versions may use
         fence = () if self.end is None else self._fence(series, cap, self.end - 1)
         more = {"event": " for each step", "w-event": " for each window, after a wait"}.get(self._level, "")
+        more = " beside each window, after a wait" if self._level == "landmark" and self._window else more
         more += f", from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
+        more += ", and again at each bound of `renew`" * bool(bounds)
         return Left(series, (*fence, policy), epsilon, begin, more + ", with no later version" * last, by_hand=False)
+
+    @property
+    def _bounds(self) -> list[int]:
+        return bounds_to_come(self._rules, -1 if self.end is None else self.end - self._step)
+
+    def _refill(self, left: int, begin: int) -> None:
+        """Raise `_ByHand` where a series without budget goes on in place: at its next bound, or in its windows."""
+        if left > 0 and self._bounds:
+            raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is to be renewed")
+        spare = self._budget - self._landmarks
+        # Landmarks to come would lose in windows of their own what they were to share with one window.
+        if self._window and spare > 0 and not united(self._protection.get("landmarks", []), self._step, begin):
+            raise _ByHand(
+                f"landmarks left {epsilon_of(spare)} for each window: as level w-event it may go on with that"
+            )
 
     def _protected(self, begin: int, end: int) -> Record:
         """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
         protection = dict(self._protection)
         if self._level == "landmark":
-            protection["landmarks"] = _united(protection.get("landmarks", []), self._step, begin)
+            protection["landmarks"] = united(protection.get("landmarks", []), self._step, begin)
         elif self._level == "user" and self._first is not None:
             protection["length"] -= (end - self._first) // self._step
             if protection["length"] <= 0:
@@ -226,30 +247,6 @@ class _Series:
         }
         versions = ({"type": "policy", "series": series, **rules, "value": value} for rules in (first, fence))
         return (*versions, {"series": series, "timestamp": at_ms, "value": _public(value)})
-
-
-def _united(spans: list[Any], step_ms: int, begin_ms: int) -> list[Any]:
-    """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them."""
-    read = [tuple(span) if isinstance(span, list) else span for span in spans]  # compiled code takes no list for a pair
-    found = [
-        (max(first * step_ms, begin_ms), end * step_ms)
-        for first, end in aligned(read, step_ms).intervals
-        if end * step_ms > begin_ms
-    ]
-    return [start if stop == start + step_ms else [start, stop] for start, stop in found]
-
-
-def _adoptable(parameters: Mapping[str, Any]) -> Record:
-    """Return parameters without a substitute that hides nothing, under which no policy is adopted any more."""
-    value = parameters["value"]
-    if "invalid" in value:
-        try:
-            refused = substitute_fault(stored_policy_of(parameters, 1).kind)
-        except PolicyError:
-            return dict(parameters)  # the worker that is to adopt them says what is wrong
-        if refused:
-            return {**parameters, "value": {name: part for name, part in value.items() if name != "invalid"}}
-    return dict(parameters)
 
 
 def _public(value: Record) -> object:
