@@ -25,7 +25,7 @@ def in_integers(
     zone: tzinfo | None = None
     if isinstance(protection, Mapping):
         if "zone" in protection:
-            zone = wrongs.unless("protection.zone", lambda: zone_of(protection["zone"])) or UTC
+            zone = wrongs.unless("protection.zone", partial(zone_in, document)) or UTC
         found["protection"] = _protection(protection, zone, read, wrongs, secret=dummies is not None)
     if isinstance(dummies, Mapping):
         found.pop("dummies")
@@ -36,6 +36,12 @@ def in_integers(
         if bounds := wrongs.unless("renew", partial(renewals, renew, after_ms)):
             found["renew"] = list(bounds)
     return (document if found == document else found), list(wrongs)
+
+
+def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
+    """Return the zone of a record's landmarks that name none; raises `WrongTimesError` for what is no zone."""
+    protection = document.get("protection")
+    return zone_of(protection["zone"]) if isinstance(protection, Mapping) and "zone" in protection else None
 
 
 def _protection(

@@ -2,11 +2,14 @@
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import documents_in, hindrances_of, policy_in, problems_of, weaker_of
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.together import limits_in, together
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
@@ -28,18 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check; 0 when all is well, 2 with every error otherwise."""
     file: Path | None = arguments.file
-    shown: dict[str, Any] = {}
-    notes: list[str] = []
     if file is not None and file.suffix != ".toml":
-        problems, shown, notes = _policies(file, arguments.config)
+        found = _policies(file, arguments.config)
     else:
-        problems, shown = _settings(file or arguments.config)
+        found = _settings(file or arguments.config)
+    problems, shown = found.problems, found.shown
+    notes = [*found.notes, *(warning for times in found.times for warning in times.warnings())]
     if arguments.json:
         listed = [problem._asdict() for problem in problems]
-        print(json.dumps({"holds": not problems, "problems": listed, "notes": notes, "in_force": shown}))
+        document = {"holds": not problems, "problems": listed, "notes": notes, "in_force": dict(shown)}
+        print(json.dumps({**document, "times": [times.document() for times in found.times]}))
     else:
         for name, value in shown.items():
             print(f"{name} = {json.dumps(value)}")
+        for times in found.times:
+            print(times.sentence)
         if "defaults_only" in shown:
             print("these are for `policies_file`: `policy` sends none with a glob, or without type or version")
         for note in notes:
@@ -49,11 +55,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if problems else 0
 
 
-def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
+class _Checked(NamedTuple):
+    """What a check found: what is wrong, what is in force, what to know, and when each policy protects what."""
+
+    problems: Sequence[Problem]
+    shown: Mapping[str, Any] = MappingProxyType({})
+    notes: Sequence[str] = ()
+    times: Sequence[PolicyTimes] = ()
+
+
+def _settings(file: Path | None) -> _Checked:
     try:
         settings = Settings.load(file)
     except InvalidSettingsError as error:
-        return list(error.problems), {}
+        return _Checked(list(error.problems))
     problems: list[Problem] = []
     try:
         keys = keyfile.load(settings.key_file, settings.key_epoch_ms)
@@ -67,20 +82,21 @@ def _settings(file: Path | None) -> tuple[list[Problem], dict[str, Any]]:
         except KeyFileError as error:
             problems.append(Problem("signing_key_file", str(error)))
     try:
-        fingerprint = context_of(settings, keys).fingerprint
+        context = context_of(settings, keys)
     except InvalidSettingsError as error:
         problems += error.problems
-        return problems, settings.shown()
+        return _Checked(problems, settings.shown())
     shown = settings.shown()
     shown |= {"key_fingerprint": keys.fingerprint, "signing_key_fingerprint": signing}
-    return problems, {**shown, "configuration_fingerprint": fingerprint}
+    shown["configuration_fingerprint"] = context.fingerprint
+    return _Checked(problems, shown, times=[PolicyTimes(each.glob, each.policy) for each in context.defaults])
 
 
-def _policies(file: Path, config: Path | None) -> tuple[list[Problem], dict[str, Any], list[str]]:
+def _policies(file: Path, config: Path | None) -> _Checked:
     try:
         documents = documents_in(file)
     except OSError as error:
-        return [Problem(str(file), f"cannot be read ({error.strerror})")], {}, []
+        return _Checked([Problem(str(file), f"cannot be read ({error.strerror})")])
     problems = [problem for document in documents for problem in problems_of(document)]
     if limits_in(config).lifetime_nano is None:
         renewed = [each.place for each in documents if isinstance(each.content, dict) and each.content.get("renew")]
@@ -101,4 +117,5 @@ def _policies(file: Path, config: Path | None) -> tuple[list[Problem], dict[str,
                 notes.append(found.sentence)
     defaults = sum(any(hindrances_of(document.content)) for document in documents)
     shown = {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
-    return problems, shown, notes
+    good = [document for document in documents if not any(problems_of(document))]
+    return _Checked(problems, shown, notes, [document.times for document in good])

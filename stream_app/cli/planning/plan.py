@@ -15,7 +15,8 @@ from stream_app.cli.planning.plantable import Plan, print_plan
 from stream_app.cli.shared.arguments import add_config, moment_of
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.picturefile import check_picture, write_picture
-from stream_app.cli.shared.policyfile import add_outputs, add_policies, policy_in, records_in
+from stream_app.cli.shared.policyfile import add_outputs, add_policies, policies_in
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.together import limits_in, together
 from stream_app.formats import wire
 from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
@@ -60,28 +61,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan each policy of the file; raises `UsageError` for what cannot be planned."""
-    policies = _policies(arguments.file)
-    if arguments.picture is not None and len(policies) != 1:
-        raise UsageError(f"--picture: shows one policy, found {len(policies)} in the file; plan them one by one")
+    found = [document.times for document in policies_in(arguments.file)]
+    if arguments.picture is not None and len(found) != 1:
+        raise UsageError(f"--picture: shows one policy, found {len(found)} in the file; plan them one by one")
     check_picture(arguments.picture)
-    for series, policy in policies:
-        plan = _plan(arguments, series, policy)
+    for times in found:
+        plan = _plan(arguments, times)
         if arguments.json:
             print(wire.dump(_document(plan)).decode())
         else:
             print_plan(plan)
         if arguments.picture is not None:
             _draw(arguments.picture, plan)
-    for found in together(policies, limits_in(arguments.config)):
-        print(wire.dump(found.document()).decode() if arguments.json else found.sentence)
+    for cost in together([(times.series, times.policy) for times in found], limits_in(arguments.config)):
+        print(wire.dump(cost.document()).decode() if arguments.json else cost.sentence)
     return 0
 
 
-def _policies(file: Path) -> list[tuple[str, Policy]]:
-    return [(record["series"], policy_in(record)) for record in records_in(file)]
-
-
-def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:
+def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
+    policy = times.policy
     adversary, note = _adversary(arguments, policy)
     if arguments.bound is not None and adversary is None:
         raise UsageError(f"--bound: is one of temporal loss; name a correlation (--correlation). {note}".strip())
@@ -96,7 +94,7 @@ def _plan(arguments: argparse.Namespace, series: str, policy: Policy) -> Plan:
             crowded = list(crowds(policy, lambda: bars.advance(bar)))
     except (HorizonError, CourseError, PlanError) as error:
         raise UsageError(str(error)) from None
-    return Plan(series, request, found, crowded, within, note)
+    return Plan(times, request, found, crowded, within, note)
 
 
 def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
@@ -140,6 +138,8 @@ def _document(plan: Plan) -> dict[str, Any]:
         "error_unit": unit(policy.kind),
         "within": plan.within,
         "note": plan.note or None,
+        "times": plan.times.document(),
+        "warnings": list(plan.times.warnings()),
         "schemes": [dict(_members(outlook)) for outlook in plan.outlooks],
         "landmarks_against_noise": [
             {"landmarks": crowd.landmarks, "schemes": [_noise(outlook) for outlook in crowd.outlooks]}

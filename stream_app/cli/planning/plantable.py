@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stream_app.calendar.words import duration_in_words
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.outlook.error import unit
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
 from stream_app.outlook.request import PlanRequest
@@ -21,7 +23,7 @@ NARROWEST = 100
 class Plan(NamedTuple):
     """A policy with its costs under each scheme."""
 
-    series: str
+    times: PolicyTimes
     request: PlanRequest
     outlooks: list[Outlook]
     crowds: list[Crowd]
@@ -30,6 +32,11 @@ class Plan(NamedTuple):
     """What may be spent at every event, whatever the scheme, for the bound that was asked."""
     note: str
     """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
+
+    @property
+    def series(self) -> str:
+        """Whose policy it is."""
+        return self.times.series
 
     @property
     def versions(self) -> int:
@@ -49,15 +56,32 @@ class Plan(NamedTuple):
 
 def print_plan(plan: Plan) -> None:
     """Print a plan as a table."""
-    policy, horizon = plan.request.policy, plan.request.horizon
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, NARROWEST)
-    console.print(
-        f"{escape(plan.series)}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, {horizon.every_ms:,} "
-        f"ms apart, {plan.landmarks} of them landmarks; errors: {unit(policy.kind)}",
-        soft_wrap=True,
+    for line in _head(plan):
+        console.print(escape(line), soft_wrap=True)
+    console.print(_table(plan))
+    if plan.crowds:
+        console.print("Landmarks against noise: mean scale under the policy's own scheme")
+        console.print(_noise(plan.crowds))
+    for line in _lines(plan):
+        console.print(escape(line), soft_wrap=True)
+
+
+def _head(plan: Plan) -> Iterator[str]:
+    """Yield what is planned, and when the policy protects what."""
+    policy, horizon = plan.request.policy, plan.request.horizon
+    yield (
+        f"{plan.series}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, "
+        f"{duration_in_words(horizon.every_ms)} apart, {plan.landmarks} of them landmarks; errors: {unit(policy.kind)}"
     )
+    yield plan.times.words
+    yield from (f"note: {warning}" for warning in plan.times.warnings())
+
+
+def _table(plan: Plan) -> Table:
+    """Return what each scheme costs."""
     table = Table()
     for name in ("scheme", "steps"):
         table.add_column(name, no_wrap=True)
@@ -72,12 +96,7 @@ def print_plan(plan: Plan) -> None:
         table.add_section()
         for row in _rows(outlook, bound):
             table.add_row(*row)
-    console.print(table)
-    if plan.crowds:
-        console.print("Landmarks against noise: mean scale under the policy's own scheme")
-        console.print(_noise(plan.crowds))
-    for line in _lines(plan):
-        console.print(escape(line), soft_wrap=True)
+    return table
 
 
 def _noise(crowds: Sequence[Crowd]) -> Table:

@@ -3,13 +3,15 @@
 import argparse
 import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stream_app.calendar.policy import in_integers
+from stream_app.calendar.policy import in_integers, zone_in
 from stream_app.calendar.wrong import Wrong
 from stream_app.cli import UsageError
 from stream_app.cli.shared.picturefile import add_picture
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.formats import wire
 from stream_app.privacy.fold import adopt
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
@@ -43,6 +45,13 @@ class Document(NamedTuple):
     """Its bytes: those of the file, unless a time was to become an integer."""
     wrongs: tuple[Wrong, ...] = ()
     """What is wrong with times as people say them; what is wrong with them is not in ``content``."""
+    zone: tzinfo = UTC
+    """By whose clocks its landmarks are said: `protection.zone`."""
+
+    @property
+    def times(self) -> PolicyTimes:
+        """Return when the policy protects what; for a document that is a policy."""
+        return PolicyTimes(self.content["series"], policy_in(self.content), self.zone)
 
 
 def documents_in(file: Path) -> list[Document]:
@@ -61,11 +70,17 @@ def _in_integers(file: Path, place: str, document: object, written: bytes) -> Do
     # Default policies mean the same at every start of a worker, so that no clock says when one is first renewed.
     now_ms = None if any(hindrances_of(document)) else int(time.time() * 1000)
     found, wrongs = in_integers(document, lambda name: (file.parent / name).read_bytes(), now_ms)
-    return Document(place, found, written if found is document else wire.dump(found), tuple(wrongs))
+    zone = UTC if wrongs else zone_in(document) or UTC
+    return Document(place, found, written if found is document else wire.dump(found), tuple(wrongs), zone)
 
 
 def records_in(file: Path) -> list[dict[str, Any]]:
-    """Return the policy records of a file, all their times in ms.
+    """Return the policy records of a file, all their times in ms; raises as `policies_in` does."""
+    return [document.content for document in policies_in(file)]
+
+
+def policies_in(file: Path) -> list[Document]:
+    """Return the documents of a file, each of which is a policy record.
 
     Raises:
         UsageError: if it cannot be read, holds none, or holds something else; every fault is in the message.
@@ -78,7 +93,7 @@ def records_in(file: Path) -> list[dict[str, Any]]:
     if problems or not documents:
         listed = "\n".join(f"{problem.field}: {problem.message}" for problem in problems)
         raise UsageError(listed or f"{file}: holds no policy; write one record a line")
-    return [document.content for document in documents]
+    return documents
 
 
 def document_in(content: bytes) -> object:
