@@ -17,8 +17,8 @@ from stream_app.privacy.reason import Reason
 INPUT_HEADER = "input"
 """Names the offset of the input record that an output record came of; stands outside every hash."""
 
-MOST_CLOSED_BYTES = 16 * 1024 * 1024
-"""Outputs of watermarks after which a batch takes no more records; a single watermark's are whole in any case."""
+MOST_BULK_BYTES = 16 * 1024 * 1024
+"""Outputs of watermarks and renewals after which a batch takes no more records; those of a single one are whole."""
 
 Headers = list[tuple[str, bytes]]
 Append = Callable[[bytes | None, bytes, int, Headers], None]
@@ -69,7 +69,7 @@ class Decider:
         self._find_member: Final = find_member
         self._outlets: Final = outlets
         self._collection: Final = collection
-        self._closed_bytes = 0
+        self._bulk_bytes = 0
         self._before: dict[str, SeriesRow | None] = {}
         self._members_before: dict[str, Member | None] = {}
         self._succeeded: list[SeriesRow] = []  # the last rows of versions replaced within this batch
@@ -77,7 +77,8 @@ class Decider:
     def decide(self, records: Iterable[InputRecord]) -> bool:
         """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises.
 
-        Return whether more may be decided: a watermark closes thousands of steps, and a few of them fill a batch.
+        Return whether more may be decided: a watermark closes thousands of steps, a renewed version may name as many
+        landmarks, and a few of them fill a batch.
         """
         context, lookup, outlets = self._context, self._lookup, self._outlets
         ledger, release, settle = outlets.ledger, outlets.release, outlets.settle
@@ -92,7 +93,7 @@ class Decider:
             row = outcome.row
             sort = (outcome.decision or self._control(row), row.policy.scheme.name, row.default)
             if outcome.renewal is not None:
-                self._renew(row, outcome.renewal)
+                self._renew(outcome, outcome.renewal)
             changed[row.series] = row
             if outcome.joined is not None:
                 self._join(outcome.joined, headers)
@@ -105,6 +106,8 @@ class Decider:
                 release(row.key, outcome.release, entries[-1].timestamp_ms, headers)
             decisions[sort] = decisions.get(sort, 0) + 1
             self._spend(sort[1], sort[2], outcome.spent_nano)
+            if self._bulk_bytes >= MOST_BULK_BYTES:
+                return False
         return True
 
     def _undecided(
@@ -124,7 +127,7 @@ class Decider:
                 self._advance(outcome, headers)
             case _:
                 assert_never(outcome)
-        return self._closed_bytes < MOST_CLOSED_BYTES
+        return self._bulk_bytes < MOST_BULK_BYTES
 
     def _join(self, joined: Joined, headers: Headers) -> None:
         member, entry = joined
@@ -141,9 +144,10 @@ class Decider:
         self._succeed(row)
         return "control"
 
-    def _renew(self, row: SeriesRow, renewal: Renewal) -> None:
+    def _renew(self, outcome: Decided, renewal: Renewal) -> None:
         self.renewals[renewal] = self.renewals.get(renewal, 0) + 1
-        self._succeed(row)
+        self._bulk_bytes += len(outcome.entries[0].value)
+        self._succeed(outcome.row)
 
     def _succeed(self, row: SeriesRow) -> None:
         last = self.changed.get(row.series)
@@ -164,12 +168,12 @@ class Decider:
             outlets.settle(key, entries)
         for entry in entries:
             outlets.ledger(key, entry.value, entry.timestamp_ms, headers)
-            self._closed_bytes += len(entry.value)
+            self._bulk_bytes += len(entry.value)
         for part in parts:
             self._spend(scheme, default, part.spent_nano)
             if part.release is not None and part.decision is not None:
                 outlets.release(key, part.release, part.entries[-1].timestamp_ms, headers)
-                self._closed_bytes += len(part.release)
+                self._bulk_bytes += len(part.release)
                 sort: tuple[str, str, str] = (part.decision, scheme, default)
                 self.decisions[sort] = self.decisions.get(sort, 0) + 1
 

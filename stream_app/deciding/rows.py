@@ -5,7 +5,7 @@ and landmarks, written when those change; ``d`` + name a default policy, shared 
 for what renewed it a dot and the digest of that. Rows hold released values, counts and budgets only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, final
@@ -19,6 +19,11 @@ from stream_app.privacy.state import Clock, Latest, Promise, State
 from stream_app.privacy.values import ReleasedCells
 
 DIGEST_BYTES = 16
+MOST_TWICE = 32_768
+"""Landmark intervals that a row has both in its policy and as those of its state; with more it has the latter alone.
+
+A renewed policy names late landmarks too: 65,536 of them twice would make a row that no topic takes.
+"""
 
 
 ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
@@ -105,7 +110,7 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
                 pairs.append((b"d" + row.default.encode(), policy_bytes(row.policy)))
         else:
             own: dict[str, object] = {
-                "policy": _policy_document(row.policy),
+                "policy": _own_document(row.policy),
                 "landmarks": row.state.promise.landmarks.intervals,
             }
             if row.policy.fixed:
@@ -176,6 +181,14 @@ def first_default(name: str) -> str:
 
 def _policy_document(policy: Policy) -> dict[str, object]:
     return {"version": policy.version, "parameters": policy.parameters}
+
+
+def _own_document(policy: Policy) -> dict[str, object]:
+    protection = policy.parameters["protection"]
+    if len(policy.landmarks.intervals) <= MOST_TWICE or not isinstance(protection, Mapping):
+        return _policy_document(policy)
+    parameters = {**policy.parameters, "protection": {**protection, "landmarks": []}}
+    return {"version": policy.version, "parameters": parameters}
 
 
 def _default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decider import INPUT_HEADER, MOST_CLOSED_BYTES, Decider, Headers, Outlets
+from stream_app.deciding.decider import INPUT_HEADER, MOST_BULK_BYTES, Decider, Headers, Outlets
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
@@ -231,6 +231,6 @@ def test_watermarks_fill_a_batch() -> None:
     waiting = list(left)
     assert 0 < len(waiting) < len(wards)
     size = sum(map(len, desk.ledger.values() + desk.releases.values()))
-    assert MOST_CLOSED_BYTES <= size < MOST_CLOSED_BYTES + 10_000_000
+    assert MOST_BULK_BYTES <= size < MOST_BULK_BYTES + 10_000_000
     assert len(desk.releases.records) == 10_000 * (len(wards) - len(waiting))
     assert Desk().decider.decide(records(*EVENTS)), "an ordinary batch is never full"

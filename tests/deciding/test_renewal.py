@@ -10,6 +10,8 @@ from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
+from stream_app.kafka.client.topics import OUTPUT_BYTES
+from stream_app.privacy.landmarks import MOST_INTERVALS
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
@@ -302,6 +304,30 @@ def test_landmarks_at_the_end_of_time_stay_readable() -> None:
         assert len(run.rows["a"].state.promise.landmarks) == 4
         assert json.loads(run.ledger[-1])["landmarks_left"] == 4
         rebuilt(run)
+
+
+def test_a_renewed_row_never_outgrows_its_topic() -> None:
+    """With all landmarks that there may be, as long as a timestamp can be: entry and row fit, and rows renew alike."""
+    first = LAST_TIMESTAMP_MS - 200_000
+    spans = [first + 2 * nth for nth in range(MOST_INTERVALS)]
+    context = Context(KEYS, limits=ROOM)
+    kept, stored = Run(context), Run(context)
+    table: dict[bytes, bytes] = {}
+    late = [{"type": "landmarks", "series": "a", "add": spans[nth : nth + 12_000]} for nth in range(0, 65_536, 12_000)]
+    records = [policy("a", renew=[100, 200]), *late[:-1], *(observation("a", at, 1) for at in (0, 100)), late[-1]]
+    for record in (*records, observation("a", 110, 1), observation("a", 200, 1), observation("a", 210, 1)):
+        before = rows.load(table.get, "a", {})
+        stored.rows = {} if before is None else {"a": before}
+        assert isinstance(stored.feed(record), Decided)
+        kept.feed(record)
+        written = rows.dump(stored.rows["a"], before, set())
+        assert all(len(value) < OUTPUT_BYTES for _, value in written)
+        table.update(written)
+    assert stored.outputs == kept.outputs
+    assert [found["policy"] for found in entries(kept)] == [1, 2, 3]
+    assert len(kept.rows["a"].state.promise.landmarks) == MOST_INTERVALS
+    assert max(map(len, kept.ledger)) < OUTPUT_BYTES
+    rebuilt(kept)
 
 
 @pytest.mark.parametrize("level", [{"level": "event"}, {"level": "w-event", "window": 3}])
