@@ -15,7 +15,7 @@ from stream_app.privacy.landmarks import MOST_INTERVALS
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
-from tests.run import COUNTS, KEYS, SCHEMES, Run, default, observation, policy
+from tests.run import COUNTS, KEYS, SCHEMES, Record, Run, default, observation, policy
 
 NANO = 10**9
 ROOM = Limits(lifetime_nano=100 * NANO)
@@ -313,8 +313,15 @@ def test_a_renewed_row_never_outgrows_its_topic() -> None:
     context = Context(KEYS, limits=ROOM)
     kept, stored = Run(context), Run(context)
     table: dict[bytes, bytes] = {}
-    late = [{"type": "landmarks", "series": "a", "add": spans[nth : nth + 12_000]} for nth in range(0, 65_536, 12_000)]
-    records = [policy("a", renew=[100, 200]), *late[:-1], *(observation("a", at, 1) for at in (0, 100)), late[-1]]
+    late: list[Record] = [
+        {"type": "landmarks", "series": "a", "add": spans[nth : nth + 12_000]} for nth in range(0, 65_536, 12_000)
+    ]
+    records: list[Record] = [
+        policy("a", renew=[100, 200]),
+        *late[:-1],
+        *(observation("a", at, 1) for at in (0, 100)),
+        late[-1],
+    ]
     for record in (*records, observation("a", 110, 1), observation("a", 200, 1), observation("a", 210, 1)):
         before = rows.load(table.get, "a", {})
         stored.rows = {} if before is None else {"a": before}
