@@ -45,6 +45,7 @@ class Version(NamedTuple):
     landmarks: list[Span]
     spare: int
     length: int
+    window: int = 1
 
 
 class Close(NamedTuple):
@@ -63,16 +64,25 @@ ANY_SPANS = st.one_of(PASSED_SPANS, st.tuples(st.integers(-5, 60), st.one_of(st.
 LATER_SPANS = st.tuples(st.integers(1, 80), st.one_of(st.none(), st.integers(1, 30)))
 GAPS = st.lists(st.sampled_from([1, 1, 1, 1, 2, 3, 70, 0, -1]), min_size=4, max_size=12)
 EVENTS = st.builds(Events, GAPS, st.integers(1, 8))
-VERSIONS = st.builds(
+PLAIN = [dict(UNIFORM), dict(ADAPTIVE), dict(SKIP), dict(BALANCED)]
+STEPWISE = st.builds(
     Version,
     epsilon=EPSILONS,
-    scheme=st.sampled_from([dict(UNIFORM), dict(ADAPTIVE), dict(SKIP), dict(BALANCED)]),
+    scheme=st.sampled_from(PLAIN),
     level=st.sampled_from(["landmark", "landmark", "landmark", "event", "user"]),
     step=st.sampled_from([1, 7, 1000]),
     landmarks=st.lists(LATER_SPANS, min_size=1, max_size=6) | st.lists(ANY_SPANS, max_size=3),
     spare=st.integers(0, 3),
     length=st.integers(1, 200),
+    window=st.just(1),
 )
+WINDOWED = st.builds(
+    Version._replace,
+    STEPWISE.filter(lambda version: version.level == "landmark"),
+    scheme=st.sampled_from([*PLAIN, {"name": "bd"}, {"name": "ba"}, {"name": "ba", "minimum": 1.0}]),
+    window=st.sampled_from([2, 2, 3, 5, 40]),
+)
+VERSIONS = STEPWISE | WINDOWED
 MOVES = st.one_of(EVENTS, EVENTS, EVENTS, st.builds(Landmarks, st.lists(ANY_SPANS, min_size=1, max_size=2)), VERSIONS)
 TRACES = st.tuples(
     VERSIONS, st.lists(MOVES, min_size=15, max_size=50), st.one_of(st.none(), st.floats(1e-9, 4.0)), st.booleans()
@@ -87,17 +97,36 @@ class Period:
         self.step = version.step
         self.start_ms = start_ms  # the end of the last step decided before it
         self.level = version.level
+        self.window = version.window
         self.budget_nano = budget_nano
         self.landmarks = steps_of(version.landmarks, version.step, now_ms) if version.level == "landmark" else set()
         self.spends: dict[int, int] = {}
 
     @property
     def worst_nano(self) -> int:
-        """Return the largest sum of spends over L and any one step t."""
+        """Return the largest sum of spends over L and any ``window`` steps in a row."""
         if self.level == "user":
             return sum(self.spends.values())
-        regular = [spend for step, spend in self.spends.items() if step not in self.landmarks]
-        return sum(self.spends.values()) - sum(regular) + max(regular, default=0)
+        regular = {step: spend for step, spend in self.spends.items() if step not in self.landmarks}
+        worst, held, start = 0, 0, 0
+        steps = list(regular)  # which increase
+        for step in steps:
+            held += regular[step]
+            while steps[start] <= step - self.window:
+                held -= regular[steps[start]]
+                start += 1
+            worst = max(worst, held)
+        return sum(self.spends.values()) - sum(regular.values()) + worst
+
+    def near(self, later: "Period") -> bool:
+        """Return whether a window of either holds a step that each of both spent on."""
+        mine = [step * self.step for step, spend in self.spends.items() if spend]
+        others = [step * later.step for step, spend in later.spends.items() if spend]
+        if not mine or not others or self.window == later.window == 1:
+            return False
+        touched = (max(mine) + self.step - 1) // later.step  # the last of the later version's steps to do so
+        own = min(others) // later.step - touched < later.window
+        return own or min(others) < max(mine) + self.window * self.step
 
 
 def spans_ms(spans: list[Span], step: int, now_ms: int) -> list[int | list[int]]:
@@ -121,7 +150,9 @@ class Trace:
     def __init__(self, lifetime: float | None, guard: type[Guard]) -> None:
         """Begin with nothing."""
         self.lifetime_nano = None if lifetime is None else int(lifetime * NANO)
-        self.run = Run(Context(KEYS, limits=Limits(lifetime_nano=self.lifetime_nano)), guard)
+        self.run = Run(
+            Context(KEYS, limits=Limits(lifetime_nano=self.lifetime_nano, accept_weaker_policies=True)), guard
+        )
         self.periods: list[Period] = []
         self.version = 0
         self.now_ms = 0
@@ -130,6 +161,8 @@ class Trace:
 
     def play(self, move: Move) -> None:
         """Send a move's records and check the theorem after each."""
+        for nth, period in enumerate(self.periods):
+            assert not any(period.near(later) for later in self.periods[nth + 1 :])
         match move:
             case Events(gaps, times):
                 for gap in gaps * times:
@@ -188,9 +221,11 @@ class Trace:
         if move.level == "landmark":
             landmarks = spans_ms(move.landmarks, move.step, self.now_ms)
             protection |= {"landmarks": landmarks, "spare": move.spare}
+            protection |= {"window": move.window} if move.window > 1 else {}
         if move.level == "user":
             protection["length"] = move.length
-        record = policy(SERIES, self.version, epsilon=move.epsilon, protection=protection, scheme=move.scheme)
+        weaker = {"weaker": True} if self.version % 2 else {}
+        record = policy(SERIES, self.version, epsilon=move.epsilon, protection=protection, scheme=move.scheme, **weaker)
         outcome = self.run.feed(record)
         if isinstance(outcome, Decided):
             budget_nano = int(Decimal(repr(move.epsilon)) * NANO)
@@ -274,6 +309,34 @@ def test_a_broken_guard_is_caught(guard: type[Guard], epsilon: float) -> None:
     """A log that the real guard keeps within the budget breaks a sum under each broken one, and the check sees it."""
     first = Version(epsilon, dict(UNIFORM), "landmark", 1, [(20, None), (21, None)], 0, 1)
     moves: list[Move] = [Events([1], 3), Landmarks([(-1, None)]), Landmarks([(-2, None)]), Events([1], 25)]
+    play((first, moves, None, False))
+    with pytest.raises(AssertionError):
+        play((first, moves, None, False), guard)
+
+
+class _ChargesOnce(Guard):
+    """Charges several steps like one."""
+
+    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
+        return Guard(*self).charge_passed(level, min(steps, 1), added)
+
+
+class _LosesTheRing(Guard):
+    """Forgets what the window spent."""
+
+    def spend(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> Guard | None:
+        bare = Guard(*self[:3], self.window._replace(spends=()))
+        return bare.spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
+
+
+@pytest.mark.parametrize(("guard", "name", "marks"), [(_ChargesOnce, "ba", [(30, None)]), (_LosesTheRing, "bd", [])])
+def test_a_guard_that_breaks_windows_is_caught(guard: type[Guard], name: str, marks: list[Span]) -> None:
+    """So does each guard that forgets what windows of several steps need."""
+    scheme: dict[str, object] = {"name": name, "increase": 0.0, "decrease": 0.0}
+    first = Version(12e-9, scheme, "landmark", 1, marks, 0, 1, 4)
+    moves: list[Move] = [Events([1], 3), Landmarks([(-1, 4)]), Events([2, 1], 9), Landmarks([(-3, 4)]), Events([1], 9)]
     play((first, moves, None, False))
     with pytest.raises(AssertionError):
         play((first, moves, None, False), guard)

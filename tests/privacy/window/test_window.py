@@ -31,7 +31,7 @@ def test_one_version(scheme: dict[str, object], window: int, epsilon_nano: int) 
 
 
 def landmark(number: int, epsilon_nano: int, **protection: object) -> Policy:
-    """Return a version at level landmark without landmarks."""
+    """Return a version at level landmark."""
     return version(number, UNIFORM, epsilon_nano, level="landmark", **protection)
 
 
@@ -47,6 +47,15 @@ CHAINS: dict[str, Sequence[Policy]] = {
     "from another level": (landmark(1, 5), version(2, BA, 9, window=3)),
     "from another level with longer steps": (landmark(1, 5, step=3), version(2, BA, 9, window=3)),
     "another level between": (version(1, BD, 9, window=4), landmark(2, 5), version(3, UNIFORM, 9, window=2)),
+    "a step after windows": (version(1, BA, 9, window=3), landmark(2, 9, landmarks=[4])),
+    "longer steps after windows": (version(1, UNIFORM, 9, window=4), landmark(2, 9, step=3)),
+    "landmarks with windows": (landmark(1, 9, window=3, landmarks=[2]), landmark(2, 20, window=2, landmarks=[3, 5])),
+    "a window after landmarks with one": (landmark(1, 9, window=2, landmarks=[1]), version(2, BA, 9, window=4)),
+    "landmarks without a window after some with one": (
+        landmark(1, 9, window=3, landmarks=[1, 4]),
+        landmark(2, 5, landmarks=[5]),
+        landmark(3, 7, window=2, step=2, landmarks=[6]),
+    ),
     "another w-event version between": (
         version(1, BD, 9, window=4),
         version(2, BA, 9, window=1),
@@ -202,10 +211,7 @@ def _opens_at_once(policy: Policy, window: Window) -> Window:
 
 
 def _knows_its_own_windows_alone(policy: Policy, window: Window) -> Window:
-    level = policy.protection
-    if not isinstance(level, WindowLevel):
-        return window
-    return window._replace(reach_ms=0)._replace(opens_ms=window._replace(reach_ms=0).opened(level, policy.step_ms)[0])
+    return window._replace(opens_ms=window._replace(reach_ms=0).opened(policy.windows, policy.step_ms).opens_ms)
 
 
 def _knows_earlier_windows_alone(policy: Policy, window: Window) -> Window:
@@ -234,6 +240,9 @@ NAIVE_WAITS = {
     "for earlier windows alone": (_knows_earlier_windows_alone, "a wider window"),
     "counted in steps": (_waits_from_the_start, "from another level with longer steps"),
     "forgotten at another level": (_forgets_at_another_level, "another level between"),
+    "no wait where windows are steps": (_opens_at_once, "a step after windows"),
+    "no wait after landmarks with windows": (_opens_at_once, "landmarks with windows"),
+    "for its own windows alone, steps": (_knows_its_own_windows_alone, "longer steps after windows"),
     "forgotten by a third version": (_knows_its_own_windows_alone, "another w-event version between"),
 }
 

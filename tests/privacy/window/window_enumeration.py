@@ -91,7 +91,8 @@ class Search:
         while node.nth + 1 < len(self.versions):
             before, policy = self.versions[node.nth], self.versions[node.nth + 1]
             adopted = fold.adopt(policy, before, node.state, LIFETIME_NANO, may_weaken=True)
-            assert not isinstance(adopted, Refused)
+            if isinstance(adopted, Refused):  # its landmarks have passed
+                return
             guard = adopted.state.guard
             state = adopted.state.replaced(guard=guard._replace(window=self.rules.begun(policy, guard.window)))
             node = Node(state, node.nth + 1, node.costs)
@@ -140,8 +141,8 @@ class Search:
             return 0
         own_ms = now_ms - (level.steps - 1) * policy.step_ms
         for cost in node.costs:
-            before = self.versions[cost.version].protection
-            reach = before.steps * self.versions[cost.version].step_ms if isinstance(before, WindowLevel) else 0
+            before = self.versions[cost.version].windows
+            reach = before.steps * self.versions[cost.version].step_ms if before else 0
             if cost.version < node.nth and (cost.end_ms > own_ms or cost.start_ms + reach > now_ms):
                 return 0
         return level.charge_nano
@@ -149,24 +150,20 @@ class Search:
     def _breaks(self, costs: tuple[Cost, ...]) -> bool:
         """Return whether a window around the last cost, of any version's that spent in it, lost too much.
 
-        What counts in a version's windows: all that versions at level w-event cost, and what any version before it did.
+        A version's landmarks count in each of its windows; what other versions spent counts where it is.
         """
         last = costs[-1]
         for nth, policy in enumerate(self.versions):
-            level = policy.protection
-            if not isinstance(level, WindowLevel):
+            if policy.windows is None:
                 continue
-            step_ms, length_ms = policy.step_ms, level.steps * policy.step_ms
-            counted = [
-                cost
-                for cost in costs
-                if cost.version < nth or isinstance(self.versions[cost.version].protection, WindowLevel)
-            ]
-            first_ms = (last.start_ms // step_ms - level.steps + 1) * step_ms
+            step_ms, length_ms = policy.step_ms, policy.windows.steps * policy.step_ms
+            marked = [cost for cost in costs if cost.version == nth and cost.start_ms // step_ms in policy.landmarks]
+            first_ms = (last.start_ms // step_ms - policy.windows.steps + 1) * step_ms
             for start_ms in range(first_ms, last.end_ms, step_ms):
-                held = [cost for cost in counted if cost.start_ms < start_ms + length_ms and cost.end_ms > start_ms]
+                held = [cost for cost in costs if cost.start_ms < start_ms + length_ms and cost.end_ms > start_ms]
                 own = any(cost.version == nth for cost in held)
-                if own and sum(cost.spend + cost.charge for cost in held) > policy.epsilon_nano:
+                together = {*held, *marked}
+                if own and sum(cost.spend + cost.charge for cost in together) > policy.epsilon_nano:
                     return True
         return False
 
