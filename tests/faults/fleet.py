@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.kafka.forked import Forked
 from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
 from tests.stacks import last_words
 
@@ -112,10 +114,19 @@ class Worker:
         self.site, self.name = site, name
         self.log = site.folder / f"worker-{name}.log"
         self._born = self.log.stat().st_size if self.log.exists() else 0
-        with self.log.open("ab") as out:
-            command = [sys.executable, "-m", "stream_app", "worker", "--config", str(site.config(name))]
-            # `python -m` looks into the working folder first.
-            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=tree)
+        words = ("worker", "--config", str(site.config(name)))
+        self.process: Forked | subprocess.Popen[bytes]
+        if tree is None:
+            self.process = Forked(words, self.log, site.folder, os.environ)  # noqa: TID251 (the child's)
+        else:
+            with self.log.open("ab") as out:
+                command = [
+                    sys.executable,
+                    "-m",
+                    "stream_app",
+                    *words,
+                ]  # `python -m` looks into the working folder first
+                self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=tree)
 
     @property
     def runs(self) -> bool:
@@ -157,7 +168,7 @@ class Worker:
         """Wait until its log says ``text``."""
         deadline = time.monotonic() + seconds
         while text not in self.said():
-            assert self.runs or text in self.said(), f"ended ({self.process.returncode}): {self.said()[-3000:]}"
+            assert self.runs or text in self.said(), f"ended ({self.process.poll()}): {self.said()[-3000:]}"
             assert time.monotonic() < deadline, f"never said {text!r}: {last_words(self.process, self.log)}"
             await asyncio.sleep(0.1)
 
@@ -167,7 +178,7 @@ class Worker:
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"never ended: {last_words(self.process, self.log)}"
             await asyncio.sleep(0.1)
-        return int(self.process.returncode)
+        return self.ended()
 
     def get(self, path: str) -> tuple[int, bytes]:
         """Ask its HTTP server."""
