@@ -18,13 +18,17 @@ help:  ## Show the targets
 demo: $(DEMO)  ## Run the whole system on a local Kafka with real data
 	$(BIN)/python -m stream_app demo
 
+# What one process of a run compiled, no other one compiles again, whatever the caller's environment says of it.
+quick test long: export PYTHONDONTWRITEBYTECODE :=
+quick test long: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+
 # A file stays in one process. Tests with a broker wait for much of their time: more processes than small machines have cores.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 quick: $(TEST)  ## Test what needs no Kafka: pure code, and the twin in memory with few seeds
 	$(PYTEST) --numprocesses auto --maxprocesses 4 --speed quick $(ARGS)
 
 test: $(TEST)  ## Check and test everything, with a real Kafka broker
-	$(PYTEST) --numprocesses 4 --speed test --durations 25 --durations-min 5 $(ARGS)
+	$(PYTEST) --numprocesses 5 --speed test --durations 25 --durations-min 5 $(ARGS)
 
 long: $(TEST)  ## Test what takes hours: every row, page and kill, and 1,000,000 draws
 	$(PYTEST) --numprocesses 4 --speed long --durations 25 $(ARGS)

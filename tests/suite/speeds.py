@@ -1,5 +1,6 @@
 """Three speeds: what each one runs, and how much is drawn in it."""
 
+from collections import Counter
 from typing import Final, NamedTuple
 
 import pytest
@@ -57,18 +58,27 @@ def amount(request: pytest.FixtureRequest, name: str) -> int:
 
 
 def mark(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use, and those that have an amount; begin with the files that take longest.
-
-    Those have a broker, or start `make lint`. A file stays together: what it makes once is made once.
-    """
+    """Mark tests by what they use, and those that have an amount; begin with the files that take longest."""
     for item in items:
         if isinstance(item, pytest.Function):
             for used in sorted(uses(item)):
                 item.add_marker(used)
             if AMOUNTS.keys() & set(item.fixturenames):
                 item.add_marker("amount")
-    first = {_file(item) for item in items if item.get_closest_marker("broker") or "lint" in item.name}
-    items.sort(key=lambda item: _file(item) not in first)
+    places, last = _places(items), len(items)
+    items.sort(key=lambda item: places.get(_file(item), last))
+
+
+def _places(items: list[pytest.Item]) -> dict[str, int]:
+    """Return where long files come: with a broker and without in turns, as the former wait and the latter compute.
+
+    Of either kind those of few tests come first: each of these is long.
+    """
+    tests = Counter(map(_file, items))
+    broker = {_file(item) for item in items if item.get_closest_marker("broker")}
+    others = {_file(item) for item in items if any(map(item.get_closest_marker, ("slow", "amount")))} - broker
+    kinds = [sorted(kind, key=lambda file: (tests[file], file)) for kind in (broker, others)]
+    return {file: place for kind in kinds for place, file in enumerate(kind)}
 
 
 def _file(item: pytest.Item) -> str:
