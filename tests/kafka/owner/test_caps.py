@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
@@ -9,9 +10,12 @@ from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.members import Member, stored_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.owner.caps import CapCounts
 from stream_app.monitoring.metrics import CLAIMED, CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
+from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.run import KEYS, Record, policy
 
 LIMITS = Limits(member_separator="/", member_nano=10**9, lifetime_nano=10**9)
@@ -83,6 +87,30 @@ def test_they_are_shown_and_withdrawn_by_partition() -> None:
     assert shown(metrics) == {(partition, share): n for partition in "01" for share, n in (("1.00", 0), ("0.05", 1))}
     counts.withdraw(metrics, "0")
     assert shown(metrics) == {("1", "1.00"): 0, ("1", "0.05"): 1}
+
+
+async def test_a_worker_shows_them_and_the_next_one_finds_them(tmp_path: Path) -> None:
+    """Batch by batch; the owner after it counts the rows that it reads back, and the first shows them no more."""
+    site, limits = Site(tmp_path), Limits(member_separator="/", member_nano=10**9)
+    metrics, other = Metrics(), Metrics()
+    partitions, feed = site.worker("a", limits, metrics)
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    assert shown(metrics) == {}
+    for member, epsilon in (("p", 0.95), ("q", 0.25), ("q", 0.25), ("q", 0.6)):  # which is refused
+        record = policy(f"{member}/{epsilon}-{site.sent}", epsilon=epsilon)
+        site.cluster.append(Place(NAMES.events, 0), [Draft(member.encode(), json.dumps(record).encode(), 0)])
+        site.sent += 1
+    await feed.seek(0, 0)
+    await until(lambda: site.decided() == 4)
+    await until(lambda: +Counter(shown(metrics)) == {("0", "0.05"): 1, ("0", "0.50"): 1})
+    taken, _ = site.worker("b", limits, other)
+    await partitions.close()
+    await taken.assign([0], 1)
+    await until(lambda: taken.working == [0])
+    assert shown(metrics) == {}
+    assert shown(other) == {("0", "0.05"): 1, ("0", "0.50"): 1}
+    await taken.close()
 
 
 def shown(metrics: Metrics) -> dict[tuple[str, str], float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stream_app.deciding.context import Context
+from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
@@ -85,17 +85,19 @@ class Site:
         keyfile.create(self.key)
         self.sent = 0
 
-    def worker(self, name: str) -> tuple[Partitions, Feed]:
+    def worker(
+        self, name: str, limits: Limits | None = None, metrics: Metrics | None = None
+    ) -> tuple[Partitions, Feed]:
         """Return a worker's partitions, of which it owns none."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
         feed = Feed(self.cluster)
         parts = WorkerParts(
             settings=Settings(**given),
-            context=Context(KEYS, (default("home-*"),), partition_of=lambda _: 0),
+            context=Context(KEYS, (default("home-*"),), limits or Limits(), partition_of=lambda _: 0),
             names=NAMES,
             brokers=MemoryBrokers(self.cluster, name, "life", NAMES),
             signing_key=None,
-            metrics=Metrics(),
+            metrics=metrics or Metrics(),
             rows=MemoryRows(),
             feed=feed,
         )
