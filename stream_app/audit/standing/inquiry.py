@@ -123,9 +123,7 @@ class _Followed:
     def _version(self, policy: PolicyEntry, *, rules: bool) -> VersionStanding:
         spent, books = self.series.guarantee, self.series.books
         if books is None:
-            return VersionStanding(
-                policy.policy, policy.sequence, rules, "", "", 0, policy.budget_nano, 0, 0, 0, 0, *[None] * 3
-            )
+            return VersionStanding(policy.policy, policy.sequence, rules, "", "", 0, policy.budget_nano)
         terms = books.terms
         left = held = 0
         if rules and terms.level in ("landmark", "user"):
@@ -147,7 +145,15 @@ class _Followed:
             first_ms=None if books.first_step is None else books.first_step * terms.step_ms,
             last_ms=None if books.last_step is None else books.last_step * terms.step_ms,
             ends_ms=self._ends_ms(),
+            window=1 if terms.frame is None else terms.frame.steps,
+            renews_ms=self._renews_ms() if rules else None,
         )
+
+    def _renews_ms(self) -> int | None:
+        books = self.series.books
+        assert books is not None, "asked for a version whose terms are known"
+        last_ms = -1 if books.last_step is None else books.last_step * books.terms.step_ms
+        return next((bound for bound in books.terms.renew if bound > last_ms), None)
 
     def _ends_ms(self) -> int | None:
         books = self.series.books

@@ -15,13 +15,15 @@ class VersionStanding(NamedTuple):
     scheme: str
     step_ms: int
     promised_nano: int  # epsilon
-    landmark_spent_nano: int  # spent on landmarks; at level user on all steps
-    regular_peak_nano: int  # on the dearest other step, or in the dearest window
-    landmarks_left: int  # from the step after the last decided one on, unused spare included; at level user steps
-    held_back_nano: int  # for these
-    first_ms: int | None  # start of the first decided step
-    last_ms: int | None  # start of the last decided step
-    ends_ms: int | None  # when the last landmark known so far ends; at level user when the length ends
+    landmark_spent_nano: int = 0  # spent on landmarks; at level user on all steps
+    regular_peak_nano: int = 0  # on the dearest other step, or in the dearest window
+    landmarks_left: int = 0  # from the step after the last decided one on, unused spare included; at level user steps
+    held_back_nano: int = 0  # for these
+    first_ms: int | None = None  # start of the first decided step
+    last_ms: int | None = None  # start of the last decided step
+    ends_ms: int | None = None  # when the last landmark known so far ends; at level user when the length ends
+    window: int = 1  # steps in a row that are protected together
+    renews_ms: int | None = None  # the next bound at which it is to begin again
 
     @property
     def used_nano(self) -> int:

@@ -12,9 +12,10 @@ SHOWN: Final = 5
 """Findings that a text lists; the audit lists all."""
 _PROTECTED: Final = {
     "landmark": "for all landmarks and any one other step together",
+    "windows": "for all landmarks and any {} steps in a row together",
     "event": "for any one step; nothing bounds what many steps tell together",
     "user": "for all steps of its length together",
-    "w-event": "for any one window; nothing bounds what many windows tell together",
+    "w-event": "for any {} steps in a row; nothing bounds what many windows tell together",
     "": "under terms that this version does not know",
 }
 _BOUNDS: Final = {
@@ -96,11 +97,15 @@ def _ruling(version: VersionStanding) -> list[str]:
     lines = [
         f"  policy {version.version}, in force: level {version.level}, {version.scheme}, steps of {version.step_ms} ms"
     ]
-    lines.append(f"  promised   {amount(version.promised_nano)} {_PROTECTED[version.level]}")
+    protected = _PROTECTED["windows" if version.level == "landmark" and version.window > 1 else version.level]
+    lines.append(f"  promised   {amount(version.promised_nano)} {protected.format(version.window)}")
     lines.append(f"  used       {amount(version.used_nano)}{_parts(version)}")
     if version.level in ("landmark", "user"):
         lines.append(f"  held back  {amount(version.held_back_nano)} for {version.landmarks_left} {what}")
     lines.append(f"  left       {amount(version.left_nano)} besides")
+    if version.renews_ms is not None:
+        bound = _moment(version.renews_ms)
+        lines.append(f"  renewed    by the first event from {bound} on, where the lifetime has room for it")
     return [*lines, f"  ends       {_end(version)}"]
 
 
@@ -108,7 +113,8 @@ def _parts(version: VersionStanding) -> str:
     if version.level != "landmark":
         return ""
     spent, peak = amount(version.landmark_spent_nano), amount(version.regular_peak_nano)
-    return f": {spent} on landmarks, {peak} on the dearest other step, as much as others may cost without adding to it"
+    what = "on the dearest other step" if version.window == 1 else "in the dearest window"
+    return f": {spent} on landmarks, {peak} {what}, as much as others may cost without adding to it"
 
 
 def _end(version: VersionStanding) -> str:

@@ -16,10 +16,11 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def test_it_refuses_what_it_cannot_know(site: Site) -> None:
+@pytest.mark.parametrize("level", ["w-event", "landmark"])
+def test_it_refuses_what_it_cannot_know(site: Site, level: str) -> None:
     """It ends with 1 and names the reason; series that can go on still get their records."""
     window: Record = {"epsilon": 0.5, "scheme": {"name": "uniform"}}
-    wide, narrow = ({"level": "w-event", "step": HOUR, "window": steps} for steps in (9, 2))
+    wide, narrow = ({"level": level, "step": HOUR, "window": steps} for steps in (9, 2))
     old, _ = site.installed(
         "old",
         [

@@ -14,6 +14,7 @@ from tests.audit.books.test_members import claimed, lines, member
 from tests.audit.decided import chains
 from tests.audit.test_topic import producing, send, topics
 from tests.audit.written import LEDGERS, write
+from tests.run import Run, observation, policy
 
 TEXT = """\
 p-17: a member with a cap of 0.00000025; amounts are in epsilon
@@ -205,3 +206,30 @@ async def test_from_topics(broker: LocalBroker, tmp_path: Path, capsys: pytest.C
     assert json.loads(capsys.readouterr().out)["member"]["left_nano"] == 50
     assert await asyncio.to_thread(main, ["standing", "--members", "--config", str(config)]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[0] == "p"
+
+
+def test_windows_and_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Landmarks and steps in a row: the dearest window counts; of the bounds to renew at the next one is told."""
+    protection = {"level": "landmark", "step": 1000, "landmarks": [9000], "window": 2}
+    run = Run().feed_all(
+        [
+            policy("home-7", epsilon=1e-7, protection=protection, renew=[3000, 9000]),
+            *(observation("home-7", 1000 * step, 1) for step in (1, 2, 3)),
+        ]
+    )
+    ledger = save(tmp_path, run.ledger)
+    [version] = document_of(capsys, "home-7", *ledger)["series"][0]["versions"]
+    last = json.loads(run.ledger[-1])
+    assert (version["window"], version["renews_ms"], version["regular_peak_nano"]) == (
+        2,
+        9000,
+        last["regular_peak_nano"],
+    )
+    assert version["promised_nano"] == version["used_nano"] + version["held_back_nano"] + version["left_nano"]
+    assert main(["standing", "home-7", *ledger]) == 0
+    said = capsys.readouterr().out
+    assert "promised   0.0000001 for all landmarks and any 2 steps in a row together\n" in said
+    assert " in the dearest window, as much as others may cost without adding to it\n" in said
+    assert (
+        "renewed    by the first event from 1970-01-01T00:00:09+00:00 on, where the lifetime has room for it\n" in said
+    )
