@@ -15,6 +15,7 @@ from stream_app.audit.form.reader import is_claim, read_entry, read_head_record,
 from stream_app.formats import encoding
 from stream_app.privacy.reason import Reason
 from tests.audit.histories import History, histories
+from tests.audit.test_people import logs
 from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
 from tests.schemas.catalogue import HEADS, examples, label, strict_validator
 from tests.schemas.changes import places, removed
@@ -98,6 +99,15 @@ def test_any_history(history: History) -> None:
     assert misfits("release", history.releases) == []
     assert misfits("ledger-entry", history.ledger) == []
     assert misfits("reject", history.rejects) == []
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(logs())
+def test_any_log_of_people(run: Run) -> None:
+    """The outputs of drawn logs with members fit: claims, caps, and the rejects of both."""
+    assert misfits("release", run.releases) == []
+    assert misfits("ledger-entry", run.ledger) == []
+    assert misfits("reject", run.rejects) == []
 
 
 @pytest.mark.parametrize("value", [b"", b"[]", b'{"series":7}', b'{"series":"a","timestamp":5}', b" " * 300_000, None])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from stream_app.audit import Auditor
 from stream_app.audit.report.report import Report
+from tests.audit.heads.signed import Signer, Story, attest
 from tests.audit.ways import audit, codes
 from tests.audit.written import KEY, Record, Written, renumber, seal, write
 
@@ -245,6 +246,15 @@ def test_forms(change: Record) -> None:
     wrong = series("p/a", 10)
     wrong.entries[0]["lifetime_nano"] = 0
     assert "malformed-entry" in codes(audit(lines(seal(wrong))))
+
+
+def test_a_chain_that_was_taken_away_shows_where_heads_name_it() -> None:
+    """A ledger without its caps promises less, and holds; signed heads tell that they were there."""
+    chains = [member("p/", 30), series("p/glucose", 20), series("p/place", 10)]
+    heads = Story.growing({chain.entries[0]["series"]: chain for chain in chains}).sign(Signer())
+    assert attest(lines(*chains), heads).findings == ()
+    assert audit(lines(*chains[1:])).holds
+    assert "signed-missing" in codes(attest(lines(*chains[1:]), heads))
 
 
 def test_copies_count_once() -> None:
