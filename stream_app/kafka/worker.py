@@ -7,6 +7,8 @@ import signal
 import time
 from contextlib import suppress
 
+from aiokafka.errors import InconsistentGroupProtocolError
+
 from stream_app import __version__
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
@@ -220,5 +222,7 @@ class Worker:
 
 
 def _ended_by(error: BaseException | None) -> str:
+    if isinstance(error, InconsistentGroupProtocolError):
+        return f"the group's other workers have another member_separator. {REASONS['separator-changed'].remedy}"
     said = "no reason" if error is None else loggable(error)
     return f"{said}. {GRANT}" if unauthorized(error) else said

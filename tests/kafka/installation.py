@@ -15,6 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from stream_app.cli import main
+from stream_app.cli.shared.eventfile import record_key
 from stream_app.kafka.brokers import Isolation
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
@@ -107,7 +108,7 @@ class Installation:
         partition_of = router(self.partitions)
         answers = []
         for event in events:
-            key = str(event["series"]).encode()
+            key = record_key(json.dumps(event).encode(), self.more.get("member_separator")) or b""
             value = json.dumps(event).encode()
             answers.append(await producer.send(self.names.events, key=key, value=value, partition=partition_of(key)))
         await asyncio.gather(*answers)

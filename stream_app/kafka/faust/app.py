@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 import faust
+from faust.assignor.partition_assignor import PartitionAssignor
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.types.auth import CredentialsT
 
@@ -39,6 +40,20 @@ class WholeFetch(faust.Schema[Any, Any]):
         return message.value
 
 
+class Assignor(PartitionAssignor):
+    """Faust's assignor, under a name that tells what ends the names of members.
+
+    The brokers let no worker into a group whose assignor is called otherwise: two that place series and keep members'
+    budgets by different separators would each spend one person's budget.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that is compared; without members it is Faust's own."""
+        separator = cast("App", self.app).separator
+        return "faust" if separator is None else f"faust-members-{ord(separator):x}"
+
+
 class App(faust.App):
     """Faust's app around our consumer, recovery and partitions."""
 
@@ -51,6 +66,7 @@ class App(faust.App):
         names: TopicNames,
         metrics: Metrics,
     ) -> None:
+        self.separator = settings.member_separator
         seconds = settings.session_timeout_ms / 1000
         super().__init__(
             settings.application,
@@ -67,6 +83,7 @@ class App(faust.App):
             datadir=str(settings.data_folder),
             store="rocksdb://",
             TableManager=TableManager,
+            PartitionAssignor=Assignor,
             table_standby_replicas=settings.standby_replicas,
             recovery_consistency_check=False,  # it ends the whole worker; `Restorer` stops the one partition
             stream_wait_empty=False,  # it would wait for what a stopped partition never acknowledges

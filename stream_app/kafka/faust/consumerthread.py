@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import InconsistentGroupProtocolError, KafkaConnectionError, KafkaError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -141,14 +141,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
 
     async def check_group(self) -> None:
-        """Log what the group's coordinator refused; raises aiokafka's error when ACLs were the reason."""
+        """Log what the group's coordinator refused; raises aiokafka's error when ACLs or `Assignor.name` were why."""
         await self.call_thread(self._check_group)
 
     async def _check_group(self) -> None:
         try:
             self._ensure_consumer()._coordinator.check_errors()  # noqa: SLF001 (`getmany` would ask; Faust fetches without)
         except KafkaError as error:
-            if unauthorized(error):
+            if unauthorized(error) or isinstance(error, InconsistentGroupProtocolError):
                 raise
             logger.warning("the group: %r; asks again", error)
 

@@ -1,0 +1,1 @@
+"""Tests of members: one budget for all series of a person."""
