@@ -10,7 +10,7 @@ from stream_app.deciding.collecting import collect, recalled
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.members import FindMember, Joined, capped, claimed, member_of, misnamed, no_member
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, Renewal, seal
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.succession import next_version, succeeding
 from stream_app.formats import encoding, wire
@@ -172,27 +172,20 @@ def _apply(
 def _observe(
     context: Context, row: SeriesRow, adopted: Decided | None, found: Observation, record: InputRecord
 ) -> Decided | Refused:
-    renewal: Renewal | None = None
-    if row.policy.renew:
-        begun = _renew(context, row, found.timestamp_ms, record)
-        if isinstance(begun, Decided):
-            row, adopted, renewal = begun.row, begun, "begun"
-        elif begun is not None:
-            renewal = "refused"
     stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
     if isinstance(stepped, Refused):
-        return stepped  # and what would have begun with the step has not
-    return seal(context, row, adopted, stepped, record.timestamp_ms, renewal)
-
-
-def _renew(context: Context, row: SeriesRow, timestamp_ms: int, record: InputRecord) -> Decided | Refused | None:
-    """Return the version that begins where a bound is due, what forbids it, or None: none is due."""
-    start_ms = timestamp_ms // row.policy.step_ms * row.policy.step_ms
-    bounds = bounds_to_come(row.policy, row.state, start_ms)
+        return stepped  # and renews nothing
+    bounds = bounds_to_come(row.policy, row.state, stepped.release.timestamp_ms) if row.policy.renew else None
     if bounds is None:
-        return None
+        return seal(context, row, adopted, stepped, record.timestamp_ms)
+    # PRIVACY: what was drawn under the former version is dropped unread, and shows nowhere.
     policy, default = next_version(row, bounds)
-    return _adopt(context, row, no_member, row.series, policy, None, record, renewed=default)
+    begun = _adopt(context, row, no_member, row.series, policy, None, record, renewed=default)
+    if isinstance(begun, Refused):
+        return seal(context, row, adopted, stepped, record.timestamp_ms, "refused")
+    stepped = fold.step(context.keys, begun.row.policy, begun.row.state, found.series, found.timestamp_ms, found.value)
+    assert not isinstance(stepped, Refused), "a version is renewed for an event that was accepted under it"
+    return seal(context, begun.row, begun, stepped, record.timestamp_ms, "begun")
 
 
 def _control(
