@@ -10,6 +10,7 @@ A version waits while windows, its own or those of an earlier version, hold step
 Steps of versions differ in length, so what one leaves to the next is in milliseconds.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,7 +47,8 @@ class Window:
     """The regular spends of one period that a window still holds; changed in place."""
 
     frame: Frame
-    spends: dict[int, int] = field(default_factory=dict)  # nano-epsilon by step, in order
+    spends: deque[tuple[int, int]] = field(default_factory=deque)  # steps that spent, ascending, and nano-epsilon
+    total_nano: int = 0  # of them all
     last: tuple[int, int] | None = None  # the regular step published last, and its spend
     largest_nano: int = 0  # m: spent on one regular step
     cost_ms: int | None = None  # start of the last step that spent or was charged
@@ -72,9 +74,11 @@ class Window:
 
     def held(self, step: int) -> int:
         """Return what the other steps of the window that ends with `step` spent, and forget the steps before it."""
-        for at in [at for at in self.spends if at <= step - self.frame.steps]:
-            del self.spends[at]
-        return sum(spend for at, spend in self.spends.items() if at != step)
+        while self.spends and self.spends[0][0] <= step - self.frame.steps:
+            self.total_nano -= self.spends.popleft()[1]
+        if not self.spends or self.spends[-1][0] < step:
+            return self.total_nano
+        return sum(spend for at, spend in self.spends if at != step)  # decided before: a fault
 
     def loss(self, step: int, spend: int) -> int:
         """Return what the window that ends with `step` loses when this regular step spends `spend`."""
@@ -83,7 +87,11 @@ class Window:
     def pass_by(self, step: int, spend: int, *, landmark: bool, waits: bool) -> None:
         """Move past a decided step, which spent `spend`."""
         if spend and not landmark:
-            self.spends[step] = spend
+            if self.spends and self.spends[-1][0] >= step:
+                self._hold({**dict(self.spends), step: spend})
+            else:
+                self.spends.append((step, spend))
+                self.total_nano += spend
             self.last = step, spend
             self.largest_nano = max(self.largest_nano, spend)
         if spend or (self.frame.charge_nano and not waits):
@@ -91,8 +99,10 @@ class Window:
 
     def leave_out(self, landmarks: LandmarkSet) -> None:
         """Let go of steps that are landmarks by now: they count with the landmarks."""
-        for at in [at for at in self.spends if landmarks.at(at)[0]]:
-            del self.spends[at]
+        self._hold({at: spend for at, spend in self.spends if not landmarks.at(at)[0]})
+
+    def _hold(self, spends: dict[int, int]) -> None:
+        self.spends, self.total_nano = deque(sorted(spends.items())), sum(spends.values())
 
     def miss(self) -> None:
         """Note that entries are missing."""
