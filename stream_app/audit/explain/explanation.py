@@ -40,6 +40,8 @@ class Explanation(NamedTuple):
     def limit_nano(self) -> int:
         """What the guard allows for this step."""
         figures = self.before
+        if self.entry.timestamp < self.opens_ms:
+            return 0
         if self.reach is not None and not self.landmark:
             return self.reach.limit_nano
         peak = figures.regular_peak_nano if self.landmark else 0

@@ -15,7 +15,7 @@ from stream_app.audit.explain.rate import Rate
 from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write
 from tests.collected import schedules
-from tests.run import KINDS, UNIFORM, Run, limited, observation, policy
+from tests.run import KINDS, SCHEMES, UNIFORM, Run, limited, observation, policy
 
 HOUR_MS = 3_600_000
 
@@ -191,13 +191,20 @@ PRIVATE = {"dissimilarity": "private"}
 
 
 @pytest.mark.parametrize(
-    "scheme", [UNIFORM, {"name": "bd"}, {"name": "ba"}, {"name": "bd", **PRIVATE}, {"name": "ba", **PRIVATE}]
+    ("level", "scheme"),
+    [
+        *(("w-event", each) for each in (UNIFORM, {"name": "bd"}, {"name": "ba"})),
+        *(("w-event", {"name": name, **PRIVATE}) for name in ("bd", "ba")),
+        *(("landmark", each) for each in (*SCHEMES.values(), {"name": "bd"}, {"name": "ba"})),
+    ],
 )
-def test_every_step_in_windows(scheme: dict[str, Any]) -> None:
-    """At level w-event, a second version that waits for the first one's windows included."""
+def test_every_step_in_windows(level: str, scheme: dict[str, Any]) -> None:
+    """With landmarks and without, and in a second version, which waits for the first one's windows."""
     run, draws = Run(), np.random.default_rng(7)
     for version, hours in ((1, range(15)), (2, range(15, 30))):
-        protection = {"level": "w-event", "window": 4, "step": HOUR_MS}
+        protection: dict[str, object] = {"level": level, "window": 4, "step": HOUR_MS}
+        if level == "landmark":
+            protection["landmarks"] = [hour * HOUR_MS for hour in hours if hour % 6 == 4]
         epsilon = 0.5 * version
         run.context = limited(lifetime_nano=10**10)
         run.feed(policy("home-7", version, epsilon=epsilon, protection=protection, scheme=scheme))
@@ -210,7 +217,9 @@ def test_every_step_in_windows(scheme: dict[str, Any]) -> None:
             follow_from(entry, found)
             reasons.add(found.reason.partition(".")[0].rstrip("0123456789 "))
             assert found.reach is not None
-            assert found.after.regular_peak_nano <= found.before.budget_nano
+            assert found.after.landmark_spent_nano + found.after.regular_peak_nano <= found.before.budget_nano
+            if entry["timestamp"] < found.opens_ms:
+                assert found.limit_nano == found.share_nano == 0
     assert any(reason.startswith("Until") for reason in reasons)
 
 
