@@ -118,7 +118,10 @@ def test_lost_input_stops_until_accepted(installation: Installation) -> None:
 
 
 def test_landmarks_are_registered_and_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """`landmarks` waits for the entry or the reject of its own record, and tells when there is none in time."""
+    """`landmarks` waits for the entry or the reject of its own record, and tells when there is none in time.
+
+    Beside it, `send` counts the landmarks that met an event, by the default policies that it knows.
+    """
 
     def asked(*words: str) -> tuple[int, dict[str, Any]]:
         code = installation.command("landmarks", *words)
@@ -128,7 +131,11 @@ def test_landmarks_are_registered_and_answered(installation: Installation, capsy
 
     code, told = asked("home-1", "--add", "2012-06-01T17:00[Europe/Paris]", "--wait", "1")
     assert (code, told["outcome"], told["entry"], told["reject"]) == (3, "no-answer", None, None)
-    installation.send([{"series": "home-1", "timestamp": START_MS, "value": 1}])
+    first = installation.folder / "first.jsonl"
+    first.write_text(json.dumps({"series": "home-1", "timestamp": START_MS, "value": 1}) + "\n")
+    assert installation.command("send", str(first)) == 0
+    said = capsys.readouterr()
+    assert (json.loads(said.out), said.err) == ({"sent": 1, "landmark_steps": 1, "landmark_steps_met": 0}, "")
     with installation.worker() as worker:
         worker.await_committed(2)
         weekend = {

@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 from stream_app.cli import UsageError
 from stream_app.cli.records.replayfolder import KEY_NAME, Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
 from stream_app.cli.shared.eventfile import add_mapping, events
+from stream_app.cli.shared.landmarksmet import LandmarksMet
 from stream_app.cli.shared.progress import tracked
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
@@ -38,6 +39,14 @@ class _Asked(NamedTuple):
     replaces: bool = False
 
 
+class _Answered(NamedTuple):
+    """What a run came to."""
+
+    totals: dict[str, int]
+    rejected: Mapping[Reason, int]
+    met: LandmarksMet
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_mapping(parser)
@@ -62,14 +71,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Replay; 0 when every record was answered, rejects included; raises `UsageError` for input that nothing rules."""
     try:
-        totals, rejected = _run(arguments)
+        totals, rejected, met = _run(arguments)
     except (InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}; name a folder that can be written") from None
     if arguments.json:
-        print(wire.dump(totals).decode())
+        print(wire.dump({**totals, **met.document()}).decode())
     else:
+        if met.sentence:
+            _warn(met.sentence)
         print(", ".join(f"{count} {name}" for name, count in totals.items()))
         for reason, count in rejected.items():
             print(f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}")
@@ -78,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run(arguments: argparse.Namespace) -> tuple[dict[str, int], Mapping[Reason, int]]:
+def _run(arguments: argparse.Namespace) -> _Answered:
     with ExitStack() as stack:
         folder = stack.enter_context(ReplayFolder.claimed(arguments.out))
         records = _records(arguments, stack)
@@ -165,11 +176,15 @@ def _asked(arguments: argparse.Namespace, folder: ReplayFolder, records: Records
     return asked
 
 
-def _replay(
-    asked: _Asked, records: Records, files: Mapping[str, BinaryIO]
-) -> tuple[dict[str, int], Mapping[Reason, int]]:
+def _replay(asked: _Asked, records: Records, files: Mapping[str, BinaryIO]) -> _Answered:
     ledger, releases, rejects = (_lines(file) for file in files.values())
-    outlets = Outlets(ledger, releases, rejects, None)
+    met = LandmarksMet()
+
+    def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        met.written(value)
+        ledger(key, value, timestamp_ms, headers)
+
+    outlets = Outlets(counted, releases, rejects, None)
     decider = Decider(asked.context, lambda _: None, outlets, Collection(keyfile.fresh_secret()))
     taken = Digest(asked.secret, asked.context)
     for offset, event in enumerate(tracked(records(), "replay")):
@@ -185,7 +200,7 @@ def _replay(
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return totals, decider.rejected
+    return _Answered(totals, decider.rejected, met)
 
 
 def _mixed(keys: KeyRing, event: bytes) -> bytes:

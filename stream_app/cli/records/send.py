@@ -2,14 +2,19 @@
 
 import argparse
 import asyncio
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import add_mapping, events, record_key
+from stream_app.cli.shared.landmarksmet import LandmarksMet
 from stream_app.cli.shared.progress import tracked
+from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
 from stream_app.kafka.client.sending import Event, send_events
+from stream_app.setup.configuration import default_policies
+from stream_app.setup.settings import InvalidSettingsError, Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,14 +26,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send all; 0 when every event was acknowledged."""
-    return send_and_tell(arguments, tracked(events(arguments), "send"))
+    met = LandmarksMet(_defaults(settings_of(arguments)))
+    code = send_and_tell(arguments, met.sent(tracked(events(arguments), "send")), met.document)
+    if met.sentence and not arguments.json:
+        print(f"landmark-stream send: {met.sentence}", file=sys.stderr)
+    return code
 
 
-def send_and_tell(arguments: argparse.Namespace, found: Iterable[bytes]) -> int:
-    """Send event records as the settings say and print how many."""
+def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:
+    """Return the default policies where this machine has them: whoever sends need not."""
+    try:
+        return default_policies(settings)
+    except InvalidSettingsError:
+        return ()
+
+
+def send_and_tell(
+    arguments: argparse.Namespace, found: Iterable[bytes], more: Callable[[], Mapping[str, int]] = dict
+) -> int:
+    """Send event records as the settings say and print how many, for programs with ``more`` of what was sent."""
     settings = settings_of(arguments)
     separator = settings.member_separator
     with reaching(settings):
         sent = asyncio.run(send_events(settings, (Event(record_key(event, separator), event) for event in found)))
-    print(wire.dump({"sent": sent}).decode() if arguments.json else f"{sent} events sent")
+    print(wire.dump({"sent": sent, **more()}).decode() if arguments.json else f"{sent} events sent")
     return 0

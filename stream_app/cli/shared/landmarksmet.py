@@ -1,0 +1,128 @@
+"""How many landmark steps met an event: none of them often means landmarks in another zone, or in seconds."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from stream_app.deciding.context import DefaultPolicy
+from stream_app.formats import wire
+from stream_app.formats.records import Contribution, LandmarksRecord, Observation, PolicyRecord
+from stream_app.privacy.landmarks import NO_LANDMARKS, Interval, LandmarkSet, aligned
+from stream_app.privacy.policy import PolicyError, policy_of
+
+
+class _Series:
+    """The landmarks of one series as far as they are known, and which of them met an event."""
+
+    def __init__(self) -> None:
+        self.step_ms, self.landmarks = 1, NO_LANDMARKS
+        self.last_ms = -1  # the end of the last step with an event is behind it
+        self.met = 0
+        self._over = 0  # landmark steps of earlier versions
+
+    @property
+    def steps(self) -> int:
+        """How many landmark steps there are, those of later versions once each."""
+        return self._over + len(self.landmarks)
+
+    def begin(self, step_ms: int, landmarks: LandmarkSet) -> None:
+        """Begin a version; of the one before, the landmarks that are over stay counted."""
+        self._over += self.landmarks.count_before(self._next)
+        self.step_ms, self.landmarks = step_ms, landmarks
+
+    def add(self, spans: Iterable[int | Interval]) -> None:
+        """Register landmarks; of a step whose event has come nobody knows here whether one came."""
+        following = LandmarkSet.of(
+            (max(first, self._next), end) for first, end in aligned(spans, self.step_ms).intervals if end > self._next
+        )
+        self.landmarks = self.landmarks.union(following)
+
+    def event(self, timestamp_ms: int) -> None:
+        """Take an event; a late one and a second one of its step change nothing."""
+        step = timestamp_ms // self.step_ms
+        if step >= self._next:
+            self.met += step in self.landmarks
+            self.last_ms = (step + 1) * self.step_ms - 1
+
+    @property
+    def _next(self) -> int:
+        """Return the first step that may still get an event."""
+        return -(-(self.last_ms + 1) // self.step_ms)
+
+
+class LandmarksMet:
+    """Counts landmark steps that met an event, over all series, as events are sent or as a ledger is written.
+
+    PRIVACY: whether a step has an event is a public fact, which releases show (docs/guarantee.md). Which landmarks are
+    true ones is a secret under dummies: a policy then has none before they are drawn, and a ledger has the drawn ones.
+    """
+
+    def __init__(self, defaults: Sequence[DefaultPolicy] = ()) -> None:
+        self._defaults = defaults
+        self._series: dict[str, _Series] = {}
+
+    def _of(self, name: str) -> _Series:
+        found = self._series.get(name)
+        if found is None:
+            found = self._series[name] = _Series()
+            default = next((each for each in self._defaults if fnmatchcase(name, each.glob)), None)
+            if default is not None:
+                found.begin(default.policy.step_ms, default.policy.landmarks)
+        return found
+
+    def sent(self, events: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the records that are sent, each counted before."""
+        for event in events:
+            match wire.decode(event):
+                case Observation(series=series, timestamp_ms=at) | Contribution(series=series, timestamp_ms=at):
+                    self._of(series).event(at)
+                case PolicyRecord() as found:
+                    self._adopt(found)
+                case LandmarksRecord(series=series, add=add):
+                    self._of(series).add(add)
+                case _:
+                    pass
+            yield event
+
+    def _adopt(self, record: PolicyRecord) -> None:
+        try:
+            policy = policy_of(record.parameters, record.version)
+        except PolicyError:
+            return  # the worker rejects it
+        self._of(record.series).begin(policy.step_ms, policy.landmarks)
+
+    def written(self, entry: bytes) -> None:
+        """Take a ledger entry."""
+        found: Any = wire.load(entry)
+        series = self._of(found["series"])
+        match found["entry"]:
+            case "release":
+                series.event(found["timestamp"])
+            case "policy":
+                protection = found["parameters"]["protection"]
+                step_ms = protection.get("step", 1)
+                series.begin(step_ms, aligned(_spans(protection.get("landmarks", ())), step_ms))
+            case "landmarks":
+                series.add(_spans(found["add"]))
+            case _:
+                pass
+
+    def document(self) -> Mapping[str, int]:
+        """Return the counts for programs; nothing when no landmark is known."""
+        steps, met = (sum(getattr(each, name) for each in self._series.values()) for name in ("steps", "met"))
+        return {"landmark_steps": steps, "landmark_steps_met": met} if steps else {}
+
+    @property
+    def sentence(self) -> str:
+        """Say it; empty when no landmark is known, or no event came."""
+        counts = self.document()
+        if not counts or all(each.last_ms < 0 for each in self._series.values()):
+            return ""
+        met, steps = counts["landmark_steps_met"], counts["landmark_steps"]
+        advice = "" if met else "; compare their times with those of the events: zone, and milliseconds"
+        return f"{met:,} of {steps:,} landmark steps met an event{advice}"
+
+
+def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:
+    """Return landmarks as records have them."""
+    yield from (each if isinstance(each, int) else (each[0], each[1]) for each in written)

@@ -1,0 +1,117 @@
+"""How many landmark steps met an event, as `replay` and `send` say it, against the flags in the ledger."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app.cli import main
+from stream_app.cli.shared.landmarksmet import LandmarksMet
+from tests.run import Run, default, limited, observation, policy
+
+STEP_MS = 10
+SERIES = ("a", "b")
+
+
+def protected(series: str, version: int, steps: set[int]) -> dict[str, object]:
+    """Return a version with landmark steps."""
+    landmarks = [step * STEP_MS + 3 for step in sorted(steps)]
+    protection = {"level": "landmark", "landmarks": landmarks, "step": STEP_MS}
+    return policy(series, version, protection=protection, epsilon=0.1, weaker=True)
+
+
+@given(data=st.data())
+def test_as_sent_and_as_written(data: st.DataObject) -> None:
+    """Both count what a brute force over all steps counts; what met an event is what the worker flagged."""
+    run = Run(limited(lifetime_nano=10**12, accept_weaker_policies=True))
+    as_sent, as_written = LandmarksMet(), LandmarksMet()
+    landmarks: dict[str, set[int]] = {series: set() for series in SERIES}  # known in time, of all versions
+    last = dict.fromkeys(SERIES, -1)
+    versions = dict.fromkeys(SERIES, 0)
+    records: list[dict[str, object]] = []
+    for _ in range(data.draw(st.integers(0, 25))):
+        series = data.draw(st.sampled_from(SERIES))
+        ahead = data.draw(st.sets(st.integers(last[series] + 1, last[series] + 6), max_size=3))
+        what = data.draw(st.sampled_from(["version", "register", "event", "event"]))
+        if what == "version" or not versions[series]:
+            versions[series] += 1
+            landmarks[series] = {step for step in landmarks[series] if step <= last[series]} | ahead
+            records.append(protected(series, versions[series], ahead))
+        elif what == "register" and ahead:
+            landmarks[series] |= ahead
+            records.append({"type": "landmarks", "series": series, "add": [step * STEP_MS for step in ahead]})
+        else:
+            last[series] += data.draw(st.integers(1, 3))
+            records.append(observation(series, last[series] * STEP_MS + 7, 1.0))
+    run.feed_all(records)
+    assert not run.rejects
+    assert list(as_sent.sent(json.dumps(record).encode() for record in records)) == [
+        json.dumps(record).encode() for record in records
+    ]
+    for entry in run.ledger:
+        as_written.written(entry)
+    flagged = sum(b'"landmark":true' in entry for entry in run.ledger)
+    steps = sum(map(len, landmarks.values()))
+    wanted = {"landmark_steps": steps, "landmark_steps_met": flagged} if steps else {}
+    assert as_sent.document() == as_written.document() == wanted
+
+
+def test_late_and_double_events_and_passed_landmarks_do_not_count() -> None:
+    """A second event of a step, one before the last, and a landmark whose step is over."""
+    met = LandmarksMet()
+    records = [
+        protected("a", 1, {1, 3}),
+        *(observation("a", at, 1.0) for at in (15, 17, 5, 25)),
+        {"type": "landmarks", "series": "a", "add": [20]},
+        {"type": "landmarks", "series": "a", "add": [[10, 50]]},
+        b"no record",
+    ]
+    list(met.sent(each if isinstance(each, bytes) else json.dumps(each).encode() for each in records))
+    assert met.document() == {"landmark_steps": 3, "landmark_steps_met": 1}
+    assert met.sentence == "1 of 3 landmark steps met an event"
+
+
+def test_landmarks_under_dummies_are_not_known() -> None:
+    """Of a policy that is sent; the ledger has the drawn ones, which are public."""
+    hidden = {"method": "padding", "probability": 0.5, "start": 0, "end": 200}
+    record = {**protected("a", 1, {3}), "dummies": hidden}
+    met, written = LandmarksMet(), LandmarksMet()
+    list(met.sent([json.dumps(record).encode(), json.dumps(observation("a", 35, 1.0)).encode()]))
+    assert met.document() == {}
+    assert not met.sentence
+    run = Run().feed_all([record, observation("a", 35, 1.0)])
+    for entry in run.ledger:
+        written.written(entry)
+    assert written.document()["landmark_steps_met"] == 1
+
+
+def test_default_policies_are_known_by_their_globs() -> None:
+    """The first that matches; no event yet says nothing."""
+    landmarks = {"level": "landmark", "landmarks": [3], "step": STEP_MS}
+    met = LandmarksMet((default("a*", protection=landmarks), default("*", protection={"level": "event"})))
+    list(met.sent([json.dumps(observation("b1", 3, 1.0)).encode()]))
+    assert not met.sentence
+    list(met.sent([json.dumps(observation("a1", 13, 1.0)).encode()]))
+    assert met.sentence.startswith("0 of 1 landmark steps met an event; compare their times with those of the events")
+
+
+def test_replay_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside its counts: on standard error in words, among the totals for programs; without landmarks nothing more."""
+
+    def replayed(name: str, *records: dict[str, object], words: tuple[str, ...] = ()) -> tuple[str, str]:
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        assert main(["replay", str(file), "--out", str(tmp_path / name), *words]) == 0
+        return capsys.readouterr()
+
+    records = [protected("a", 1, {1, 3}), *(observation("a", at, 1.0) for at in (5, 15, 25))]
+    _, err = replayed("words", *records)
+    assert "landmark-stream replay: 1 of 2 landmark steps met an event\n" in err
+    totals: dict[str, Any] = json.loads(replayed("json", *records, words=("--json",))[0])
+    assert (totals["landmark_steps"], totals["landmark_steps_met"]) == (2, 1)
+    plain = [policy("a", protection={"level": "event"}), observation("a", 5, 1.0)]
+    out, err = replayed("plain", *plain, words=("--json",))
+    assert "landmark" not in out + err
