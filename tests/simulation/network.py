@@ -36,7 +36,7 @@ class Quiet(Metrics):
     def _nothing(self, *_: Any) -> None:
         """Do nothing."""
 
-    count = set = replace = withdraw = observe = forget = _nothing  # type: ignore[assignment]
+    count = set = replace = withdraw = observe = drop = forget = _nothing  # type: ignore[assignment]
 
 
 QUIET: Final = Quiet()
