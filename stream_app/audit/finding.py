@@ -103,7 +103,8 @@ CODES: Final[dict[Code, str]] = {
     "lifetime": "the total over policy versions exceeds the series' claim or the lifetime bound",
     # The guarantee of members.
     "claim": "`lifetime_nano` below epsilon, above the policy's `lifetime`, in a later version, or missing where the "
-    "policy has a `lifetime` or the member a cap",
+    "policy has a `lifetime` or the member a cap; or what is collected where series claim: under the id of a member's "
+    "series, or up to a version that does not collect any more",
     "member-cap": "the claims of a member's series are in sum more than its cap",
     "cap-raised": "a later entry raises the cap of a member",
     "member-series": "a member has more than 1,000 series",

@@ -154,7 +154,7 @@ class Series:
             note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
         if entry.charged_nano != 0:
             note(findings, "charge", entry, f"charges {entry.charged_nano}; a policy charges nothing itself")
-        self._claim(entry, terms, rules, findings)
+        self._claim(entry, before, terms, rules, findings)
         if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < self.end_ms:
             note(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
@@ -172,16 +172,17 @@ class Series:
         if terms.frame is not None:
             self.books.window = Window(terms.frame)
 
-    def _claim(self, entry: PolicyEntry, terms: Terms, rules: Rules, findings: Findings) -> None:
-        """Check and count the series' claim, which stands in its very first entry alone."""
-        for code, sentence in claim_faults(entry, terms):
-            note(findings, code, entry, sentence)
-        if entry.sequence > 1:
-            return
-        self.guarantee.claim_nano = entry.lifetime_nano
-        if terms.neighbours:  # what is collected is of many people, and counts towards no cap
-            return
-        for code, sentence in rules.members.claim(self.name, entry.lifetime_nano):
+    def _claim(self, entry: PolicyEntry, before: Books | None, terms: Terms, rules: Rules, findings: Findings) -> None:
+        """Check and count the series' claim, which stands in its very first entry alone; `before` ended now."""
+        faults = claim_faults(entry, terms)
+        collected = before is not None and before.terms.neighbours != ""
+        if entry.sequence == 1:
+            self.guarantee.claim_nano = entry.lifetime_nano
+        if terms.neighbours or collected:  # what is collected is of many people, and counts towards no cap
+            faults += rules.members.beside(self.name, collects=terms.neighbours != "")
+        elif entry.sequence == 1:
+            faults += rules.members.claim(self.name, entry.lifetime_nano)
+        for code, sentence in faults:
             note(findings, code, entry, sentence)
 
     def _cap(self, entry: MemberEntry, rules: Rules, findings: Findings) -> None:

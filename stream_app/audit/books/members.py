@@ -68,6 +68,7 @@ class Members:
         self.known: dict[str, Member] = {}
         self._claims: dict[str, int] = {}  # by series, as long as the separator is not known
         self._unclaimed: list[str] = []  # series, as long as the separator is not known
+        self._beside: list[tuple[str, bool]] = []  # as `beside` has them, as long as the separator is not known
         self._count = 0
         self.chains = 0  # of members
 
@@ -86,17 +87,29 @@ class Members:
             self._claims[series] = claim_nano
         return []
 
+    def beside(self, series: str, *, collects: bool) -> list[Fault]:
+        """Return what is wrong with a version that collects, or that is the first of its series which does not.
+
+        Collected series claim nothing. So what is of a member's series would come out beside all claims.
+        """
+        if not self.separator:
+            self._beside.append((series, collects))
+            return []
+        if not collects:
+            return [("claim", f"{series!r} stops collecting, and claims nothing")]
+        return (
+            [("claim", f"{series!r} collects, under the id of a member's series")] if self.separator in series else []
+        )
+
     def cap(self, entry: MemberEntry) -> list[Fault]:
         """Take the cap that an entry of a member's chain says; return what is wrong."""
         name, separator = entry.series[:-1], entry.series[-1]
         if not name or not separator.isascii() or separator in name:
             return [("member-chain", "a member's chain is named as the member and one character that ends it")]
-        if not self.separator:
-            self._learn(separator)
+        faults = [] if self.separator else self._learn(separator)
         if separator != self.separator:
             return [("member-chain", f"ends in {separator!r}, other members in {self.separator!r}")]
         member = self.known.setdefault(name, Member())
-        faults: list[Fault] = []
         if member.cap_nano is not None and entry.cap_nano > member.cap_nano:
             faults.append(("cap-raised", f"raises the cap from {member.cap_nano} to {entry.cap_nano}"))
         member.cap_nano = entry.cap_nano if member.cap_nano is None else min(member.cap_nano, entry.cap_nano)
@@ -116,14 +129,16 @@ class Members:
                 fullest, cap, claims = name, member.cap_nano, member.claims_nano
         return MembersRead(self.separator or None, self._count, len(capped), fullest, cap, claims)
 
-    def _learn(self, separator: str) -> None:
-        """Count the series that came before the separator was known; no cap is known yet, so nothing can be wrong."""
+    def _learn(self, separator: str) -> list[Fault]:
+        """Count the series that came before the separator was known, when there was no cap that claims could exceed."""
         self.separator = separator
         for series, claim_nano in self._claims.items():
             self._count_in(series, claim_nano)
         for series in self._unclaimed:
             self._count_in(series, None)
-        self._claims, self._unclaimed = {}, []
+        faults = [fault for series, collects in self._beside for fault in self.beside(series, collects=collects)]
+        self._claims, self._unclaimed, self._beside = {}, [], []
+        return faults
 
     def _count_in(self, series: str, claim_nano: int | None) -> list[Fault]:
         member = self.known.setdefault(self.member_of(series), Member())
