@@ -32,6 +32,8 @@ class Verdict:
     series: int = 0
     entries: int = 0
     heads: int = 0
+    members: int = 0
+    """Of which something was claimed."""
     renewals: int = 0
     """Versions that began with an event, not by a record of their own."""
     unsigned: int = 0
@@ -135,12 +137,28 @@ def _theorem(verdict: Verdict, committed: Mapping[str, list[Any]]) -> None:
     for record in committed["ledger"]:
         entry = orjson.loads(record.value)
         chains[entry["series"]].append(entry)
+    verdict.members = _members(chains)
     verdict.series = len(chains)
     for series, chain in chains.items():
         assert [entry["sequence"] for entry in chain] == list(range(1, len(chain) + 1)), series
         assert all(entry["previous"] == before["hash"] for before, entry in pairwise(chain))
+        if chain[0]["entry"] == "member":
+            continue
         for period in _periods(chain):
             assert _holds(period, series, spent), f"{series}, policy {period[0]['policy']}: over its budget"
+
+
+def _members(chains: Mapping[str, list[dict[str, Any]]]) -> int:
+    """Check that caps fall, and that what a member's series claim fits the last; return how many members claim."""
+    claims: dict[str, int] = defaultdict(int)
+    for series, chain in chains.items():
+        claims[series.partition("/")[0]] += chain[0].get("lifetime_nano", 0)
+    for series, chain in chains.items():
+        if chain[0]["entry"] == "member":
+            caps = [entry["cap_nano"] for entry in chain]
+            assert caps == sorted(set(caps), reverse=True), f"{series} raises its cap"
+            assert claims[series.removesuffix("/")] <= caps[-1], f"{series} claims more than its cap"
+    return sum(nano > 0 for nano in claims.values())
 
 
 def _periods(chain: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
