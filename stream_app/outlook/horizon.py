@@ -13,7 +13,7 @@ MOST_EVENTS = 100_000
 USUAL_EVENTS = 100
 """Where the policy names no end: one more event then costs no other's budget."""
 WINDOWS = 3
-"""As many pass until budgets under w-event come round."""
+"""As many pass until budgets under windows come round."""
 
 
 class HorizonError(ValueError):
@@ -71,8 +71,11 @@ def _span(policy: Policy, every_ms: int) -> tuple[int, int]:
         return max(0, dummies.first * step_ms - every_ms), dummies.end * step_ms + every_ms
     match policy.protection:
         case LandmarkLevel() if landmarks.intervals:
-            first_ms = landmarks.intervals[0][0] * step_ms
-            return max(0, first_ms - every_ms), landmarks.intervals[-1][1] * step_ms + every_ms
+            first_ms, end_ms = landmarks.intervals[0][0] * step_ms, landmarks.intervals[-1][1] * step_ms
+            after_ms = every_ms if policy.windows is None else WINDOWS * policy.windows.steps * step_ms
+            return max(0, first_ms - every_ms), end_ms + max(every_ms, after_ms)
+        case LandmarkLevel(window=steps) if steps > 1:
+            return 0, WINDOWS * steps * step_ms
         case LandmarkLevel() | EventLevel():
             return 0, USUAL_EVENTS * every_ms
         case UserLevel(length):

@@ -45,6 +45,8 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
     """
     protection = policy.protection
     match protection:
+        case LandmarkLevel(landmarks=landmarks, window=window) if window > 1:
+            yield from _beside_windows(landmarks, window, fixed=protection.fixed or policy.collect is not None)
         case LandmarkLevel(landmarks=landmarks):
             yield from _landmarks(landmarks, fixed=protection.fixed or policy.collect is not None)
         case EventLevel():
@@ -53,10 +55,10 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
         case UserLevel(length=length):
             yield _course("all steps" if length <= MOST_LANDMARKS + 1 else "first and last steps", (), _ends(length))
         case WindowLevel(steps=steps):
-            window = _window(FIRST, steps)
-            yield _course("a window", (), window)
+            together = _window(FIRST, steps)
+            yield _course("a window", (), together)
             # In turns, so that a private look compares a value with one like the other history's.
-            turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(window)]
+            turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(together)]
             yield PairSteps("a window after a step, in turns", (Step(FIRST, differs=False), *turns))
         case _:
             assert_never(protection)
@@ -79,6 +81,19 @@ def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
         rest = tuple(Step(index) for index in last)
         yield PairSteps("a landmark registered ahead", (Step(earlier), Step(before, registers=before), *rest))
         yield PairSteps("a landmark registered late", (Step(earlier), Step(before, registers=earlier), *rest))
+
+
+def _beside_windows(landmarks: LandmarkSet, window: int, *, fixed: bool) -> Iterator[PairSteps]:
+    last = tuple(_from_the_end(landmarks))
+    first = last[-1] + 1 if last else FIRST
+    yield _course("landmarks and a window after" if last else "a window", (), (*last, *_window(first, window)))
+    yield _course("a window after a step", (first,), (*last, *_window(first + 1, window)))
+    if last and last[0] >= window:
+        yield _course("landmarks and a window before", (), (*_window(last[0] - window, window), *last))
+    if not fixed:
+        rest = [Step(at) for at in _window(first + 1, window)]
+        late = [Step(first), rest[0]._replace(registers=first), *rest[1:]]
+        yield PairSteps("a landmark registered late", (*(Step(index) for index in last), *late))
 
 
 def _course(name: str, common: tuple[int, ...], differing: tuple[int, ...]) -> PairSteps:

@@ -59,6 +59,9 @@ WINDOW: dict[str, object] = {"level": "w-event", "window": 7}
         (WINDOW, UNIFORM, 21),
         (WINDOW, {**ALWAYS, "name": "bd"}, 21),
         (WINDOW, {**ALWAYS, "name": "ba"}, 21),
+        ({"level": "landmark", "window": 7}, UNIFORM, 21),
+        ({"level": "landmark", "window": 7, "landmarks": [4, [6, 8]]}, {**ALWAYS, "name": "ba"}, 26),
+        ({"level": "landmark", "window": 7, "landmarks": [[6, 8]]}, {"name": "balanced"}, 24),
     ],
 )
 def test_other_levels(level: dict[str, object], scheme: dict[str, object], events: int) -> None:

@@ -53,6 +53,7 @@ def planted(
 
 TWO, ONE, NONE = (protected("landmark", landmarks=landmarks) for landmarks in ([1, 2], [3], []))
 USER = protected("user", length=3)
+BESIDE = protected("landmark", window=2)
 SINGLE, WINDOW = (protected("w-event", window=window) for window in (1, 2))
 TWICE, UNCOUNTED, UNCHARGED = (
     faults.guarded(guard) for guard in (faults.LandmarkSpentTwice, faults.RegularUncounted, faults.LateUncharged)
@@ -68,6 +69,7 @@ PLANTED = [
     planted("regular spend not counted", UNCOUNTED, AHEAD, 10_000, NONE, BALANCED, NUMBER),
     planted("late landmark not charged", UNCHARGED, LATE, 16_000, ONE, UNIFORM, NUMBER),
     planted("late landmark not charged", UNCHARGED, LATE, 16_000, ONE, BALANCED, COUNTS),
+    planted("late landmark not charged", UNCHARGED, LATE, 16_000, BESIDE, BALANCED, NUMBER),
     planted("scale 10 % too small", faults.scaled(TENTH), FIRST, 60_000, EVENT, UNIFORM, NUMBER),
     planted("scale 10 % too small", faults.scaled(TENTH), FIRST, 60_000, EVENT, BALANCED, WIDE),
     planted("sensitivity halved", faults.scaled(HALF), FIRST, 4000, EVENT, UNIFORM, NUMBER),

@@ -19,11 +19,13 @@ from tests.verify.tried import SECRET, protected, row_of
 pytestmark = pytest.mark.slow
 
 LANDMARKS = protected("landmark", landmarks=[2, 3])
+WINDOWED = protected("landmark", landmarks=[3], window=2)
 LEVELS: list[tuple[Any, Any]] = [
     *((LANDMARKS, scheme) for scheme in (UNIFORM, ADAPTIVE, BALANCED, SKIP)),
     *((protected("event"), scheme) for scheme in (UNIFORM, ADAPTIVE, BALANCED)),
     *((protected("user", length=3), scheme) for scheme in (UNIFORM, ADAPTIVE)),
     *((protected("w-event", window=2), {"name": name}) for name in ("uniform", "bd", "ba")),
+    *((WINDOWED, scheme) for scheme in (BALANCED, {"name": "bd"}, {"name": "ba"})),
 ]
 COLLECTED: dict[str, Any] = {
     "scheme": UNIFORM,
@@ -124,6 +126,19 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
             ["landmarks and a regular step before", "landmarks and a regular step after"],
         ),
         (protected("user", length=1000), ["first and last steps"]),
+        (
+            WINDOWED,
+            [
+                "landmarks and a window after",
+                "a window after a step",
+                "landmarks and a window before",
+                "a landmark registered late",
+            ],
+        ),
+        (
+            protected("landmark", window=100),
+            ["a window", "a window after a step", "a landmark registered late"],
+        ),
         (protected("w-event", window=100), ["a window", "a window after a step, in turns"]),
     ],
 )
