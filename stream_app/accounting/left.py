@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from stream_app.accounting.anew import Left, Record, caps_left, epsilon_of
-from stream_app.accounting.parameters import adoptable, bounds_to_come, united
+from stream_app.accounting.parameters import adoptable, bounds_to_come, renewed, united
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
     CloseEntry,
@@ -107,16 +107,18 @@ class _Series:
     def _count(self, entry: Known) -> None:
         match entry:
             case PolicyEntry():
+                rules = adoptable(entry.parameters)
                 if self._rules:
                     self._leave()
-                self._rules, self._budget = adoptable(entry.parameters), entry.budget_nano
+                    self._drawn = self._drawn and renewed(self._rules, rules)
+                self._rules, self._budget = rules, entry.budget_nano
                 self._level, self._step = self._protection["level"], self._protection.get("step", 1)
                 # Of the series' claim and the lifetime that was given, the smaller; without both, its first epsilon.
                 known = [nano for nano in (self._lifetime, entry.lifetime_nano) if nano is not None]
                 self._lifetime = min(known, default=self._budget)
                 if entry.parameters.get("collect") is None:
                     self.claim_nano += entry.lifetime_nano or 0
-                self._first, self._drawn = None, False
+                self._first = None
             case ReleaseEntry():
                 self.end = entry.timestamp + self._step
                 self._first = entry.timestamp if self._first is None else self._first

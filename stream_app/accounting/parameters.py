@@ -13,6 +13,17 @@ def bounds_to_come(parameters: Mapping[str, Any], decided_ms: int) -> list[int]:
     return [bound for bound in parameters.get("renew") or [] if bound > decided_ms]
 
 
+def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Tell whether a version says what its renewal would: all the same but for landmarks and bounds that passed."""
+    old, new = before.get("renew") or [], after.get("renew") or []
+    return len(new) < len(old) and new == old[len(old) - len(new) :] and _lasting(before) == _lasting(after)
+
+
+def _lasting(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    protection = {name: part for name, part in parameters["protection"].items() if name != "landmarks"}
+    return {name: part for name, part in parameters.items() if name != "renew"} | {"protection": protection}
+
+
 def united(spans: list[Any], step_ms: int, begin_ms: int) -> list[Any]:
     """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them."""
     read = [tuple(span) if isinstance(span, list) else span for span in spans]  # compiled code takes no list for a pair

@@ -99,7 +99,7 @@ CODES: Final[dict[Code, str]] = {
     "step-alignment": "a time that is not the start of a step",
     "intrusion": "an announced intrusion that cannot be: of bare counters, at another price, or of steps not open",
     # The guarantee.
-    "theorem": "the spends on the landmarks and one other step exceed epsilon",
+    "theorem": "the spends on the landmarks and one other step, or one window, exceed epsilon",
     "lifetime": "the total over policy versions exceeds the series' claim or the lifetime bound",
     # The guarantee of members.
     "claim": "`lifetime_nano` below epsilon, above the policy's `lifetime`, in a later version, or missing where the "

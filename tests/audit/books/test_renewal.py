@@ -78,6 +78,19 @@ def test_a_missed_bound_is_remarked_where_a_lifetime_is_known() -> None:
     assert check(run.ledger).remarks == ()
 
 
+def test_a_claim_is_a_lifetime_that_the_ledger_tells() -> None:
+    """With it a missed bound shows without anything that the auditor is told: here `max_epsilon` was lowered."""
+    run = Run(ROOM).feed_all([renewing(lifetime=2.0), observation("a", 0, 1)])
+    run.context = Context(KEYS, limits=Limits(LIFETIME, NANO - 1))
+    run.feed_all(observation("a", at, 1) for at in (110, 120))
+    run.context = ROOM
+    run.feed_all(observation("a", at, 1) for at in (210, 310))  # renewed at 200; at 300 nothing is left of the claim
+    assert [entry["policy"] for entry in map(json.loads, run.ledger) if entry["entry"] == "policy"] == [1, 2]
+    report = audit(run.ledger)
+    assert report.holds
+    assert [remark.code for remark in report.remarks] == ["unrenewed"]
+
+
 def test_a_renewal_beyond_the_lifetime_is_found() -> None:
     """The bound grants nothing: the total over versions is what it was promised to be."""
     run = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])

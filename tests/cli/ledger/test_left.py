@@ -267,6 +267,19 @@ def test_drawn_landmarks_stay(site: Site) -> None:
     assert 900_000_000 < charge + loss([old, new], drawn) <= 1_000_000_000
 
 
+def test_drawn_landmarks_are_named_after_a_renewal_too(site: Site) -> None:
+    """Nothing is drawn then; a version of the operator's own, with other landmarks, hides nothing."""
+    settings = site.folder / "lifetime.toml"
+    settings.write_text("lifetime_epsilon = 5.0\naccept_weaker_policies = true\n")
+    record = ruled("home", **FIXED, dummies=DRAWN, renew=[3 * HOUR], lifetime=5.0, scheme={"name": "balanced"})
+    coming = {"level": "landmark", "step": HOUR, "landmarks": [LATE]}
+    own = ruled("home", 3, protection=coming, weaker=True, scheme={"name": "balanced"})
+    for name, more, drawn in (("once", [], True), ("own", [own, *readings("home", 7)], False)):
+        ledger, _ = site.installed(name, [record, *readings("home", 0, 1, 4), *more], "--config", str(settings))
+        assert [entry["policy"] for entry in ledger if entry["entry"] == "policy"] == [1, 2, *([] if drawn else [3])]
+        assert ("with the landmarks that were drawn" in site.left(name, "5.0")[1]) is drawn
+
+
 VALUES = {
     "number": 1.5,
     "location": {"latitude": -11.0, "longitude": -37.1},
