@@ -15,7 +15,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 TOPICS = {
-    "events": ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion"),
+    "events": ("observation", "policy", "landmarks", "close", "member", "contribution", "watermark", "intrusion"),
     "releases": ("release",),
     "ledger": ("ledger-entry", "claim"),
     "rejects": ("reject",),
