@@ -1,9 +1,10 @@
 """Sends observations, JSON Lines from standard input, to landmark.events. Needs aiokafka.
 
-    python produce.py [BOOTSTRAP [TOPIC]] < observations.jsonl
+    python produce.py [BOOTSTRAP [TOPIC [SEPARATOR]]] < observations.jsonl
 
-The key is the series id in UTF-8; aiokafka's default partitioner is murmur2, as in Java. With another key or another
-partitioner the worker rejects the record as `misrouted`.
+The key is the series id in UTF-8, or the part before the worker's `member_separator` where it has one; aiokafka's
+default partitioner is murmur2, as in Java. With another key or another partitioner the worker rejects the record as
+`misrouted`.
 """
 
 import asyncio
@@ -24,16 +25,24 @@ class Observation(TypedDict):
 
 
 async def produce(
-    observations: Iterable[Observation], bootstrap: str = "127.0.0.1:9092", topic: str = "landmark.events"
+    observations: Iterable[Observation],
+    bootstrap: str = "127.0.0.1:9092",
+    topic: str = "landmark.events",
+    separator: str | None = None,
 ) -> int:
     """Send all, in order; return how many were acknowledged by all replicas."""
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True) as producer:
         sent = [
-            await producer.send(topic, key=found["series"].encode(), value=json.dumps(found).encode())
+            await producer.send(topic, key=key_of(found["series"], separator), value=json.dumps(found).encode())
             for found in observations
         ]
         await asyncio.gather(*sent)  # raises where a record was not acknowledged
         return len(sent)
+
+
+def key_of(series: str, separator: str | None) -> bytes:
+    """Return the record key of a series: its member, where a separator names members."""
+    return (series.split(separator, maxsplit=1)[0] if separator else series).encode()
 
 
 if __name__ == "__main__":

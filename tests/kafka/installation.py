@@ -244,6 +244,8 @@ class Installation:
         lines = [f'key_file = "{self.folder / "key"}"', f'policies_file = "{policies}"']
         if "signing_key_file" in self.more:
             lines.append(f'signing_key_file = "{self.more["signing_key_file"]}"')
+        if self.more.get("member_separator"):
+            lines.append(f'member_separator = "{self.more["member_separator"]}"')
         config = self.config(*lines)
         return main([name, "--config", config, "--json", *options])
 

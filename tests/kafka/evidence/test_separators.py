@@ -1,5 +1,6 @@
 """Another `member_separator` on a real broker: series that were placed by one never go on, or begin, under another."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,28 @@ def test_without_series_a_separator_may_come(installation: Installation) -> None
         worker.await_committed(total)
         assert worker.stop() == 0
     assert len(installation.read(installation.names.ledger)) == 3
+
+
+def test_recovered_members_claim_no_more(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """Claims and caps come back from the ledger alone, under the separator that wrote it and no other."""
+    total = installation.send([reading("p/a"), reading("p/b"), reading("q/a")])
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    installation.delete(installation.names.changelog)
+    for separator in (":", None):
+        installation.more["member_separator"] = separator
+        assert installation.command("recover") != 0
+        assert "another `member_separator`" in capsys.readouterr().err
+    installation.more |= {"member_separator": "/", "member_epsilon": 9.0}
+    assert installation.command("recover") == 0
+    total += installation.send([reading("p/c"), reading("q/b"), reading("q/c"), reading("p/a", 1)])
+    with installation.worker() as worker:
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    rejects = [json.loads(record.value) for record in installation.read(installation.names.rejects)]
+    assert sorted((reject["series"], reject["reason"]) for reject in rejects) == [
+        ("p/c", "member-cap"),
+        ("q/c", "member-cap"),
+    ]
+    assert installation.command("audit") == 0
