@@ -11,6 +11,7 @@ from stream_app.evaluation.dummies import ErrorByDummies
 from stream_app.evaluation.experiment import (
     METHODS,
     Comparison,
+    ErrorBesideWindows,
     ErrorByShare,
     ErrorByWindow,
     Experiment,
@@ -26,6 +27,7 @@ EXPERIMENTS: Mapping[str, str] = {
     "share": "mean error by the share of landmarks, for all schemes",
     "compare": "error of one method over that of another, at equal epsilon",
     "window": "mean error at level w-event by the length of the window",
+    "beside": "mean error of landmarks with a window by their share, beside level w-event alone",
     "dummies": "mean error with dummy landmarks, by their method",
     "dummies-budget": "mean error with dummy landmarks, by the share of the budget that draws them",
     "correlation": "temporal loss by where landmarks lie and how strong values are correlated",
@@ -64,6 +66,7 @@ class Evaluation:
             "share": ErrorByShare(data, METHODS),
             "compare": comparison,
             "window": ErrorByWindow(data),
+            "beside": ErrorBesideWindows(data),
             "dummies": ErrorByDummies.by_share(data),
             "dummies-budget": ErrorByDummies.by_fraction(data),
             "correlation": LossByCorrelation(data[0]),

@@ -31,6 +31,12 @@ METHODS = ("uniform", "adaptive", "skip", "balanced", "balanced+level")
 WINDOWS = (1, 5, 10, 20, 40, 80)
 """Steps of a window."""
 PRIVATE = "private"
+BESIDE = 12
+"""Steps of a window beside landmarks: an hour of the packaged glucose readings."""
+BESIDE_SHARES = (0, 1, 2, 5, 10, 20)
+"""Per cent of the steps that are landmarks beside windows."""
+BESIDE_METHODS = ("uniform", "uniform+level", "bd", "ba", "balanced", "balanced+level")
+"""The first four serve windows without landmarks as well."""
 WINDOW_METHODS = ("uniform", "uniform+level", "bd", "ba", f"bd-{PRIVATE}", f"ba-{PRIVATE}")
 ORDERED = ("number", "counts")
 """Kinds whose private dissimilarity is defined."""
@@ -148,6 +154,32 @@ class ErrorByWindow:
             error_row(setting, units[setting.data], {"window": setting.window}, found(setting), RELEASED)
             for setting in self.settings()
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBesideWindows:
+    """Mean error at level landmark with a window by the share of landmarks, and at level w-event with the same one."""
+
+    data: Sequence[DataSet]
+
+    def settings(self) -> list[WindowOf]:
+        """Return the settings whose trials it needs."""
+        places = [None, *(Placement(share) for share in BESIDE_SHARES)]
+        return [
+            WindowOf(data.name, method, data.epsilon, BESIDE, placement)
+            for data, method, placement in product(self.data, BESIDE_METHODS, places)
+            if placement is not None or not method.startswith("balanced")
+        ]
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return a row a data set, method and share; its share is None at level w-event."""
+        units = {data.name: data.unit for data in self.data}
+        rows: list[Row] = []
+        for setting in self.settings():
+            share = None if setting.placement is None else setting.placement.share_percent
+            varied = {"window": setting.window, "share": share}
+            rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
         "share": _errors,
         "compare": _ratios,
         "window": _windows,
+        "beside": _beside,
         "dummies": _dummies,
         "dummies-budget": _draws,
         "correlation": _losses,
@@ -97,6 +98,14 @@ def _ratios(path: Path, rows: Sequence[Row]) -> None:
 def _windows(path: Path, rows: Sequence[Row]) -> None:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         _curves(axes, _grouped(found, lambda row: row["method"]), "error", over=WINDOW)
+        axes.set_ylabel(f"mean error ({found[0]['unit']})")
+
+    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
+
+
+def _beside(path: Path, rows: Sequence[Row]) -> None:
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        _curves(axes, _grouped([row for row in found if row["share"] is not None], lambda row: row["method"]), "error")
         axes.set_ylabel(f"mean error ({found[0]['unit']})")
 
     _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)

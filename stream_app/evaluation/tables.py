@@ -114,6 +114,12 @@ _PIVOTS: Mapping[str, Pivot] = {
         _ratio,
     ),
     "window": Pivot(_error("by steps of a window"), _method, lambda row: str(row["window"]), _figure("error")),
+    "beside": Pivot(
+        _error("with a window, by share of landmarks"),
+        _method,
+        lambda row: "w-event" if row["share"] is None else _share(row),
+        _figure("error"),
+    ),
     "dummies": Pivot(_error("with dummies, by share of true landmarks"), _disguised, _share, _figure("error")),
     "dummies-budget": Pivot(
         lambda row: f"{_error('by what of the budget draws dummies')(row)}, {row['share']} % landmarks",

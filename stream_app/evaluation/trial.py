@@ -52,12 +52,13 @@ class ErrorOf(NamedTuple):
 
 
 class WindowOf(NamedTuple):
-    """How far releases are from raw values at level w-event; ``window`` is in steps."""
+    """How far releases are from raw values under a window in steps: at level w-event, or beside placed landmarks."""
 
     data: str
     method: str
     epsilon: float
     window: int
+    placement: Placement | None = None
     measure: Literal["window"] = "window"
 
 
@@ -104,9 +105,7 @@ def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
         case ErrorOf():
             return _errors(setting, data, seed)
         case WindowOf():
-            protection = {"level": "w-event", "window": setting.window}
-            policy = Method.named(setting.method).policy(data, setting.epsilon, protection)
-            return _walked(data, seed, lambda _: policy)
+            return _walked(data, seed, lambda name: _windowed(setting, data, name, seed))
         case DummiesOf():
             return _walked(data, seed, lambda name: _disguised(setting, data, name, seed))
         case LossOf():
@@ -180,6 +179,15 @@ def _errors(setting: ErrorOf, data: DataSet, seed: int) -> Measures:
             errors += [error(raw, said) for raw in raws]
         return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0, "landmarks": 0.0}
     return _walked(data, seed, lambda name: _policy(setting, data, name, seed)[0])
+
+
+def _windowed(setting: WindowOf, data: DataSet, name: str, seed: int) -> Policy:
+    protection: dict[str, Any] = {"level": "w-event", "window": setting.window}
+    if setting.placement is not None:
+        readings = data.series[name]
+        places = setting.placement.of(name, len(readings), seed)
+        protection |= {"level": "landmark", "landmarks": tuple(readings[place].timestamp_ms for place in places)}
+    return Method.named(setting.method).policy(data, setting.epsilon, protection)
 
 
 def _disguised(setting: DummiesOf, data: DataSet, name: str, seed: int) -> Policy:

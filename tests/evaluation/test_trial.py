@@ -135,6 +135,21 @@ def test_windows_are_those_of_the_policy(tmp_path: Path, method: str, scheme: di
     assert measures["error"] == fsum(errors) / len(errors)
 
 
+@pytest.mark.parametrize(("method", "scheme"), [("ba", {"name": "ba"}), ("uniform+level", {"name": "uniform"})])
+def test_windows_beside_landmarks_are_those_of_the_policy(tmp_path: Path, method: str, scheme: dict[str, str]) -> None:
+    """Errors at level landmark with a window, literally again; without landmarks they are those of level w-event."""
+    found, placement = data(1), Placement(20)
+    (name,) = found.series
+    readings = found.series[name]
+    marks = [readings[place].timestamp_ms for place in placement.of(name, len(readings), 2)]
+    protection = {"level": "landmark", "landmarks": marks, "window": 8, "step": found.step_ms}
+    errors, _ = literal(tmp_path, found, method, placement, 2, {"protection": protection, "scheme": scheme})
+    measures = measured(WindowOf("walks", method, 2.0, 8, placement), found, 2)
+    assert measures["error"] == fsum(errors) / len(errors)
+    alone, beside = (measured(WindowOf("walks", method, 2.0, 8, placed), found, 2) for placed in (None, Placement(0)))
+    assert alone == beside
+
+
 @pytest.mark.parametrize(
     ("method", "extra"), [("partitioned", {"fraction": 0.25}), ("padding", {"probability": PADDING})]
 )
