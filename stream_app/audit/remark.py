@@ -16,7 +16,7 @@ REMARKS: Final[dict[RemarkCode, str]] = {
     "weaker-unmarked": "a policy version protects less together than the one before it, and nothing says that this "
     "was allowed: a worker of a release that did not ask wrote it, or another program",
     "unwaited": "a policy version without windows spends while a window of an earlier version holds its step and one "
-    "that this spent on, so that window loses more than its epsilon: a worker of a release that did not wait wrote it",
+    "that this spent on, so that window may lose more than its epsilon: a release that did not wait wrote it",
     "unrenewed": "a policy version goes on behind a bound at which it was to begin again, though its series' claim or "
     "the lifetime given has room: `max_epsilon` or another lifetime forbade it then, or the worker did not do it",
 }
