@@ -10,7 +10,6 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from stream_app.calendar.calendarfile import spans_in
 from stream_app.calendar.localtime import DAY, FIRST_DAY, LocalTime, local_time, midnight, readings, span, zone_of
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
 from stream_app.privacy.landmarks import MOST_INTERVALS, LandmarkSet
@@ -188,6 +187,8 @@ def _dates(form: Mapping[str, object], zone: tzinfo | None) -> Iterator[Span]:
 
 
 def _calendar(form: Mapping[str, object], zone: tzinfo | None, read: Reader) -> Iterator[Span]:
+    from stream_app.calendar.calendarfile import spans_in  # noqa: PLC0415 - a worker without calendars has no need of it
+
     wrongs = Wrongs()
     wrongs.unknown(form, CALENDAR)
     named = form["ics"]

@@ -1,5 +1,7 @@
 """Landmarks as people say them, against `zoneinfo` by hand and against a reading minute by minute."""
 
+import subprocess
+import sys
 from datetime import date, datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import Any
@@ -276,3 +278,13 @@ def test_at_most_as_many_intervals_as_a_row_can_hold() -> None:
     assert faults({**every, "last": "9999-12-28"}, 5) == [
         ("0", "found more than 65,536 intervals in all; name fewer of them")
     ]
+
+
+def test_no_parser_of_calendars_is_loaded_without_one() -> None:
+    """A worker reads policies at its start: it has no more code in it than it needs."""
+    loaded = (
+        "import sys, stream_app.calendar.policy as policy\n"
+        "policy.in_integers({'protection': {'landmarks': ['2026-01-01[UTC]']}}, open)\n"
+        "print([name for name in ('icalendar', 'dateutil') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, check=True, text=True).stdout == "[]\n"
