@@ -38,24 +38,28 @@ def of_the_worker(ledger: list[bytes], moments: list[int]) -> list[bytes]:
     return records
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(histories(), st.data())
-def test_what_the_worker_signs_holds(history: History, data: st.DataObject) -> None:
+def test_what_the_worker_signs_holds(ledgers: int) -> None:
     """True ledgers with heads at any moments, copies of both included: nothing is found, all is counted."""
-    moments = sorted(data.draw(st.lists(st.integers(0, len(history.ledger)), min_size=1, max_size=5)))
-    heads = of_the_worker(history.ledger, moments)
-    heads += heads[data.draw(st.integers(0, len(heads))) :]
-    end = data.draw(st.integers(0, len(history.ledger)))
-    ledger = [*history.ledger[:end], *history.ledger[data.draw(st.integers(0, end)) :]]
-    auditor = Auditor(lifetime_nano=history.lifetime_nano, keys=KEYS)
-    assert auditor.heads is not None
-    for record in heads:
-        auditor.heads.record(record, 0)
-    auditor.entries(ledger)
-    report = auditor.finish()
-    assert report.findings == ()
-    assert report.heads is not None
-    assert report.heads.unsigned(report.entries) == len(history.ledger) - moments[-1]
+
+    @settings(max_examples=ledgers, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(histories(), st.data())
+    def holds(history: History, data: st.DataObject) -> None:
+        moments = sorted(data.draw(st.lists(st.integers(0, len(history.ledger)), min_size=1, max_size=5)))
+        heads = of_the_worker(history.ledger, moments)
+        heads += heads[data.draw(st.integers(0, len(heads))) :]
+        end = data.draw(st.integers(0, len(history.ledger)))
+        ledger = [*history.ledger[:end], *history.ledger[data.draw(st.integers(0, end)) :]]
+        auditor = Auditor(lifetime_nano=history.lifetime_nano, keys=KEYS)
+        assert auditor.heads is not None
+        for record in heads:
+            auditor.heads.record(record, 0)
+        auditor.entries(ledger)
+        report = auditor.finish()
+        assert report.findings == ()
+        assert report.heads is not None
+        assert report.heads.unsigned(report.entries) == len(history.ledger) - moments[-1]
+
+    holds()
 
 
 @pytest.mark.parametrize("seed", range(20))
