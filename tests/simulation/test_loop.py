@@ -1,6 +1,7 @@
 """The loop in virtual time: nobody waits, orders are drawn, and a killed process does nothing any more."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -24,6 +25,18 @@ def test_a_day_passes_at_once() -> None:
     began = time.monotonic()
     assert run(1, main) == [3 * DAY_SECONDS]
     assert time.monotonic() - began < DAY_SECONDS / 100
+
+
+def test_there_are_no_threads() -> None:
+    """What goes to a thread elsewhere is done at once: a timer that comes next does not overtake it."""
+
+    async def main(loop: VirtualLoop) -> list[float]:
+        """Run in virtual time, beside a timer that is due next."""
+        loop.call_later(DAY_SECONDS, int)
+        here = await asyncio.to_thread(threading.get_ident)
+        return [here - threading.get_ident(), loop.time()]
+
+    assert run(1, main) == [0, 0]
 
 
 def test_the_seed_draws_the_order() -> None:
