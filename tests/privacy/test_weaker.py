@@ -40,7 +40,7 @@ class Version(NamedTuple):
         protection: dict[str, object] = {"level": self.level, "step": self.step}
         if self.level == "landmark":
             protection["landmarks"] = [step * self.step for step in self.landmarks]
-        if self.level == "w-event":
+        if self.level == "w-event" or self.window > 1:
             protection["window"] = self.window
         if self.level == "user":
             protection["length"] = self.length
@@ -64,6 +64,8 @@ def versions(most_landmarks: int) -> Iterator[Version]:
     for step in STEPS:
         for count in range(most_landmarks + 1):
             yield from (Version(step, "landmark", chosen) for chosen in combinations(range(4), count))
+        yield from (Version(step, "landmark", chosen, 2) for chosen in ((), (1,), (2,), (1, 3)))
+        yield Version(step, "landmark", (2,), 3)
         yield Version(step, "event")
         yield from (Version(step, "w-event", window=window) for window in (2, 3, 4))
         yield from (Version(step, "user", length=length) for length in (1, 2, 3))
@@ -117,6 +119,8 @@ COUNTEREXAMPLES: list[tuple[Less, Version, Version, tuple[int, ...]]] = [
     ("landmarks", Version(1, "landmark", (2, 3)), Version(1, "landmark", (2,)), (0,)),
     ("window", Version(2, "event"), Version(1, "event"), (0,)),
     ("window", Version(1, "w-event", window=2), Version(1, "event"), ()),
+    ("window", Version(1, "landmark", (3,), 2), Version(1, "landmark", (3,)), (0,)),
+    ("landmarks", Version(1, "landmark", (3, 9), 2), Version(1, "w-event", window=4), (0,)),
     # As long, but a window of two old steps may begin in the middle of a new one.
     ("window", Version(2, "w-event", window=3), Version(3, "w-event", window=2), ()),
     ("length", Version(1, "user", length=3), Version(1, "event"), (0,)),
