@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 from rich.console import Console
 from rich.table import Table
 
+from stream_app.calendar.policy import in_integers
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
@@ -30,7 +31,7 @@ from stream_app.setup import keyfile
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PLACES: Final = ("step", "landmarks")
+PLACES: Final = ("step", "landmarks", "zone")
 REQUEST: Final = ("method", "utility", "start", "end", "probability")
 MEMBERS: Final = (*PLACES, *REQUEST, "epsilon")
 ANY_VALUE: Final[dict[str, object]] = {
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'FILE holds {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": "optimal",\n'
         '"heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}: epsilon is what the draw\n'
         'costs, in a policy its part `fraction`. Method padding takes "probability" instead of the last two.\n'
+        'Times may be said as in policy files, with "zone" for those that name none.\n'
         "A draw comes of a key made for it, so another look draws another set; with --key and --series it is the one\n"
         "that a worker with that key would draw for the series, if its part of epsilon is the same.\n"
         "What is printed and drawn shows the true landmarks: it is for your eyes. Options depend on the landmarks and\n"
@@ -128,8 +130,12 @@ def _asked(file: Path) -> Asked:
         "protection": {"level": "landmark", **{name: found[name] for name in PLACES if name in found}},
         "dummies": {name: found[name] for name in REQUEST if name in found},
     }
+    written, wrongs = in_integers(members, lambda name: (file.parent / name).read_bytes())
+    faults = [f"{file}: {wrong.member}: {wrong.message}" for wrong in wrongs]
+    if faults:
+        raise UsageError("\n".join(faults))
     try:
-        policy = policy_of(members | ANY_VALUE, 1)
+        policy = policy_of({**written, **ANY_VALUE}, 1)
     except PolicyError as error:
         raise UsageError("\n".join(f"{file}: {fault.member}: {fault.message}" for fault in error.faults)) from None
     dummies = policy.dummies

@@ -1,12 +1,15 @@
 """``dummies``: landmarks in, options with their chances and one drawn set out."""
 
 import json
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from stream_app.calendar.words import moment_in_words
 from stream_app.cli import main
 from stream_app.privacy.dummies.draw import drawn_landmarks, named_by_series
 from stream_app.privacy.policy import policy_of
@@ -81,6 +84,23 @@ def test_a_key_draws_what_the_worker_draws(tmp_path: Path, capsys: pytest.Captur
     assert drawn is not None
     assert found == {tuple(step * HOUR for start, end in drawn.intervals for step in range(start, end))}
     assert len({tuple(answer(capsys, file)["landmarks"]) for _ in range(8)}) > 1
+
+
+def test_times_as_people_say_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same draw as of the integers; what is wrong with them is said by member."""
+    key = tmp_path / "noise.key"
+    keyfile.create(key)
+    options = ("--key", str(key), "--series", "home-7")
+    drawn = answer(capsys, ask(tmp_path), *options)
+    clocks = [datetime.fromtimestamp(ms / 1000, ZoneInfo("Europe/Paris")) for ms in (START, START + 12 * HOUR)]
+    start, end = (moment.replace(tzinfo=None).isoformat() for moment in clocks)
+    landmarks = [moment_in_words(START + 3 * HOUR + 5), [START + 7 * HOUR, START + 9 * HOUR]]
+    said = ask(tmp_path, start=start, end=end, zone="Europe/Paris", landmarks=landmarks)
+    assert answer(capsys, said, *options) == drawn
+    assert main(["dummies", ask(tmp_path, start="soon", landmarks=[*landmarks, start])]) == 2
+    message = capsys.readouterr().err
+    assert "protection.landmarks.2: found something else; add a zone" in message
+    assert 'dummies.start: found "soon"; write ISO 8601' in message
 
 
 def test_padding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
