@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from stream_app.audit.auditor import check
+from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.members import MOST_SERIES, Member, load_member
 from stream_app.deciding.outcome import Decided, Outcome, Rejected
@@ -259,6 +260,18 @@ def test_ledger_alone_tells_members(limits: dict[str, int]) -> None:
     stored = dict(member.dump() for member in run.members.values())
     assert {chain: load_member(stored.get, chain) for chain in run.members} == run.members
     assert check(run.ledger, run.releases, lifetime_nano=2 * E).findings == ()
+
+
+def test_claims_in_rows() -> None:
+    """A claim is the 28th field of a row, behind defaults of what the series lacks; a row without one ends before."""
+    run, plain = lived(), Run().feed_all([policy("a")])
+    for series, row in run.rows.items():
+        stored = dict(rows.dump(row, None, set()))
+        assert rows.load(stored.get, series, {}) == row
+        fields = orjson.loads(stored[b"s" + row.key])
+        claim = row.state.promise.claim_nano
+        assert (len(fields) > 27 and fields[27]) == (False if claim is None else claim)
+    assert len(orjson.loads(dict(rows.dump(plain.rows["a"], None, set()))[b"sa"])) == 20
 
 
 def test_rebuild_under_another_separator() -> None:
