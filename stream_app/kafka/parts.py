@@ -1,7 +1,8 @@
 """What the partitions of a worker share: the cluster, the rows, what decides, and where it shows."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from stream_app.deciding.context import Context
@@ -52,6 +53,8 @@ class WorkerParts(Site):
     rows: Rows
     feed: Feed
     read_back: ReadBack = field(default_factory=ReadBack)
+    aside: Callable[..., Awaitable[None]] = asyncio.to_thread
+    """Runs a call that takes long beside the event loop: in a thread, but where time is virtual."""
 
 
 def new_life(site: Site) -> str:

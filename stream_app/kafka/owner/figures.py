@@ -1,6 +1,5 @@
 """What one partition shows in the metrics, from its assignment until it is closed."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -67,6 +66,7 @@ class Figures:
         self._name = str(partition)
         self._labels = labels_of(parts.context.defaults)
         self._losses = LossCounts(parts.settings)
+        self._aside = parts.aside
         self._caps = CapCounts()
         self._members = parts.context.limits.member_separator is not None
         self._assigned: float | None = time.perf_counter()
@@ -96,10 +96,10 @@ class Figures:
     async def survey(self, scan: Callable[[bytes], Iterable[bytes]]) -> None:
         """Count members and series with a backward loss anew, where there are any; ``scan`` yields rows by prefix."""
         if self._members:
-            await asyncio.to_thread(self._caps.take, map(stored_member, scan(b"m")))
+            await self._aside(self._caps.take, map(stored_member, scan(b"m")))
             self._caps.show(self._metrics, self._name)
         if self._losses.wanted:
-            await asyncio.to_thread(self._losses.take, scan(b"s"))
+            await self._aside(self._losses.take, scan(b"s"))
             self._show_losses()
 
     def restored(self) -> None:
