@@ -179,7 +179,8 @@ def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, 
     for entry in period:
         spans += entry["add"] if entry["entry"] == "landmarks" else []
     bounds = [(span, span + 1) if isinstance(span, int) else (span[0], span[1]) for span in spans]
-    on_landmarks, elsewhere = sum(entry["charged_nano"] for entry in period if entry["entry"] == "dummies"), 0
+    on_landmarks = sum(entry["charged_nano"] for entry in period if entry["entry"] == "dummies")
+    elsewhere: dict[int, int] = {}
     for entry in period:
         if entry["entry"] != "release":
             continue
@@ -188,8 +189,10 @@ def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, 
         if protection["level"] == "user" or any(first < start + step_ms and start < end for first, end in bounds):
             on_landmarks += spend
         else:
-            elsewhere = max(elsewhere, spend)
-    return bool(on_landmarks + elsewhere <= period[0]["budget_nano"])
+            elsewhere[start] = spend
+    reach_ms = (protection.get("window") or 1) * step_ms
+    sums = [sum(elsewhere[at] for at in elsewhere if last - reach_ms < at <= last) for last in elsewhere]
+    return bool(on_landmarks + max(sums, default=0) <= period[0]["budget_nano"])
 
 
 def _windows_hold(

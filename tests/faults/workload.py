@@ -33,7 +33,7 @@ def policy(value: object, scheme: str, *, epsilon: float = 1.0, level: str = "la
         protection |= {"landmarks": [first, interval], **({} if "dummies" in more else {"spare": 2})}
     if level == "user":
         protection["length"] = 40
-    if level == "w-event":
+    if level == "w-event" or scheme in {"bd", "ba"}:
         protection["window"] = 12
     options = {"accept_risk": True} if scheme == "skip" else {}
     return {"epsilon": epsilon, "protection": protection, "scheme": {"name": scheme, **options}, "value": value, **more}
@@ -68,6 +68,7 @@ OWN: tuple[dict[str, Any], ...] = (
     policy({**NUMBER, "invalid": 50}, "adaptive", filter="level"),
     policy(COUNTS, "balanced", epsilon=0.5),
     policy(COUNTS, "bd", level="w-event"),
+    policy(NUMBER, "ba"),
     policy(LOCATION, "uniform", level="w-event"),
     policy(NUMBER, "uniform", dummies={"method": "padding", "probability": 0.3, **_RANGE}),
 )
