@@ -85,7 +85,7 @@ def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptu
     limits = Limits(lifetime_nano=2 * 10**9)
     context = Context(KEYS, (default("home-*", renew=[100, 200]),), limits)
     metrics = Metrics()
-    parts: Any = SimpleNamespace(metrics=metrics, context=context, settings=Settings.model_construct())
+    parts: Any = SimpleNamespace(metrics=metrics, context=context, settings=Settings.model_construct(), aside=None)
     figures = Figures(parts, 3)
     table: dict[str, SeriesRow] = {}
     for at in (0, 150, 250):
