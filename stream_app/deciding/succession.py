@@ -4,6 +4,7 @@ A default policy that renews stays shared: its renewal is a function of the defa
 that all series which renew at the same bound have the same one, in memory and in the table.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, final
 
@@ -55,6 +56,14 @@ def succeeding(row: SeriesRow, policy: Policy) -> Succession:
     """
     if may_renew(policy, row.policy):
         found = next_version(row, len(policy.renew))
-        if found[0].parameters == policy.parameters:
+        if found[0].landmarks == policy.landmarks and _lasting(found[0]) == _lasting(policy):
             return found
     return policy, ""
+
+
+def _lasting(policy: Policy) -> dict[str, object]:
+    """Return the parameters that a renewal leaves as they are: without landmarks and bounds."""
+    kept = {name: part for name, part in policy.parameters.items() if name != "renew"}
+    protection = policy.parameters["protection"]
+    assert isinstance(protection, Mapping), "the form has been checked"
+    return {**kept, "protection": {name: part for name, part in protection.items() if name != "landmarks"}}

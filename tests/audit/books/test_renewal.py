@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from stream_app.audit import check
 from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.outcome import Rejected
+from stream_app.deciding.rebuild import rebuild
 from tests.audit.ways import audit, codes
 from tests.audit.written import Written, renumber, seal
 from tests.deciding.test_renewal import DRAWN, landmarks, renewing
@@ -64,6 +66,23 @@ def test_what_the_worker_renews_holds(records: list[dict[str, object]], lifetime
     assert report.findings == ()
     assert {remark.code for remark in report.remarks} <= {"weaker-marked"}
     assert report.largest_nano <= lifetime
+
+
+@pytest.mark.parametrize("bounds", [None, [], [2000]])
+def test_a_renewal_that_is_spelt_otherwise_is_one(bounds: list[int] | None) -> None:
+    """What an operator sends tells the same steps one by one: the worker takes no more landmarks, as the audit says."""
+    run = Run(ROOM)
+    drawing = policy("a", renew=[100, 2000], protection={"level": "landmark", "landmarks": [20]}, dummies=DRAWN)
+    run.feed_all([drawing, observation("a", 0, 1)])
+    parameters = dict(json.loads(run.ledger[0])["parameters"])
+    steps = [step for start, end in parameters["protection"]["landmarks"] for step in range(max(1, start), end)]
+    parameters["protection"] = {**parameters["protection"], "landmarks": steps}
+    parameters["renew"] = bounds
+    run.feed_all([{"type": "policy", "series": "a", "version": 2, **parameters}, observation("a", 5, 1)])
+    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [700]}), Rejected)
+    assert run.rows["a"].policy.fixed
+    assert check(run.ledger, run.releases, lifetime_nano=LIFETIME).findings == ()
+    assert rebuild(run.context, run.ledger, run.releases) == run.rows
 
 
 def test_a_missed_bound_is_remarked_where_a_lifetime_is_known() -> None:
