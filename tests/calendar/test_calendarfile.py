@@ -324,6 +324,16 @@ def test_what_is_no_calendar(content: bytes, message: str) -> None:
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "line", [b'{"series":"home-7","timestamp":1338566400000,"value":7193.25}', b"7193.25,2", b"7193.25:1"]
+)
+def test_a_file_of_readings_shows_no_line(line: bytes) -> None:
+    """Somebody may name the wrong file; worker and terminal keep what they say in logs."""
+    with pytest.raises(WrongTimesError) as raised:
+        list(spans_in(line + b"\n", None))
+    assert "7193" not in str(raised.value)
+
+
 LINES = st.sampled_from(
     ["DTSTART", "DTEND", "RRULE", "RDATE", "EXDATE", "DURATION", "RECURRENCE-ID", "UID", "STATUS", "BEGIN", "END"]
 )

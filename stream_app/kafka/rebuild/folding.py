@@ -1,11 +1,12 @@
 """What the ledger and the releases of a partition tell of its series, entry after entry."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 from stream_app.deciding import rows
-from stream_app.deciding.members import Member, load_member
+from stream_app.deciding.members import Member, load_member, member_of
 from stream_app.deciding.rebuild import RebuildError, Rebuilt
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
@@ -84,7 +85,10 @@ class Folded(NamedTuple):
     last_input: int
     """The highest input offset that an entry came of; -1: there is no entry."""
     cut: set[str]
-    """Series whose first entries are gone with the beginning of the ledger, and whose rows are nowhere else."""
+    """Series whose first entries are gone with the beginning of the ledger, and whose rows are nowhere else.
+
+    Members too, by the names of their chains, whose rows are gone or hold less than their series claim.
+    """
     published: set[str]
     """Series that the releases name."""
 
@@ -106,7 +110,8 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
         PartitionStoppedError: if a record of ledger or releases is none that this application writes.
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
-    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, -1, set(), set())
+    cut = _forgotten(base, site.context.limits.member_separator) if base else set()
+    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, -1, cut, set())
     last_input = -1
     names = site.names
     async with (
@@ -139,6 +144,16 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
             progress(records[-1].offset + 1, end)
         told.published.update(await releases.series())
     return told._replace(last_input=last_input)
+
+
+def _forgotten(base: Stored, separator: str | None) -> set[str]:
+    """Return the members whose rows are not among those stored, or lack claims of series that are."""
+    claims = Counter[str]()
+    for series, row in base.rows.items():
+        if separator is not None and (claim_nano := row.state.promise.claim_nano) is not None:
+            claims[member_of(series, separator) + separator] += claim_nano
+    known = base.members
+    return {chain for chain, nano in claims.items() if chain not in known or known[chain].claimed_nano < nano}
 
 
 async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stored:

@@ -85,12 +85,12 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 def missing(told: Folded, heads: Covered | None) -> set[str]:
     """Return the series that heads, releases or entries name and that have no row, or an older one than heads sign.
 
-    Members too, by the names of their chains.
+    Members too, by the names of their chains, also those that rows of series name.
     """
     signed = heads.sequences if heads is not None else {}
     known = {name: row.sequence for name, row in (told.rows | told.members).items()}
     behind = {name for name, sequence in signed.items() if name in known and known[name] < sequence}
-    return ((signed.keys() | told.published | told.cut) - known.keys()) | behind
+    return ((signed.keys() | told.published) - known.keys()) | told.cut | behind
 
 
 def vouched(
@@ -106,7 +106,7 @@ def vouched(
     # Rows and ledger then both lack what a series spent between them; a release names it, and not how far it had come.
     stale = held is not None and ledger.first > held
     if lacking:
-        asked = "a row of every series that heads, releases or entries name"
+        asked = "a row of every series that heads, releases or entries name, and of its member"
         return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
     if ledger.first == 0 or (expected and not stale):
         return "ledger"

@@ -14,7 +14,7 @@ from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.row import UNKNOWN
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.evidence.storedrow import store_row, stored_row
-from tests.kafka.installation import Installation, readings
+from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
 
 
 @pytest.fixture
@@ -183,3 +183,25 @@ def test_rows_of_an_earlier_version_adopt_what_is_there(installation: Installati
     with installation.worker() as worker:
         assert worker.await_end() == 1
         assert "stopped (ledger-short)" in worker.log.read_text()
+
+
+def test_a_member_whose_row_is_gone_gets_no_cap_again(
+    broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its series have rows, its cap and their claims have neither row nor entry: they are not counted from 0 on."""
+    more = {"member_separator": "/", "member_epsilon": 2.0}
+    made = Installation(broker, tmp_path, "member-gone", partitions=1, policy={**POLICY, "series": "*"}, more=more)
+    total = made.send({**one, "series": series} for one in readings(1, series=1) for series in ("p/a", "p/b"))
+    with made.worker() as worker:
+        worker.await_committed(total)
+        late = [START_MS + 30 * HOUR_MS]
+        total += made.send({"type": "landmarks", "series": series, "add": late} for series in ("p/a", "p/b"))
+        worker.await_committed(total)
+        assert worker.stop() == 0
+    lose_changelog_head(made)
+    made.forget(
+        made.names.ledger,
+        next(one.offset for one in made.read(made.names.ledger) if b'"entry":"landmarks"' in one.value),
+    )
+    assert made.command("recover") == 2
+    assert "found none of 1, whose entries are gone" in capsys.readouterr().err
