@@ -138,7 +138,7 @@ def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, 
         if own is None:
             raise LookupError("state table: the policy of a stored series is missing; run `recover`")
         policy, landmarks = _own_policy(own)
-    state = _load_state(fields, landmarks)
+    state = _load_state(fields, policy, landmarks)
     return SeriesRow(series, key, fields[0], fields[1], policy, default, state, _loss(fields), _open_steps(fields))
 
 
@@ -251,11 +251,14 @@ def _dump_state(row: SeriesRow) -> bytes:
     )
 
 
-def _load_state(fields: list[Any], landmarks: LandmarkSet) -> State:
+def _load_state(fields: list[Any], policy: Policy, landmarks: LandmarkSet) -> State:
     budget, spent, peak, spare_left, prior, first_budget, period_start, decided, decided_end = fields[3:12]
     first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
+    window = _window(fields[_STATE_FIELDS + 2 : _CLAIM])
+    if window.opens_ms and policy.windows is None:
+        window = window.of_single_steps(source)
     return State(
-        Guard(budget, spent, peak, _window(fields[_STATE_FIELDS + 2 : _CLAIM])),
+        Guard(budget, spent, peak, window),
         Promise(
             landmarks=landmarks,
             spare_left=spare_left,

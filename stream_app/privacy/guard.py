@@ -84,6 +84,14 @@ class Window(NamedTuple):
         own_ms = self.spent_end_ms + (steps - 1) * step_ms if self.spent_end_ms else 0
         return Window(max(own_ms, self.reach_ms), self.spent_end_ms, self.reach_ms)
 
+    def of_single_steps(self, source_ms: int) -> "Window":
+        """Return the window of a stored version of single steps, whose last release is at ``source_ms`` (-1: none).
+
+        Old rows of such a version, which did not wait, still hold when the version before it was to open.
+        """
+        opens_ms = min(self.opens_ms, max(self.spent_end_ms, self.reach_ms))
+        return self._replace(opens_ms=0 if 0 <= source_ms < opens_ms else opens_ms)
+
 
 NO_WINDOW = Window()
 """Of a series that no version with windows of several steps, nor of level w-event, has ruled yet."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from stream_app.audit.auditor import check
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
@@ -169,6 +170,34 @@ def test_old_ledgers_and_rows_of_versions_that_did_not_wait() -> None:
     run.feed_all([observation("a", 10, 2), observation("a", 20, 2)])
     assert [json.loads(release)["decision"] for release in run.releases] == ["perturbed"] * 3
     assert rebuild(CONTEXT, run.ledger, run.releases) == run.rows
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2])
+def test_an_old_row_does_not_wait_as_the_version_before_it(cut: int) -> None:
+    """Single steps did not wait, and their rows kept when the version before was to open: it rules no step any more."""
+    run = Run(CONTEXT).feed_all([policy("a", protection={"level": "event", "step": 10}), observation("a", 50, 2)])
+    run.feed_all([policy("a", 2, protection=WINDOW | {"window": 9}), observation("a", 60, 2)])
+    assert run.rows["a"].state.guard.window.opens_ms == 140
+    run.feed(policy("a", 3, protection={"level": "event", "step": 10}, weaker=True))
+    run.feed_all([observation("a", 70 + 10 * step, 2) for step in range(cut)])
+    fields = json.loads(dict(rows.dump(run.rows["a"], None, set()))[b"sa"])
+    assert fields[22:25] == [60, 60, 0]
+    fields[22] = 140  # as versions of the program wrote it under which single steps did not wait
+    stored = dict(rows.dump(run.rows["a"], None, set())) | {b"sa": json.dumps(fields).encode()}
+    old = rows.load(stored.get, "a", {})
+    assert old == run.rows["a"]
+    run.rows["a"] = old
+    run.feed_all([observation("a", 100, 2), observation("a", 110, 2)])
+    assert [json.loads(release)["decision"] for release in run.releases[2:]] == ["perturbed"] * (cut + 2)
+    assert check(run.ledger, run.releases, lifetime_nano=10**11).findings == ()
+    assert rebuild(CONTEXT, run.ledger, run.releases) == run.rows
+
+
+def test_an_old_row_that_spent_within_a_window_goes_on() -> None:
+    """Where windows reach as far as the version before was to wait, a release since then says that this one did not."""
+    window = Window(opens_ms=40, spent_end_ms=10, reach_ms=40)
+    assert window.of_single_steps(-1) == window.of_single_steps(40) == window
+    assert window.of_single_steps(30) == window._replace(opens_ms=0)
 
 
 def test_the_backward_loss_counts_the_charges() -> None:
