@@ -1,0 +1,95 @@
+"""Recovery over a cluster in memory: members come back with their series, from committed and from aborted entries."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from stream_app.deciding.context import Context, Limits
+from stream_app.formats.wire import load
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.row import PARTITION_KEY
+from stream_app.kafka.memory.brokers import MemoryBrokers
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft
+from stream_app.kafka.parts import Site as Parts
+from stream_app.kafka.rebuild.recover import Recovery
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.setup.settings import Settings
+from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.run import KEYS, Record, observation, policy
+
+LIMITS = Limits(member_separator="/", member_nano=10**9)
+CLAIMS: list[Record] = [
+    {"type": "member", "member": "p", "epsilon": 0.9},
+    *(policy(f"{member}/{nth}", epsilon=0.1) for member in "pq" for nth in range(3)),
+    observation("p/0", 1, 1.0),
+    {"type": "member", "member": "p", "epsilon": 0.5},
+    policy("p/3", epsilon=0.2),
+    policy("q/0", version=2, epsilon=0.1),  # later versions claim nothing
+]
+
+
+def rows_of(site: Site) -> dict[bytes, Any]:
+    """Return the rows of series and members that the changelog holds."""
+    held = {one.key: one.value for one in site.committed(NAMES.changelog) if one.key != PARTITION_KEY}
+    return {key: load(value) for key, value in held.items() if value is not None and key[:1] in b"sm"}
+
+
+async def decided(folder: Path) -> Site:
+    """Decide what claims."""
+    site = Site(folder)
+    for record in CLAIMS:
+        key = str(record.get("member") or record["series"])[:1].encode()
+        site.cluster.append(Place(NAMES.events, 0), [Draft(key, json.dumps(record).encode(), 0)])
+    partitions, feed = site.worker("a", LIMITS)
+    await partitions.assign([0], 1)
+    await feed.seek(0, 0)
+    await until(lambda: site.decided() == len(CLAIMS))
+    await partitions.close()
+    return site
+
+
+async def recover(site: Site, *, lost_input: bool = False) -> None:
+    """Rebuild the partition."""
+    given: dict[str, Any] = {"partitions": 1, "key_file": site.key, "prefix": "life", "application": "life"}
+    brokers = MemoryBrokers(site.cluster, "recover", "life", NAMES)
+    context = Context(KEYS, limits=LIMITS, partition_of=lambda _: 0)
+    parts = Parts(settings=Settings(**given), context=context, names=NAMES, brokers=brokers)
+    recovery = Recovery(parts, await brokers.facts(), None)
+    await recovery.recover(0, Accepted(lost_input=lost_input), lambda _done, _end: None)
+
+
+async def test_members_come_back_from_their_ledger(tmp_path: Path) -> None:
+    """Caps, claims, numbers of series and places in their chains are those of the rows that are lost."""
+    site = await decided(tmp_path)
+    before = rows_of(site)
+    assert {key: row[2:] for key, row in before.items() if key[:1] == b"m"} == {
+        b"mp/": [500_000_000, 500_000_000, 4],
+        b"mq/": [1_000_000_000, 300_000_000, 3],
+    }
+    site.cluster.remake(NAMES.changelog)
+    await recover(site)
+    assert rows_of(site) == before
+
+
+async def test_members_come_back_from_aborted_entries(tmp_path: Path) -> None:
+    """What was claimed in a transaction that failed is claimed, when its input is gone and nobody decides it again."""
+    site = await decided(tmp_path)
+    before = rows_of(site)
+    entries = [one for one in site.committed(NAMES.ledger) if not is_claim(one)]
+    releases = site.committed(NAMES.releases)
+    (tmp_path / "other").mkdir()
+    other = Site(tmp_path / "other")
+    other.cluster.append(Place(NAMES.events, 0), [Draft(b"p", b"{}", 0) for _ in CLAIMS])
+    writer = await MemoryBrokers(other.cluster, "b", "life", NAMES).fence(0)
+    await writer.begin()
+    for topic, records in ((NAMES.ledger, entries), (NAMES.releases, releases)):
+        pages = writer.pages()
+        for record in records:
+            pages.append(record.key, record.value, record.timestamp, list(record.headers))
+        await writer.send(topic, pages)
+    await writer.abort()
+    other.cluster.log(NAMES.events, 0).delete_before(len(CLAIMS))
+    await recover(other, lost_input=True)
+    assert rows_of(other) == before
+    assert [one.value for one in other.committed(NAMES.ledger)] == [one.value for one in entries]
