@@ -42,6 +42,11 @@ def _producer(names: TopicNames, _: Settings) -> Iterator[Access]:
     yield from _topics([names.events], "Write")
 
 
+def _registrar(names: TopicNames, _: Settings) -> Iterator[Access]:
+    yield from _topics([names.events], "Write")
+    yield from _topics([names.ledger, names.rejects], "Read")
+
+
 def _worker(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield from _topics([names.events], "Read", "DescribeConfigs")
     outputs = [names.releases, names.rejects, names.ledger, names.changelog]
@@ -79,11 +84,12 @@ def _auditor(names: TopicNames, _: Settings) -> Iterator[Access]:
 _NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterator[Access]]] = {
     "operator": _operator,  # topics
     "producer": _producer,  # policy, send, watermark, resend
+    "registrar": _registrar,  # landmarks
     "worker": _worker,
     "recoverer": _recoverer,  # recover, read events, read rejects
     "eraser": _eraser,  # keys erase
     "reader": _reader,  # read releases
-    "auditor": _auditor,  # audit, explain, left, read
+    "auditor": _auditor,  # audit, explain, left, standing, read
 }
 ROLES = tuple(_NEEDS)
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.structs import ConsumerRecord
 
 from stream_app.kafka.brokers import Isolation
@@ -40,7 +41,12 @@ class LogReader:
         """Return the first offset kept and the one after the last."""
         tp = TopicPartition(topic, partition)
         # aiokafka asks about a topic that it has not met, and then pauses 100 ms before it asks for its offsets.
-        await self._consumer._client.add_topic(topic)  # noqa: SLF001 (no public name)
+        client = self._consumer._client  # noqa: SLF001 (no public name)
+        await client.add_topic(topic)
+        if topic in client.cluster.unauthorized_topics:  # it would ask until its request times out
+            await client.force_metadata_update()
+            if topic in client.cluster.unauthorized_topics:
+                raise TopicAuthorizationFailedError(topic)
         first = await self._consumer.beginning_offsets([tp])
         end = await self._consumer.end_offsets([tp])
         return int(first[tp]), int(end[tp])

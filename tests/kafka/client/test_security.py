@@ -117,7 +117,7 @@ def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
     assert guarded.run("worker", "topics", "--check") == 0
 
 
-@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("operator", "worker")])
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("operator", "worker", "registrar")])
 def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> None:
     """Whatever is taken away from a role, a command of it fails."""
     needed = guarded.needs(role)
@@ -128,6 +128,20 @@ def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> Non
         assert any(guarded.run(role, *words) != 0 for words in commands_of(guarded, role)), taken
     guarded.secured.allow(role, needed)
     assert all(guarded.run(role, *words) == 0 for words in commands_of(guarded, role))
+
+
+def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing is sent by who could not read it; with all rights, and no worker, it is sent and waited for."""
+    words = ("landmarks", "home-1", "--add", "5", "--wait", "0.1")
+    needed = guarded.needs("registrar")
+    for taken in needed:
+        guarded.secured.allow("registrar", [access for access in needed if access != taken])
+        capfd.readouterr()
+        assert guarded.run("registrar", *words) == 2, taken
+        assert "user registrar is not allowed" in (said := capfd.readouterr().err), said
+        assert "topics --acls" in said
+    guarded.secured.allow("registrar", needed)
+    assert guarded.run("registrar", *words) == 3
 
 
 def test_the_operator_is_given_no_more_than_it_needs(guarded: Guarded) -> None:
@@ -210,6 +224,7 @@ def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[
         ("eraser", ("topics", "--check"), {}, ("user eraser", "topics --acls")),
         ("producer", ("recover",), {}, ("user producer", "topics --acls")),
         ("producer", ("audit",), {}, ("guarded.ledger", "topics --acls")),
+        ("producer", ("landmarks", "home-1", "--add", "5"), {}, ("guarded.ledger", "topics --acls")),
     ]
     for role, words, more, remedies in cases:
         capfd.readouterr()

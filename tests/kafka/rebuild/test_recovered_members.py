@@ -72,6 +72,16 @@ async def test_members_come_back_from_their_ledger(tmp_path: Path) -> None:
     assert rows_of(site) == before
 
 
+async def test_members_stay_where_the_ledger_lost_its_beginning(tmp_path: Path) -> None:
+    """Their rows are gone on from; claims of series whose rows are there are not counted again."""
+    site = await decided(tmp_path)
+    before = rows_of(site)
+    late = next(one.offset for one in site.committed(NAMES.ledger) if b'"entry":"release"' in one.value)
+    site.cluster.log(NAMES.ledger, 0).delete_before(late)
+    await recover(site)
+    assert rows_of(site) == before
+
+
 async def test_members_come_back_from_aborted_entries(tmp_path: Path) -> None:
     """What was claimed in a transaction that failed is claimed, when its input is gone and nobody decides it again."""
     site = await decided(tmp_path)

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from stream_app.deciding.members import Member
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
@@ -45,6 +46,8 @@ def test_missing_is_what_anybody_names() -> None:
     assert missing(told, None) == {"cut", "published"}
     heads = Covered(9, {"whole": 3, "behind": 4, "signed": 1})
     assert missing(told, heads) == {"cut", "published", "behind", "signed"}
+    members = told._replace(members={"p/": Member("p/", 1), "q/": Member("q/", 2)})
+    assert missing(members, Covered(9, {"p/": 2, "q/": 2, "r/": 1})) == {"cut", "published", "p/", "r/"}
 
 
 def row(series: str, sequence: int) -> SeriesRow:
