@@ -53,6 +53,8 @@ def standing(broker: LocalBroker, folder: Path, name: str) -> Iterator[Site]:
         key_file = "{folder / "noise.key"}"
         signing_key_file = "{folder / "signing.key"}"
         head_interval_ms = 1000
+        member_separator = "/"
+        member_epsilon = 1000.0
         correlation_alarm = 1000.0
         correlations = {{ household = "{folder / "household.json"}" }}
         data_folder = "{folder / "data"}"

@@ -180,6 +180,7 @@ def round_of_events(number: int) -> Iterator[Event]:
                 "scheme": {"name": "adaptive"},
                 "correlation": "household",
                 "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01},
+                "renew": [bound * STEP_MS for bound in range(2, 1002)],  # each is refused: the lifetime is one epsilon
             }
             yield Event(series.encode(), orjson.dumps(policy))
         yield observation(series, number)
