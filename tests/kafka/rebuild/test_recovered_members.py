@@ -1,13 +1,14 @@
 """Recovery over a cluster in memory: members come back with their series, from committed and from aborted entries."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.wire import load
 from stream_app.kafka.evidence.claim import is_claim
-from stream_app.kafka.evidence.row import PARTITION_KEY
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
@@ -47,6 +48,26 @@ async def decided(folder: Path) -> Site:
     await until(lambda: site.decided() == len(CLAIMS))
     await partitions.close()
     return site
+
+
+async def test_entries_of_members_that_rows_hold_bind_nobody(tmp_path: Path) -> None:
+    """A row may tell of less of the ledger than it holds, while others bind: what its members wrote is settled."""
+    site = await decided(tmp_path)
+    stored = [one.value for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY][-1]
+    writer = await MemoryBrokers(site.cluster, "b", "life", NAMES).fence(0)
+    await writer.begin()
+    pages = writer.pages()
+    pages.append(PARTITION_KEY, replace(PartitionRow.decode(stored), ledger_offset=0).encode(), 0, [])
+    await writer.send(NAMES.changelog, pages)
+    await writer.commit()
+    partitions, feed = site.worker("c", LIMITS)
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    site.cluster.append(Place(NAMES.events, 0), [Draft(b"p", json.dumps(observation("p/0", 2, 1.0)).encode(), 0)])
+    await feed.seek(0, len(CLAIMS))
+    await until(lambda: site.decided() == len(CLAIMS) + 1 or not partitions.working)
+    assert partitions.working == [0]
+    await partitions.close()
 
 
 async def recover(site: Site, *, lost_input: bool = False) -> None:
