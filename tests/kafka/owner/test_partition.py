@@ -11,6 +11,7 @@ import pytest
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord
+from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.memory.brokers import MemoryBrokers
@@ -86,7 +87,11 @@ class Site:
         self.sent = 0
 
     def worker(
-        self, name: str, limits: Limits | None = None, metrics: Metrics | None = None
+        self,
+        name: str,
+        limits: Limits | None = None,
+        metrics: Metrics | None = None,
+        signing_key: SigningKey | None = None,
     ) -> tuple[Partitions, Feed]:
         """Return a worker's partitions, of which it owns none."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
@@ -96,7 +101,7 @@ class Site:
             context=Context(KEYS, (default("home-*"),), limits or Limits(), partition_of=lambda _: 0),
             names=NAMES,
             brokers=MemoryBrokers(self.cluster, name, "life", NAMES),
-            signing_key=None,
+            signing_key=signing_key,
             metrics=metrics or Metrics(),
             rows=MemoryRows(),
             feed=feed,

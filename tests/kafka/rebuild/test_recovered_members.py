@@ -7,6 +7,7 @@ from typing import Any
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.wire import load
+from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.memory.brokers import MemoryBrokers
@@ -36,18 +37,28 @@ def rows_of(site: Site) -> dict[bytes, Any]:
     return {key: load(value) for key, value in held.items() if value is not None and key[:1] in b"sm"}
 
 
-async def decided(folder: Path) -> Site:
+async def decided(folder: Path, signing_key: SigningKey | None = None) -> Site:
     """Decide what claims."""
     site = Site(folder)
     for record in CLAIMS:
         key = str(record.get("member") or record["series"])[:1].encode()
         site.cluster.append(Place(NAMES.events, 0), [Draft(key, json.dumps(record).encode(), 0)])
-    partitions, feed = site.worker("a", LIMITS)
+    partitions, feed = site.worker("a", LIMITS, signing_key=signing_key)
     await partitions.assign([0], 1)
     await feed.seek(0, 0)
     await until(lambda: site.decided() == len(CLAIMS))
     await partitions.close()
     return site
+
+
+async def test_a_worker_signs_the_chains_of_members(tmp_path: Path) -> None:
+    """Its heads name the last entry of every chain: a cap cannot be taken away unseen."""
+    site = await decided(tmp_path, SigningKey.create(tmp_path / "signing"))
+    entries = [json.loads(one.value) for one in site.committed(NAMES.ledger) if not is_claim(one)]
+    found = [json.loads(one.value) for one in site.committed(NAMES.heads)]
+    signed = {leaf[0]: leaf[1:] for one in found if one["type"] == "leaves" for leaf in one["leaves"]}
+    assert signed == {entry["series"]: [entry["sequence"], entry["hash"]] for entry in entries}
+    assert {"p/", "q/"} < signed.keys()
 
 
 async def test_entries_of_members_that_rows_hold_bind_nobody(tmp_path: Path) -> None:
