@@ -75,13 +75,13 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "bin" / "landmark-stream"
 
 
-def answer(program: Path, folder: Path, *words: str) -> str:
-    """Run the installed command in a folder, without our paths; return what it prints."""
+def answer(program: Path, folder: Path, *words: str, told: str = "") -> str:
+    """Run the installed command in a folder, without our paths; return what it prints, and ask what it ``told``."""
     inherited = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}  # noqa: TID251
     done = subprocess.run(
         [str(program), *words], cwd=folder, env=inherited, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, told)
     return done.stdout
 
 
@@ -121,7 +121,8 @@ def test_an_installed_wheel_decides_and_audits(program: Path, tmp_path: Path) ->
     (tmp_path / "policies.jsonl").write_text(POLICY)
     assert answer(program, tmp_path, "--version") == f"landmark-stream {stream_app.__version__}\n"
     answer(program, tmp_path, "check", "policies.jsonl")
-    answer(program, tmp_path, "replay", "events.jsonl", "--policies", "policies.jsonl", "--out", "out")
+    met = "landmark-stream replay: 1 of 1 landmark steps met an event\n"
+    answer(program, tmp_path, "replay", "events.jsonl", "--policies", "policies.jsonl", "--out", "out", told=met)
     files = ["--ledger", "out/ledger.jsonl", "--releases", "out/releases.jsonl"]
     verdict = json.loads(answer(program, tmp_path, "audit", *files, "--json"))
     assert (verdict["holds"], verdict["series"], verdict["entries"]) == (True, 1, 21)

@@ -4,7 +4,6 @@ Faust's cost per message (50 microseconds) is paid per fetch. Changelog records 
 into RocksDB in one write a fetch.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
@@ -34,7 +33,6 @@ class Consumer(driver.Consumer):
         super().__init__(*arguments, **named)
         self._kept: dict[TP, int] = {}
         self._flows_since: dict[TP, float] = {}
-        self._resumed = asyncio.Event()
 
     @property
     def thread(self) -> ConsumerThread:
@@ -83,11 +81,6 @@ class Consumer(driver.Consumer):
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109 (Faust's)
         """Fetch; apply changelog records, and yield one message for each partition of the events topic."""
-        self._resumed.clear()
-        if self.flow_active and not self._get_active_partitions():
-            with suppress(TimeoutError):  # Faust would sleep a second, resumed or not
-                await asyncio.wait_for(self._resumed.wait(), timeout)
-            return
         try:
             fetched, active = await self._wait_next_records(timeout)
         except ConsumerEndedError:
@@ -147,12 +140,6 @@ class Consumer(driver.Consumer):
         super().resume_partitions(
             {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp.partition)}
         )
-        self._resumed.set()
-
-    def on_buffer_drop(self, tp: TP) -> None:
-        """Fetch a partition again that was paused, at once."""
-        super().on_buffer_drop(tp)
-        self._resumed.set()
 
     async def perform_seek(self) -> None:
         """Seek to where each partition's state ends: the partition rows rule, not the group's offsets."""

@@ -190,6 +190,26 @@ def test_a_zombie_signs_nothing(installation: Installation, capsys: pytest.Captu
     assert (report["findings"], report["heads"]["unsigned"]) == ([], 0)
 
 
+def test_a_worker_that_slept_through_its_assignment_goes_on(installation: Installation) -> None:
+    """Awake, it fences the owner that took its partition meanwhile, and is fenced: the next assignment is decided."""
+    total = installation.send(readings(1000))
+    with installation.worker("b", head_interval_ms=SELDOM) as other:
+        other.await_committed(total)
+        with installation.worker("a", head_interval_ms=SELDOM) as sleeper:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while other.log.read_text().count("owns partitions") < 2 and time.monotonic() < deadline:
+                time.sleep(0.001)
+            sleeper.process.send_signal(signal.SIGSTOP)
+            total += installation.send(readings(1000, start=1000))
+            other.await_committed(total)
+            sleeper.process.send_signal(signal.SIGCONT)
+            total += installation.send(readings(500, start=2000))
+            other.await_committed(total)
+            assert sleeper.stop() == 0
+        assert other.stop() == 0
+    installation.answered_once()
+
+
 def test_a_damaged_head_stops_the_partition(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
     """The worker builds on no head that it did not sign, and on none that covers more than there is."""
     total = installation.send(readings(100))
