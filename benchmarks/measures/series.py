@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from benchmarks.result import Figure, Result, Show, Target
-from benchmarks.rig.site import Ground, Site
-from benchmarks.rig.workers import Work, work
-from benchmarks.rig.workload import Sizes, events
+from benchmarks.rig.site import Ground
+from benchmarks.rig.workers import new_and_known
+from benchmarks.rig.workload import Sizes
 
 DEFAULT = Sizes(events=400_000, series=1_000_000, repeats=1)
 FEW = 10_000
@@ -20,7 +20,10 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
     """
     few = replace(sizes, series=min(FEW, sizes.series))
     runs = [
-        (*_both(ground, f"bench-few-{number}", few, show), *_both(ground, f"bench-many-{number}", sizes, show))
+        (
+            *new_and_known(ground, f"bench-few-{number}", few, show),
+            *new_and_known(ground, f"bench-many-{number}", sizes, show),
+        )
         for number in range(sizes.repeats)
     ]
     figures = {
@@ -38,12 +41,3 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
         "new_series": Figure.of("series/s", (fresh.rate.per_second for *_, fresh, _ in runs)),
     }
     return Result("series", sizes.document(), figures, TARGETS)
-
-
-def _both(ground: Ground, name: str, sizes: Sizes, show: Show) -> tuple[Work, Work]:
-    """Return a worker's work on new series, and on known ones after a restart that empties its cache."""
-    with Site.made(ground, name, sizes) as site:
-        site.send(events(replace(sizes, events=sizes.series)))
-        fresh = work(site, sizes.series, show)
-        site.send(events(sizes, start=sizes.series))
-        return fresh, work(site, sizes.events, show)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.result import Show
 from benchmarks.rig import health
 from benchmarks.rig.process import Client
-from benchmarks.rig.site import Seat, Site
+from benchmarks.rig.site import Ground, Seat, Site
 from benchmarks.rig.watch import Rate, Watch
+from benchmarks.rig.workload import Sizes, events
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,19 @@ def work(site: Site, events: int, show: Show) -> Work:
         watch.until(events, client, show)
         peak = client.peak_bytes()
     return Work(watch, events, peak)
+
+
+def new_and_known(ground: Ground, name: str, sizes: Sizes, show: Show, **settings: object) -> tuple[Work, Work]:
+    """Return a worker's work on new series, and on known ones after a restart that empties its cache.
+
+    ``settings`` are further ones of the site; with a `member_separator`, the series are of members.
+    """
+    members = "member_separator" in settings
+    with Site.made(ground, name, sizes, **settings) as site:
+        site.send(events(replace(sizes, events=sizes.series), members=members))
+        fresh = work(site, sizes.series, show)
+        site.send(events(sizes, start=sizes.series, members=members))
+        return fresh, work(site, sizes.events, show)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ VALUES: dict[str, dict[str, Any]] = {
     },
     "category": {"kind": "category", "categories": ["home", "work", "shop", "road"]},
 }
+MEMBER_SERIES = 5
+"""Series of each member, where events are of members."""
 SCHEMES = ("uniform", "adaptive", "skip", "balanced")
 FILTERS = ("none", "level")
 
@@ -65,17 +67,22 @@ class Sizes:
 _STRIDE, _PERIOD = 7_919, 9_973  # both prime: values go up and down without a pattern that noise could follow
 
 
-def events(sizes: Sizes, start: int = 0) -> Iterator[Event]:
-    """Yield ``sizes.events`` events, beginning with number ``start``; numbers go through the series in turn."""
+def events(sizes: Sizes, start: int = 0, *, members: bool = False) -> Iterator[Event]:
+    """Yield ``sizes.events`` events, beginning with number ``start``; numbers go through the series in turn.
+
+    With ``members``, `MEMBER_SERIES` series in a row have one: their ids name it before a slash, and it is the key.
+    """
     for number in range(start, start + sizes.events):
-        series = f"series-{number % sizes.series:07d}"
+        at = number % sizes.series
+        key = f"series-{at // MEMBER_SERIES:07d}" if members else f"series-{at:07d}"
+        series = f"{key}/{at % MEMBER_SERIES}" if members else key
         document = {
             "type": "observation",
             "series": series,
             "timestamp": START_MS + number // sizes.series * HOUR_MS,
             "value": value(sizes.kind, number),
         }
-        yield Event(series.encode(), wire.dump(document))
+        yield Event(key.encode(), wire.dump(document))
 
 
 def value(kind: str, number: int) -> object:

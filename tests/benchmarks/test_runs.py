@@ -15,6 +15,8 @@ FIGURES = {
     | {"batch", "output"},
     "faust": {"worker", "stock", "worker_over_stock", "worker_cpu", "stock_cpu"},
     "series": {"peak_memory", "peak_memory_few", "many", "few", "many_over_few", "many_cpu", "few_cpu", "new_series"},
+    "members": {"peak_memory", "peak_memory_plain", "peak_memory_over_plain", "members", "plain", "members_over_plain"}
+    | {"new_cpu", "new_cpu_plain", "known_cpu", "known_cpu_plain"},
     "latency": {"full_load", "load", "p50", "p99", "most"},
     "scale": {"one", "two", "two_over_one", "one_cpu", "two_cpu", "one_broker_cpu", "two_broker_cpu"},
     "recovery": {"start_with_state", "start_without_state", "recovery", "rows", "rate", "row_cpu"},
@@ -30,6 +32,7 @@ SIZES = {
     "worker": {"events": EVENTS, "series": 50},
     "faust": {"events": EVENTS, "series": 50},
     "series": {"events": EVENTS, "series": EVENTS},
+    "members": {"events": EVENTS, "series": EVENTS},
     "latency": {"events": EVENTS, "series": 50},
     "scale": {"events": EVENTS, "series": 50, "partitions": 2},
     "recovery": {"series": 500},
