@@ -119,6 +119,25 @@ def disagreement(answered: Answered, releases: Bounds, accepted: int) -> Shortag
     return None
 
 
+def input_short(next_offset: int, end: int) -> Shortage:
+    """Return what an input that ends at ``end`` lacks: later records below ``next_offset`` would never be decided."""
+    asked = f"input up to offset {next_offset}, which was decided"
+    return Shortage("input-short", asked, f"that the log ends at {end}")
+
+
+def input_lost(next_offset: int, first: int) -> Shortage:
+    """Return what an input that begins at ``first`` lacks, where ``next_offset`` is to be decided next."""
+    found = f"that the log starts at {first}: events were deleted before they were decided"
+    return Shortage("input-lost", f"input from offset {next_offset} on", found)
+
+
+def counts_lost(recall_offset: int, first: int) -> Shortage:
+    """Return what an input that begins at ``first`` lacks, where open steps are counted from ``recall_offset`` on."""
+    asked = f"input from offset {recall_offset} on, which collected steps still open are counted from"
+    found = f"that the log starts at {first}: a count of the rest would pass for the whole"
+    return Shortage("input-lost", asked, found)
+
+
 def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
     """Return what a changelog lacks that ends within a transaction, though its only writer has none open.
 

@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, suppress
 from typing import assert_never
 
 from stream_app.kafka.brokers import Message
+from stream_app.kafka.evidence.ends import input_lost
 from stream_app.kafka.owner.cache import RowCache
 from stream_app.kafka.owner.figures import Figures
 from stream_app.kafka.owner.gate import Gate
 from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
 from stream_app.kafka.owner.life import Away, Held, Recalling, State, Stopped, TakingOver, Working, followed
-from stream_app.kafka.owner.restore import input_lost
 from stream_app.kafka.owner.tenure import Facts, Kept, Tenure
 from stream_app.kafka.parts import WorkerParts
 from stream_app.kafka.stops import StopReason, can_reopen, stopping
@@ -109,7 +109,7 @@ class Partition:
         """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
         first = await self._parts.feed.earliest(self.number)
         if first > self.next_offset:
-            self.fail(input_lost(self.number, self.next_offset, first))
+            self.fail(input_lost(self.next_offset, first).stopped(self.number))
         else:
             await self._parts.feed.seek(self.number, self.next_offset)
 

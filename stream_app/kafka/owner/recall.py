@@ -10,6 +10,7 @@ from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import Reader
+from stream_app.kafka.evidence.ends import counts_lost
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.parts import Site
 from stream_app.kafka.stops import PartitionStoppedError
@@ -35,7 +36,7 @@ async def recall(site: Site, partition: int, row: PartitionRow, find: Lookup) ->
         # Deleted while it was read, it may have been read in part.
         first, _ = await reader.bounds(site.names.events, partition)
     if first > row.recall_offset:
-        raise counts_lost(partition, row, first)
+        raise counts_lost(row.recall_offset, first).stopped(partition)
     if collection.floor() != row.recall_offset:
         raise PartitionStoppedError(
             partition,
@@ -46,16 +47,6 @@ async def recall(site: Site, partition: int, row: PartitionRow, find: Lookup) ->
     count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
     logger.info("partition %d: read %d records of open steps again in %.1f s", partition, count, seconds)
     return collection
-
-
-def counts_lost(partition: int, row: PartitionRow, first: int) -> PartitionStoppedError:
-    """Return why a partition whose input begins at ``first`` cannot count its open steps again."""
-    return PartitionStoppedError(
-        partition,
-        "input-lost",
-        asked=f"input from offset {row.recall_offset} on, which collected steps still open are counted from",
-        found=f"that the log starts at {first}: a count of the rest would pass for the whole",
-    )
 
 
 async def _count_again(

@@ -8,11 +8,22 @@ from stream_app.deciding import rows
 from stream_app.deciding.members import load_member
 from stream_app.kafka.brokers import Reader, Rows, TopicFacts
 from stream_app.kafka.evidence.claim import holds_entries
-from stream_app.kafka.evidence.ends import Answered, Ends, adopted, answered_of, disagreement, ends_of, shortage, torn
+from stream_app.kafka.evidence.ends import (
+    Answered,
+    Ends,
+    adopted,
+    answered_of,
+    counts_lost,
+    disagreement,
+    ends_of,
+    input_lost,
+    input_short,
+    shortage,
+    torn,
+)
 from stream_app.kafka.evidence.row import PartitionRow, last_row, placed_by
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
-from stream_app.kafka.owner.recall import counts_lost
 from stream_app.kafka.owner.tail import Tail
 from stream_app.kafka.parts import ReadBack, Site, new_life
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
@@ -31,26 +42,6 @@ class Restored:
     tail: Tail
     fresh: bool
     """Whether nothing was ever decided here, or not by this separator; the row must be written before anything is."""
-
-
-def input_short(partition: int, next_offset: int, end: int) -> PartitionStoppedError:
-    """Return why a partition whose input ends at ``end`` cannot go on: input below ``next_offset`` would be skipped."""
-    return PartitionStoppedError(
-        partition,
-        "input-short",
-        asked=f"input up to offset {next_offset}, which was decided",
-        found=f"that the log ends at {end}",
-    )
-
-
-def input_lost(partition: int, next_offset: int, first: int) -> PartitionStoppedError:
-    """Return why a partition whose input begins at ``first`` cannot go on from ``next_offset``."""
-    return PartitionStoppedError(
-        partition,
-        "input-lost",
-        asked=f"input from offset {next_offset} on",
-        found=f"that the log starts at {first}: events were deleted before they were decided",
-    )
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
@@ -117,7 +108,7 @@ class Restorer:
             await self._check_group(row, tail.answered, committed)
             self._check(row, first)
             if end < max(row.next_offset, tail.answered):
-                raise input_short(self._partition, max(row.next_offset, tail.answered), end)
+                raise input_short(max(row.next_offset, tail.answered), end).stopped(self._partition)
             await self._check_last(reader, row)
             await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
@@ -222,9 +213,9 @@ class Restorer:
 
     def _check(self, row: PartitionRow, first: int) -> None:
         if first > row.next_offset:
-            raise input_lost(self._partition, row.next_offset, first)
+            raise input_lost(row.next_offset, first).stopped(self._partition)
         if first > row.recall_offset:
-            raise counts_lost(self._partition, row, first)
+            raise counts_lost(row.recall_offset, first).stopped(self._partition)
 
     async def _check_last(self, reader: Reader, row: PartitionRow) -> None:
         """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""

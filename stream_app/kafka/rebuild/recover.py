@@ -19,10 +19,10 @@ from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Pages, TopicFacts, Writer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.ends import input_lost, input_short
 from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
-from stream_app.kafka.owner.restore import input_lost, input_short
 from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.aborted import aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
@@ -152,12 +152,12 @@ class Recovery:
             first, end = await reader.bounds(self._names.events, partition)
             next_offset = max(last_input + 1, committed)
             if next_offset > end:
-                raise input_short(partition, next_offset, end)
+                raise input_short(next_offset, end).stopped(partition)
             passed = await skipped(reader, self._names.events, partition, last_input + 1, committed)
         if passed is not None and not accept_skipped:
             raise passed.refused(self._names, partition, last_input + 1, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
-            raise input_lost(partition, next_offset, first)
+            raise input_lost(next_offset, first).stopped(partition)
         return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
 
     async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> FoundSteps:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from stream_app.deciding.counters import Collection
+from stream_app.kafka.evidence.ends import input_lost
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
-from stream_app.kafka.owner.restore import input_lost
 from tests.kafka.owner.test_partition import NAMES, Site, until
 
 
@@ -104,7 +104,7 @@ async def test_a_stopped_partition_holds_no_raw_counters(site: Site) -> None:
     partitions, _ = site.worker("a")
     await partitions.assign([0], 1)
     await until(lambda: partitions.working == [0])
-    partitions.fail(0, input_lost(0, 3, 5))
+    partitions.fail(0, input_lost(3, 5).stopped(0))
     await until(lambda: partitions.stopped == {0: "input-lost"})
     await asyncio.sleep(0.05)
     gc.collect()
