@@ -3,9 +3,10 @@
 Raw values stand in `Observation` and `Contribution`, which therefore hide them from whatever prints them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, final
+from itertools import repeat
+from typing import Final, final, overload
 
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.reason import Reason
@@ -27,6 +28,86 @@ class InputRecord:
         self.timestamp_ms: Final = timestamp_ms
         self.key: Final = key
         self.value: Final = value
+
+
+@final
+class Records:
+    """Records of one partition, undecoded, as columns of equal length in the order of their offsets.
+
+    ``timestamps_ms`` are the broker's append times. A sequence of `InputRecord`, each made when it is asked for.
+    """
+
+    __slots__ = ("keys", "offsets", "partition", "timestamps_ms", "topic", "values")
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        offsets: list[int],
+        timestamps_ms: list[int],
+        keys: list[bytes | None],
+        values: list[bytes | None],
+    ) -> None:
+        self.topic: Final = topic
+        self.partition: Final = partition
+        self.offsets: Final = offsets
+        self.timestamps_ms: Final = timestamps_ms
+        self.keys: Final = keys
+        self.values: Final = values
+
+    @classmethod
+    def of(cls, records: Iterable[InputRecord], topic: str = "", partition: int = -1) -> "Records":
+        """Return single records of one partition as columns; its name, where there are none, is as given."""
+        found = list(records)
+        if found:
+            topic, partition = found[0].topic, found[0].partition
+        offsets, times = [one.offset for one in found], [one.timestamp_ms for one in found]
+        return cls(topic, partition, offsets, times, [one.key for one in found], [one.value for one in found])
+
+    @classmethod
+    def joined(cls, stretches: "list[Records]") -> "Records":
+        """Return stretches that follow each other as one; a single one is returned itself."""
+        if not stretches:
+            return cls("", -1, [], [], [], [])
+        first = stretches[0]
+        if len(stretches) == 1:
+            return first
+        whole = first[:]
+        for stretch in stretches[1:]:
+            whole.offsets.extend(stretch.offsets)
+            whole.timestamps_ms.extend(stretch.timestamps_ms)
+            whole.keys.extend(stretch.keys)
+            whole.values.extend(stretch.values)
+        return whole
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def __iter__(self) -> Iterator[InputRecord]:
+        topic, partition = repeat(self.topic), repeat(self.partition)
+        return map(InputRecord, topic, partition, self.offsets, self.timestamps_ms, self.keys, self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> InputRecord: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "Records": ...
+
+    def __getitem__(self, at: int | slice) -> "InputRecord | Records":
+        offsets, times, keys, values = self.offsets, self.timestamps_ms, self.keys, self.values
+        if isinstance(at, slice):
+            return Records(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
+        return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
+
+    def __repr__(self) -> str:
+        """Return where they stand alone."""
+        # PRIVACY: Faust writes messages into its logs, and a traceback may show anything: no key and no value.
+        where = f"{self.topic!r}, {self.partition}"
+        return (
+            f"Records({where}, offsets {self.offsets[0]} to {self.offsets[-1]})"
+            if self.offsets
+            else f"Records({where})"
+        )
 
 
 @final

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiokafka.errors import IllegalGenerationError, KafkaError, RebalanceInProgressError, UnknownMemberIdError
 
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.memory.group import Assignment, Place
 from stream_app.kafka.memory.log import MemoryRecord
 from stream_app.kafka.owner.inbox import Fetched
@@ -126,7 +126,7 @@ class Feed:
         ]
         end = self._positions[partition] = records[-1].offset + 1
         self._life.delivered(partition, topic_id, records)
-        self._life.partitions.put(partition, Fetched(records, start, end), Handed(self, partition, end))
+        self._life.partitions.put(partition, Fetched(Records.of(records), start, end), Handed(self, partition, end))
         return True
 
     def _found(self, partition: int, position: int) -> tuple[int, str, list[MemoryRecord]]:

@@ -216,7 +216,7 @@ PLANTED: Final = (
         "no output of input that has its outputs is written again",
         f"{_OWNER}.batch:decide",
         102,
-        (("silent = cut > 0 and given.records[0].offset < answered", "silent = False"),),
+        (("silent = cut > 0 and offsets[0] < answered", "silent = False"),),
     ),
     Planted(
         "group's offset at the input's beginning taken for decided input",

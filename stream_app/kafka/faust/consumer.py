@@ -14,6 +14,7 @@ from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 from mode import Service
 
+from stream_app.formats.records import Records
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
 from stream_app.kafka.owner.inbox import Fetched
@@ -82,15 +83,15 @@ class Consumer(driver.Consumer):
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109 (Faust's)
         """Fetch; apply changelog records, and yield one message for each partition of the events topic."""
         try:
-            fetched, active = await self._wait_next_records(timeout)
+            found, active = await self._wait_next_records(timeout)
         except ConsumerEndedError:
             await self.sleep(timeout)
             return
         generation = self.app.consumer_generation_id
-        if fetched is None or self.should_stop or not self.flow_active:
+        if found is None or self.should_stop or not self.flow_active:
             # Fetched while a rebalance began: whoever is assigned next seeks to where the state is.
             return
-        stretches = self._thread.stretches
+        fetched, stretches = cast("dict[TP, Records]", found), self._thread.stretches
         for tp, records in fetched.items():
             if tp.topic in self.app.tables.changelog_topics:
                 self.app.recovery.apply(tp, records)
@@ -101,16 +102,15 @@ class Consumer(driver.Consumer):
             if self.app.consumer_generation_id != generation:
                 return
             if tp in (active or ()) or tp in self._buffered_partitions:
-                start, end = stretches.get(tp, (records[0].offset, records[-1].offset + 1))
-                yield tp, self._message(tp, Fetched(records, start, end))
+                start, end = stretches.get(tp, (records.offsets[0], records.offsets[-1] + 1))
+                yield tp, self._message(tp, records, Fetched(records, start, end))
 
-    def _message(self, tp: TP, fetched: Fetched) -> ConsumerMessage:
-        last = fetched[-1]
+    def _message(self, tp: TP, records: Records, fetched: Fetched) -> ConsumerMessage:
         return ConsumerMessage(
             tp.topic,
             tp.partition,
-            last.offset,
-            last.timestamp_ms / 1000.0,
+            records.offsets[-1],
+            records.timestamps_ms[-1] / 1000.0,
             1,  # LogAppendTime
             None,
             None,

@@ -13,7 +13,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 
@@ -125,7 +125,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if (active and tp not in active) or (drained and not hasattr(result, "_partition_records")):
                 continue
             try:
-                drained |= await super()._fetch_records(consumer, {tp}, 0, max_records)
+                found = await super()._fetch_records(consumer, {tp}, 0, max_records)
+                drained |= {tp: Records.of(records) for tp, records in found.items()}
             except UnreadableBatchError as error:
                 self.parent_loop.call_soon_threadsafe(cast("Any", self.consumer).cannot_read, error)
         after = _positions(consumer)

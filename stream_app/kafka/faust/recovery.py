@@ -15,6 +15,7 @@ from faust.tables.recovery import Recovery as FaustRecovery
 from faust.types import TP
 from mode import Service
 
+from stream_app.formats.records import Records
 from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.faust.localcopy import CopyFault, tell_trouble
@@ -49,23 +50,23 @@ class Recovery(FaustRecovery):
         self._given_up.add(tp)
         tell_trouble(tp.partition, error)
 
-    def apply(self, tp: TP, records: list[Any]) -> None:
+    def apply(self, tp: TP, records: Records) -> None:
         """Write changelog records into the copy of a partition that another worker owns."""
         if not self.follows(tp):
             # An owner writes its database itself; what is read back then would be stale.
             return
-        last = records[-1].offset
+        last = records.offsets[-1]
         try:
             if self._breaks_off(tp, records):
                 return
-            self.app.store.write(tp.partition, ((record.key, record.value) for record in records), last)
+            self.app.store.write(tp.partition, zip(records.keys, records.values, strict=True), last)
         except (DamagedCopyError, LocalStateError) as error:
             self._give_up(tp, error)
             return
         self.standby_offsets[tp] = last
         self.standby_rows += len(records)
 
-    def _breaks_off(self, tp: TP, records: list[Any]) -> bool:
+    def _breaks_off(self, tp: TP, records: Records) -> bool:
         """Discard a copy where its log goes on under another life; return whether it did.
 
         The log may have lost its end, and rows of what is lost would rule again at a take-over. Where the log held that

@@ -14,7 +14,6 @@ from stream_app.deciding.decision import Lookup
 from stream_app.deciding.members import Claims, FindMember, Member
 from stream_app.deciding.outcome import Renewal
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import Pages
 from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.kafka.owner.tail import Tail
@@ -72,8 +71,9 @@ class Batch:
     def of(cls, given: BatchInput, ledger: Pages, releases: Pages, rejects: Pages, changelog: Pages) -> "Batch":
         """Return the batch of some input before anything of it is decided; the pages are those of its transaction."""
         records, end = given.records, given.end
-        first_ms, last_ms = (records[0].timestamp_ms, records[-1].timestamp_ms) if records else (0, 0)
-        last = records[-1].offset if records else -1
+        times = records.timestamps_ms
+        first_ms, last_ms = (times[0], times[-1]) if times else (0, 0)
+        last = records.offsets[-1] if times else -1
         pages = (ledger, releases, rejects, changelog)
         return cls(given.start, end, *pages, given.messages, len(records), end, first_ms, last_ms, last)
 
@@ -96,9 +96,10 @@ async def decide(
         PartitionStoppedError: if a ledger entry that binds is recomputed differently.
     """
     answered = tail.answered
-    cut = bisect_left(given.records, answered, key=_offset) or len(given.records)
-    silent = cut > 0 and given.records[0].offset < answered
-    records, later = iter(given.records[:cut]), given.records[cut:]
+    offsets = given.records.offsets
+    cut = bisect_left(offsets, answered) or len(offsets)
+    silent = cut > 0 and offsets[0] < answered
+    records = iter(given.records if cut == len(offsets) else given.records[:cut])
     pages = (new(), new(), new(), new())
     ledger, releases, rejects, _ = pages
     if silent:
@@ -111,7 +112,7 @@ async def decide(
         if not decider.decide(islice(records, _SLICE)):
             break
         await asyncio.sleep(0)
-    done, rest = _parted(given, [*records, *later])
+    done, rest = _parted(given, cut - sum(1 for _ in records))
     batch = Batch.of(done, *pages)
     batch.rest, batch.silent = rest, silent
     floor = collection.floor()
@@ -129,18 +130,14 @@ async def decide(
     return batch
 
 
-def _offset(record: InputRecord) -> int:
-    return record.offset
-
-
 def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
     """Write nothing: it was written before."""
 
 
-def _parted(given: BatchInput, left: list[InputRecord]) -> tuple[BatchInput, BatchInput | None]:
-    """Return what was decided of some input, and what was ``left``; its messages are complete with the latter."""
-    if not left:
+def _parted(given: BatchInput, decided: int) -> tuple[BatchInput, BatchInput | None]:
+    """Return the first records of some input, and what is left: its messages are complete with the latter."""
+    if decided == len(given.records):
         return given, None
-    end = left[0].offset
-    done = given.records[: len(given.records) - len(left)]
-    return BatchInput(given.start, end, done, []), BatchInput(end, given.end, left, given.messages)
+    left = given.records[decided:]
+    end = left.offsets[0]
+    return BatchInput(given.start, end, given.records[:decided], []), BatchInput(end, given.end, left, given.messages)

@@ -1,33 +1,35 @@
 """What was fetched of one partition and is not decided yet, in order and without holes."""
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Message
 
 
-def _size(records: list[InputRecord]) -> int:
-    return sum([len(record.value or b"") for record in records])
+def _size(records: Records) -> int:
+    return sum([len(value) for value in records.values if value is not None])
 
 
-class Fetched(list[InputRecord]):
+class Fetched:
     """Records of one partition from one fetch, and the stretch of the log that they are the whole of."""
 
-    __slots__ = ("end", "start")
+    __slots__ = ("_records", "end", "start")
 
-    def __init__(self, records: Iterable[InputRecord], start: int, end: int) -> None:
+    def __init__(self, records: Records, start: int, end: int) -> None:
         """Hold records between the offsets ``start`` and ``end``, the latter excluded."""
-        super().__init__(records)
+        self._records = records
         self.start = start
         self.end = end
 
-    def taken(self) -> list[InputRecord]:
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def taken(self) -> Records:
         """Return the records, and hold none any more."""
         # PRIVACY: Faust keeps the last message until the next one comes, which may be never.
-        records = list(self)
-        self.clear()
+        records, self._records = self._records, self._records[:0]
         return records
 
     def __repr__(self) -> str:
@@ -40,14 +42,14 @@ class BatchInput(NamedTuple):
 
     start: int
     end: int
-    records: list[InputRecord]
+    records: Records
     messages: list[Message]
     """The messages that it completes."""
 
 
 class _Piece(NamedTuple):
     message: Message
-    records: list[InputRecord]
+    records: Records
     end: int
     size: int
 
@@ -98,7 +100,7 @@ class Inbox:
         if fetched.end <= self.next_offset:
             return True
         if fetched.start < self.next_offset:
-            records = [record for record in records if record.offset >= self.next_offset]
+            records = records[bisect_left(records.offsets, self.next_offset) :]
         size = _size(records)
         self._pieces.append(_Piece(message, records, fetched.end, size))
         self._records += len(records)
@@ -125,32 +127,34 @@ class Inbox:
             self._records -= len(returned.records)
             self._bytes -= _size(returned.records)
             return returned
-        start, size = self._start, 0
-        records: list[InputRecord] = []
+        start, size, count = self._start, 0, 0
+        stretches: list[Records] = []
         messages: list[Message] = []
-        while self._pieces and (not messages or len(records) < self._most_records):
+        while self._pieces and (not messages or count < self._most_records):
             piece = self._pieces[0]
-            room = self._room(piece, len(records), size)
+            room = self._room(piece, count, size)
             if room >= len(piece.records):
                 self._pieces.popleft()
                 messages.append(piece.message)
-                records += piece.records
+                stretches.append(piece.records)
+                count += len(piece.records)
                 size += piece.size
                 self._start = piece.end
             else:
                 if room:
                     fitting, rest = piece.records[:room], piece.records[room:]
                     part = _size(fitting)
-                    records += fitting
+                    stretches.append(fitting)
+                    count += room
                     size += part
                     self._pieces[0] = piece._replace(records=rest, size=piece.size - part)
-                    self._start = rest[0].offset
+                    self._start = rest.offsets[0]
                 break
         if self._start == start:
             return None
-        self._records -= len(records)
+        self._records -= count
         self._bytes -= size
-        return BatchInput(start, self._start, records, messages)
+        return BatchInput(start, self._start, Records.joined(stretches), messages)
 
     def _room(self, piece: _Piece, taken: int, size: int) -> int:
         """Return how many of the piece's records fit; one always fits into an empty batch."""
@@ -158,8 +162,8 @@ class Inbox:
         if size + piece.size <= self._most_bytes:
             return room
         fitting = 0
-        for record in piece.records[:room]:
-            size += len(record.value or b"")
+        for value in piece.records.values[:room]:
+            size += 0 if value is None else len(value)
             if size > self._most_bytes and (fitting or taken):
                 break
             fitting += 1

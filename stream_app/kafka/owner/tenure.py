@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from stream_app.deciding.counters import Collection
+from stream_app.formats.records import Records
 from stream_app.kafka.brokers import TopicFacts, Writer
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.owner import batch as batches
@@ -138,7 +139,7 @@ class Tenure:
         tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
-            nothing, pages = BatchInput(row.next_offset, row.next_offset, [], []), writer.pages
+            nothing, pages = BatchInput(row.next_offset, row.next_offset, Records.joined([]), []), writer.pages
             await tenure._commit(Batch.of(nothing, pages(), pages(), pages(), pages()))
         recalling()
         await parts.feed.start(number, kept.inbox.next_offset)

@@ -1,11 +1,11 @@
 """A copy that stands by follows one history of the changelog: after another one it is no longer whole."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from faust.types import TP
 
+from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.faust.recovery import Recovery
 from stream_app.kafka.faust.table import StateStore
@@ -14,19 +14,17 @@ from tests.kafka.faust.test_localcopy import store_in
 CHANGELOG = TP("changelog", 0)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A changelog record."""
-
-    offset: int
-    key: bytes
-    value: bytes | None
+def record(offset: int, key: bytes, value: bytes | None) -> InputRecord:
+    """Return a changelog record."""
+    return InputRecord("changelog", 0, offset, 0, key, value)
 
 
-def log(*rows: tuple[str, str | int]) -> list[Row]:
+def log(*rows: tuple[str, str | int]) -> list[InputRecord]:
     """Return a changelog: a text is a series' row, a number the partition row at that input, of the life before it."""
     return [
-        Row(nth, name.encode(), value.encode()) if isinstance(value, str) else Row(nth, PARTITION_KEY, row(value, name))
+        record(nth, name.encode(), value.encode())
+        if isinstance(value, str)
+        else record(nth, PARTITION_KEY, row(value, name))
         for nth, (name, value) in enumerate(rows)
     ]
 
@@ -51,7 +49,7 @@ OLD = log(("sY", "one"), ("", 1), ("sX", "one"), ("", 2), ("sX", "two"), ("", 3)
 NEW = log(("sY", "one"), ("", 1), ("sX", "one"), ("l", 3), ("sY", "two"), ("l", 4), ("sX", "three"), ("l", 5))
 
 
-def standing_by(store: StateStore, log: Iterable[Row], recovery: Recovery | None = None) -> Recovery:
+def standing_by(store: StateStore, log: Iterable[InputRecord], recovery: Recovery | None = None) -> Recovery:
     """Apply what of a log lies behind a copy, one transaction after the other, as one who begins to stand by."""
     if recovery is None:
         recovery = Recovery(store.app, store.app.tables)
@@ -59,12 +57,12 @@ def standing_by(store: StateStore, log: Iterable[Row], recovery: Recovery | None
     recovery.app.store = store
     recovery.standby_tps.add(CHANGELOG)
     held = store.offset(0)
-    portion: list[Row] = []
-    for record in log:
-        if held is None or record.offset > held:
-            portion.append(record)
-            if record.key == PARTITION_KEY:
-                recovery.apply(CHANGELOG, portion)
+    portion: list[InputRecord] = []
+    for each in log:
+        if held is None or each.offset > held:
+            portion.append(each)
+            if each.key == PARTITION_KEY:
+                recovery.apply(CHANGELOG, Records.of(portion))
                 portion = []
     return recovery
 
@@ -92,5 +90,5 @@ def test_a_copy_begun_anew_is_filled_at_the_second_assignment(tmp_path: Path) ->
     assert store.offset(0) is None
     standing_by(store, NEW, recovery)
     assert (store.offset(0), store.read(0, b"sY"), store.read(0, b"sX")) == (7, b"two", b"three")
-    standing_by(store, [*NEW, Row(8, PARTITION_KEY, row(6, "m"))], recovery)
+    standing_by(store, [*NEW, record(8, PARTITION_KEY, row(6, "m"))], recovery)
     assert store.offset(0) is None

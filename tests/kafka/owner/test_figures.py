@@ -11,7 +11,7 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.memory.writer import MemoryPages
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.figures import Figures, LossCounts
@@ -94,7 +94,8 @@ def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptu
         decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in records])
         table |= decider.changed
         batch = Batch.of(
-            BatchInput(0, 1, [InputRecord("events", 0, 0, 0, None, b"")], []), *[MemoryPages(1) for _ in range(4)]
+            BatchInput(0, 1, Records.of([InputRecord("events", 0, 0, 0, None, b"")]), []),
+            *[MemoryPages(1) for _ in range(4)],
         )
         batch.renewals, batch.decisions = decider.renewals, decider.decisions
         figures.committed(batch, 0.1, waiting=0, cached_series=0)

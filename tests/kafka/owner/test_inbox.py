@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
 
 
@@ -20,7 +20,7 @@ class Sent(str):
 def fetched(start: int, end: int, *, size: int = 10, skip: frozenset[int] = frozenset()) -> Fetched:
     """A fetch of the offsets between, some of which hold no record."""
     records = [InputRecord("t", 0, offset, 0, None, b"x" * size) for offset in range(start, end) if offset not in skip]
-    return Fetched(records, start, end)
+    return Fetched(Records.of(records), start, end)
 
 
 def test_hole_is_refused_and_changes_nothing() -> None:
@@ -40,7 +40,7 @@ def test_repeated_offsets_are_dropped() -> None:
     assert inbox.put(Sent("b"), fetched(6, 8))
     given = inbox.take()
     assert given is not None
-    assert [record.offset for record in given.records] == [5, 6, 7]
+    assert given.records.offsets == [5, 6, 7]
     assert (given.start, given.end, given.messages) == (5, 8, [Sent("a")])
 
 
@@ -74,8 +74,8 @@ def test_givens_are_the_log(lengths: list[int], sizes: list[int], most_records: 
         assert given.start == place
         place = given.end
         assert len(given.records) <= most_records
-        assert len(given.records) == 1 or sum(len(record.value or b"") for record in given.records) <= most_bytes
-        seen += [record.offset for record in given.records]
+        assert len(given.records) == 1 or sum(len(value or b"") for value in given.records.values) <= most_bytes
+        seen += given.records.offsets
         numbers = [int(str(message)) for message in given.messages]
         messages += numbers
         assert all(ends[number] <= given.end for number in numbers)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
@@ -50,7 +50,7 @@ class Feed:
         found = self._cluster.log(NAMES.events, partition).visible(offset, 1 << 30, "read_committed")
         records = [InputRecord(NAMES.events, partition, one.offset, one.timestamp, one.key, one.value) for one in found]
         if records and self.owner is not None:
-            self.owner.put(partition, Fetched(records, records[0].offset, records[-1].offset + 1), self)
+            self.owner.put(partition, Fetched(Records.of(records), records[0].offset, records[-1].offset + 1), self)
 
     def ack(self) -> None:
         """Count what was acknowledged."""
