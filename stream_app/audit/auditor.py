@@ -8,7 +8,7 @@ from typing import Final
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.books.members import Member
 from stream_app.audit.books.terms import Terms
-from stream_app.audit.chain import Place, digest_of, follow, unproven
+from stream_app.audit.chain import Place, digest_of, unproven
 from stream_app.audit.fastpath import advance
 from stream_app.audit.finding import Finding, Kept
 from stream_app.audit.form.entry import Entry, ReleaseEntry
@@ -180,7 +180,7 @@ class Auditor:
 
     def _long(self, series: Series, entry: Entry, digest: bytes) -> None:
         former = series.chain.key
-        place, findings = follow(series.chain, entry, digest)
+        place, findings = series.place(entry, digest)
         for finding in findings:
             self._tally.add(finding)
         if place is Place.REPEAT:
@@ -189,8 +189,6 @@ class Auditor:
             return
         if former not in ("", series.chain.key):
             self._changes.add(KeyChange(series.name, entry.sequence, former, series.chain.key))
-        if place is Place.JUMP:
-            series.doubt()
         source_ms = series.books.source_ms if series.books is not None else None
         for finding in series.account(entry, self._rules):
             self._tally.add(finding)

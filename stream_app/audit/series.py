@@ -9,7 +9,7 @@ from stream_app.audit.books.period import Books, account_dummies, account_landma
 from stream_app.audit.books.succession import carried_into, losses, renews
 from stream_app.audit.books.terms import Terms, TermsError
 from stream_app.audit.books.window import EarlierSpends, Window
-from stream_app.audit.chain import Chain
+from stream_app.audit.chain import Chain, Place, follow
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
     MAX_SEQUENCE,
@@ -60,6 +60,13 @@ class Series:
             self.books.sure = False
             if self.books.window is not None:
                 self.books.window.miss()
+
+    def place(self, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
+        """Place an entry in the chain and return what is wrong with the link; behind a gap no figure is sure."""
+        place, findings = follow(self.chain, entry, digest)
+        if place is Place.JUMP:
+            self.doubt()
+        return place, findings
 
     def account(self, entry: Entry, rules: Rules) -> Findings:
         """Check an entry that follows in the chain against all that came before it; return what is wrong."""

@@ -131,8 +131,7 @@ class Decider:
 
     def _join(self, joined: Joined, headers: Headers) -> None:
         member, entry = joined
-        self._member(member.chain)  # what it was before the batch
-        self.members[member.chain] = member
+        self.members[member.chain] = member  # `decide` asked for it, so what it was before the batch is kept
         if entry is None:
             return
         if self._outlets.settle is not None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from stream_app.audit.books.period import Books
 from stream_app.audit.books.share import MILLION
-from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of, follow
+from stream_app.audit.chain import DIGEST_BYTES, Place, digest_of
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.explain.formula import BudgetFigures, Shares, reach_of, shares_of
 from stream_app.audit.explain.rate import Rate, RateError
@@ -99,12 +99,10 @@ class Inquiry:
         return self._found._replace(rate_nano=self._rate(self._found))
 
     def _follow(self, entry: Entry, digest: bytes) -> None:
-        place, findings = follow(self._series.chain, entry, digest)
+        place, findings = self._series.place(entry, digest)
         self._findings += findings
         if place in (Place.REPEAT, Place.STRAY):
             return
-        if place is Place.JUMP:
-            self._series.doubt()
         match entry:
             case ReleaseEntry():
                 self._release(entry)

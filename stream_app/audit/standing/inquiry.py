@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from stream_app.audit.chain import Place, digest_of, follow
+from stream_app.audit.chain import Place, digest_of
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import Entry, MemberEntry, PolicyEntry
 from stream_app.audit.form.reader import read_entry, spelt
@@ -97,12 +97,10 @@ class _Followed:
         self._policy: PolicyEntry | None = None
 
     def take(self, entry: Entry, digest: bytes, rules: Rules) -> None:
-        place, findings = follow(self.series.chain, entry, digest)
+        place, findings = self.series.place(entry, digest)
         self.findings += findings
         if place in (Place.REPEAT, Place.STRAY):
             return
-        if place is Place.JUMP:
-            self.series.doubt()
         if isinstance(entry, PolicyEntry):
             if self._policy is not None:
                 self._ended.append(self._version(self._policy, rules=False))
