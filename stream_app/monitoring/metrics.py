@@ -12,10 +12,11 @@ not see the metrics either.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import prometheus_client as prometheus
+
+from stream_app.monitoring.metric import Counter, Gauge, Histogram, Metric
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -26,49 +27,6 @@ CLAIMED: Final = ("0.00", "0.01", "0.05", "0.10")
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 _LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric: its name, its help text, and the names of its labels."""
-
-    kind: ClassVar[str]
-    name: str
-    text: str
-    labels: tuple[str, ...] = ()
-
-    @property
-    def sample(self) -> str:
-        """Name of its samples in a scrape."""
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Counter(Metric):
-    """A number that only grows while the process runs."""
-
-    kind = "counter"
-
-    @property
-    def sample(self) -> str:
-        """Name of its samples in a scrape: Prometheus adds an ending to that of a counter."""
-        return f"{self.name}_total"
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge(Metric):
-    """A number that grows and falls."""
-
-    kind = "gauge"
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram(Metric):
-    """Values counted by range, without labels."""
-
-    kind = "histogram"
-    buckets: tuple[float, ...] = ()
-    """Upper ends of the ranges."""
 
 
 def class_of(share: float) -> str:

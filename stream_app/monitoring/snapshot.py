@@ -4,13 +4,13 @@ Every figure comes of metrics, which hold no series and no value (metrics.py). D
 some of the same figures: tests/deploy/test_same_figures.py shows that both come out alike.
 """
 
-from collections import Counter
+import collections
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from stream_app.monitoring import metrics
-from stream_app.monitoring.metrics import AuditMetric, Metric, WorkerMetric
+from stream_app.monitoring.metric import Counter, Histogram, Metric
+from stream_app.monitoring.metrics import CLAIMED, AuditMetric, WorkerMetric
 from stream_app.monitoring.scrape import Distribution, Scrape, distribution_of, per_second
 
 DISTRIBUTIONS: Final = (WorkerMetric.BUDGET_LEFT_SHARE, WorkerMetric.SAMPLING_RATE, WorkerMetric.BACKWARD_LOSS)
@@ -116,16 +116,16 @@ class _Reading(NamedTuple):
     def by(self, metric: Metric, label: str) -> dict[str, int]:
         return self.scrape.by(metric.sample, label)
 
-    def per_second(self, counter: metrics.Counter) -> float | None:
+    def per_second(self, counter: Counter) -> float | None:
         return per_second(self.before, self.scrape, counter.sample)
 
-    def mean(self, histogram: metrics.Histogram) -> float | None:
+    def mean(self, histogram: Histogram) -> float | None:
         """Return the mean of what was observed since the scrape before; None where that is nothing."""
         count = per_second(self.before, self.scrape, f"{histogram.name}_count")
         total = per_second(self.before, self.scrape, f"{histogram.name}_sum")
         return total / count if count and total is not None else None
 
-    def observed(self, histogram: metrics.Histogram) -> Distribution:
+    def observed(self, histogram: Histogram) -> Distribution:
         """Return what was observed since the scrape before."""
         return distribution_of(self.scrape, histogram.name).since(distribution_of(self.before, histogram.name))
 
@@ -171,7 +171,7 @@ def _worker(url: str, read: _Reading) -> WorkerSnapshot:
         correlated_series=read.total(WorkerMetric.CORRELATED_SERIES),
         alarmed_series=read.total(WorkerMetric.ALARMED_SERIES),
         capped_members=read.total(WorkerMetric.CAP_LEFT_MEMBERS),
-        claimed_members=sum(read.by(WorkerMetric.CAP_LEFT_MEMBERS, "share").get(share, 0) for share in metrics.CLAIMED),
+        claimed_members=sum(read.by(WorkerMetric.CAP_LEFT_MEMBERS, "share").get(share, 0) for share in CLAIMED),
         partitions_running=read.total(WorkerMetric.PARTITIONS_RUNNING),
         partitions_stopped=read.by(WorkerMetric.PARTITIONS_STOPPED, "reason"),
         recovery_remaining=read.total(WorkerMetric.RECOVERY_REMAINING),
@@ -265,7 +265,7 @@ def _sum(rates: Iterable[float | None]) -> float | None:
 
 
 def _merged(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    merged: Counter[str] = Counter()
+    merged: collections.Counter[str] = collections.Counter()
     for each in counts:
         merged.update(each)
     return dict(merged.most_common())

@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from stream_app.monitoring.metrics import AUDIT_TABLE, TABLE, Metric
+from stream_app.monitoring.metric import Metric
+from stream_app.monitoring.metrics import AUDIT_TABLE, TABLE
 from tests.deploy import ROOT
 from tests.reference.markdown import code, pages_top, sentence, table
 

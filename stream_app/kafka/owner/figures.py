@@ -11,7 +11,8 @@ from stream_app.deciding.members import stored_member
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.caps import CapCounts
 from stream_app.kafka.parts import WorkerParts
-from stream_app.monitoring.metrics import Counter, WorkerMetric
+from stream_app.monitoring.metric import Counter
+from stream_app.monitoring.metrics import WorkerMetric
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
 

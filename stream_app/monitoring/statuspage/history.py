@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from stream_app.monitoring.metrics import Histogram
+from stream_app.monitoring.metric import Histogram
 from stream_app.monitoring.scrape import Distribution, Scrape
 from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, WorkerDetail, WorkerSnapshot, brief, snapshot_of
 

@@ -253,17 +253,10 @@ def _advice(advice: Advice | None) -> Markup:
 
 def _losses(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     level: Level = "bad" if seen.alarmed_series else "good"
-    alarmed = figure.count(seen.alarmed_series)
     yield element("p", pill(State(level, _counted(seen.alarmed_series, "series", "series") + " over the alarm")))
-    yield facts(
-        (
-            (
-                "series with a correlation",
-                datum("correlated", seen.correlated_series, figure.count(seen.correlated_series)),
-            ),
-            ("of them over the alarm", datum("alarmed", seen.alarmed_series, alarmed)),
-        )
-    )
+    correlated = datum("correlated", seen.correlated_series, figure.count(seen.correlated_series))
+    alarmed = datum("alarmed", seen.alarmed_series, figure.count(seen.alarmed_series))
+    yield facts((("series with a correlation", correlated), ("of them over the alarm", alarmed)))
     found = view.history.observed(WorkerMetric.BACKWARD_LOSS, detail)
     yield from _distribution(
         "Backward loss", found, lambda loss: figure.NONE if loss is None else f"{loss:.3g}", ("0", "more")
@@ -279,10 +272,7 @@ def _about(about: AboutWorker, remaining: int, detail: WorkerDetail) -> Markup:
             ("version", __version__),
             ("Python", python_version()),
             ("up for", figure.duration(about.up_seconds)),
-            (
-                "local state",
-                datum("state-bytes", detail.state_bytes, figure.size(detail.state_bytes)),
-            ),
+            ("local state", datum("state-bytes", detail.state_bytes, figure.size(detail.state_bytes))),
             ("rows read back", figure.count(detail.recovered_rows)),
             ("still to read back", figure.count(remaining)),
             ("signed heads written", figure.count(detail.heads)),

@@ -11,7 +11,8 @@ from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
-from stream_app.monitoring.metrics import TABLE, Counter, Gauge, Metric, Metrics, WorkerMetric
+from stream_app.monitoring.metric import Counter, Gauge, Metric
+from stream_app.monitoring.metrics import TABLE, Metrics, WorkerMetric
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings

@@ -1,6 +1,7 @@
 """The page of an audit that follows: verdict, findings as far as they may be told, how far it is."""
 
-from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Gauge, Metrics
+from stream_app.monitoring.metric import Gauge
+from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics
 from stream_app.monitoring.scrape import gathered
 from stream_app.monitoring.statuspage.audit import AboutAudit, Found, audit_page
 from stream_app.monitoring.statuspage.document import View

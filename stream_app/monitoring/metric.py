@@ -1,0 +1,47 @@
+"""What a metric is: a counter, a gauge or a histogram, with its name, its help text and its labels."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric: its name, its help text, and the names of its labels."""
+
+    kind: ClassVar[str]
+    name: str
+    text: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def sample(self) -> str:
+        """Name of its samples in a scrape."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Counter(Metric):
+    """A number that only grows while the process runs."""
+
+    kind = "counter"
+
+    @property
+    def sample(self) -> str:
+        """Name of its samples in a scrape: Prometheus adds an ending to that of a counter."""
+        return f"{self.name}_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Metric):
+    """A number that grows and falls."""
+
+    kind = "gauge"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Metric):
+    """Values counted by range, without labels."""
+
+    kind = "histogram"
+    buckets: tuple[float, ...] = ()
+    """Upper ends of the ranges."""
