@@ -2,7 +2,8 @@
 
 aiokafka raises whatever its decoders raise, without a place, and loses what it had decoded before. Here records before
 such a batch are handed out first, and the error names topic, partition, offset and codec. Importing this module changes
-aiokafka for every consumer of the process, Faust's too. Records also get the ``producer`` id of their batch's header.
+aiokafka for every consumer of the process, Faust's too. Records also get the ``producer`` id of their batch's header,
+and whoever sets ``whole`` before it reads a fetch gets it as one `Records`, without an object a record.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from typing import Any, Final
 
 from aiokafka import codec
 from aiokafka.consumer import fetcher
-from aiokafka.errors import KafkaError, UnsupportedCodecError
+from aiokafka.errors import CorruptRecordException, KafkaError, UnsupportedCodecError
+
+from stream_app.formats.records import Records
 
 CODECS: Final = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
 """Kafka's codecs, by their number in a batch, as the topic setting ``compression.type`` names them."""
@@ -54,6 +57,8 @@ class _Batches:
 class _Records(fetcher.PartitionRecords):
     """The records of one fetch, up to the first batch that cannot be read; it raises when nothing is before it."""
 
+    whole = False
+    next_fetch_offset: int
     _records: Any
 
     def _consumer_record(self, tp: Any, record: Any) -> Any:
@@ -64,15 +69,55 @@ class _Records(fetcher.PartitionRecords):
     def _unpack_records(self) -> Iterator[Any]:
         begin = self.next_fetch_offset
         batches = self._records = _Batches(self._records)
+        records = Records(self._tp.topic, self._tp.partition, [], [], [], [])
         try:
-            yield from super()._unpack_records()
+            if self.whole:
+                self._read(records)
+            else:
+                yield from super()._unpack_records()
         except Exception as error:
-            if self.next_fetch_offset > begin:
-                return  # the next fetch begins with it
-            last = batches.last
-            number = 0 if last is None else getattr(last, "compression_type", 0)
-            name = CODECS[number] if number < len(CODECS) else f"number {number}"
-            raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
+            if self.next_fetch_offset == begin:
+                last = batches.last
+                number = 0 if last is None else getattr(last, "compression_type", 0)
+                name = CODECS[number] if number < len(CODECS) else f"number {number}"
+                raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
+            # else the next fetch begins with it
+        if records:
+            yield records
+
+    def _read(self, records: Records) -> None:
+        """Append the records of all batches that count, by aiokafka's own rules; raises what it would."""
+        batches, position = self._records, self.next_fetch_offset
+        add_offset, add_time = records.offsets.append, records.timestamps_ms.append
+        add_key, add_value = records.keys.append, records.values.append
+        try:
+            while batches.has_next():
+                batch = batches.next_batch()
+                if self._check_crcs and not batch.validate_crc():
+                    raise CorruptRecordException(f"Invalid CRC - {self._tp}")
+                if self._counts(batch):
+                    for record in batch:
+                        offset = record.offset
+                        if offset >= position:  # a fetch begins with the whole batch that its offset is in
+                            position = offset + 1
+                            add_offset(offset)
+                            add_time(record.timestamp)
+                            add_key(record.key)
+                            add_value(record.value)
+                # The last record may have been compacted away.
+                position = batch.next_offset
+        finally:
+            self.next_fetch_offset = position
+
+    def _counts(self, batch: Any) -> bool:
+        """Tell whether a batch holds records that were committed, or need not be: neither markers nor aborted ones."""
+        if self._isolation_level == fetcher.READ_COMMITTED and batch.producer_id is not None:
+            self._consume_aborted_up_to(batch.base_offset)
+            if batch.is_control_batch and self._contains_abort_marker(batch):
+                self._aborted_producers.discard(batch.producer_id)
+            if batch.is_transactional and batch.producer_id in self._aborted_producers:
+                return False
+        return not batch.is_control_batch
 
 
 fetcher.PartitionRecords = _Records

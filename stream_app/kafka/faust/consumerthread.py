@@ -13,7 +13,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from stream_app.formats.records import InputRecord, Records
+from stream_app.formats.records import Records
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.kafka.client.unreadable import UnreadableBatchError
 
@@ -98,35 +98,34 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer: AIOKafkaConsumer,
         active_partitions: set[TP],
         timeout: float | None = None,  # noqa: ASYNC109 (Faust's signature)
-        max_records: int | None = None,
+        max_records: int | None = None,  # noqa: ARG002 (a fetch is taken whole)
     ) -> Any:
-        records = await self._drain(consumer, active_partitions, max_records)
+        records = await self._drain(consumer, active_partitions)
         if not records and timeout:
             waiter = consumer._fetcher._create_fetch_waiter()  # noqa: SLF001
             await asyncio.wait([waiter], timeout=timeout)
             waiter.cancel()
-            records = await self._drain(consumer, active_partitions, max_records)
+            records = await self._drain(consumer, active_partitions)
             if not records:
                 # PRIVACY: fetches that the client dropped, for a seek or a rebalance, hang in cycles of its own. The
                 # collector comes by itself after a hundred thousand other objects: in an idle worker, hours later.
                 gc.collect(1)
         return records
 
-    async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP], max_records: int | None) -> Any:
-        """Return what was fetched already, as input records: nothing is made of a record but that."""
+    async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP]) -> dict[TP, Records]:
+        """Return what was fetched already, as columns: no object is made of a record."""
         for result in consumer._fetcher._records.values():  # noqa: SLF001
             records = getattr(result, "_partition_records", None)  # an error has none
             if records is not None:
-                records._consumer_record = _input_record  # noqa: SLF001 (its own makes eleven fields and copies)
+                records.whole = True
         before = _positions(consumer)
-        drained: dict[TP, Any] = {}
+        drained: dict[TP, Records] = {}
         for tp, result in list(consumer._fetcher._records.items()):  # noqa: SLF001
             # Each by itself: what is unreadable in one loses nothing of the others. An error waits for its turn alone.
             if (active and tp not in active) or (drained and not hasattr(result, "_partition_records")):
                 continue
             try:
-                found = await super()._fetch_records(consumer, {tp}, 0, max_records)
-                drained |= {tp: Records.of(records) for tp, records in found.items()}
+                drained |= {tp: one for tp, (one,) in (await super()._fetch_records(consumer, {tp}, 0)).items()}
             except UnreadableBatchError as error:
                 self.parent_loop.call_soon_threadsafe(cast("Any", self.consumer).cannot_read, error)
         after = _positions(consumer)
@@ -166,10 +165,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         except KafkaError:
             return False
         return True
-
-
-def _input_record(tp: TopicPartition, record: Any) -> InputRecord:
-    return InputRecord(tp.topic, tp.partition, record.offset, record.timestamp, record.key, record.value)
 
 
 def _positions(consumer: AIOKafkaConsumer) -> dict[TP, int]:
