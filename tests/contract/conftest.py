@@ -9,7 +9,9 @@ import pytest_asyncio
 
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
-from tests.contract.clusters import Cluster, InMemory, OnBroker
+from tests.contract.clusters import Cluster
+from tests.contract.inmemory import InMemory
+from tests.contract.onbroker import OnBroker
 
 
 @pytest_asyncio.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.broker)])

@@ -14,7 +14,9 @@ from stream_app.kafka.brokers import Extent, Writer
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from tests.contract.acts import commit, ends, seen, send, soon
-from tests.contract.clusters import Cluster, InMemory, OnBroker
+from tests.contract.clusters import Cluster
+from tests.contract.inmemory import InMemory
+from tests.contract.onbroker import OnBroker
 from tests.kafka.evidence.cutlog import lose_power
 
 TIMEOUT_MS = 3_000

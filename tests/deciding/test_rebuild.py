@@ -16,7 +16,7 @@ from stream_app.privacy.kinds import Category, Kind
 from stream_app.privacy.values import ReleasedCells
 from tests.audit.ways import audit
 from tests.deciding.test_rows import VALUES, records
-from tests.privacy.test_long_traces import TRACES, Move, Version, play
+from tests.privacy.guarantee.traces import TRACES, Move, Version, play
 from tests.run import COUNTS, KEYS, KINDS, LOCATION, NUMBER, SCHEMES, Record, Run, default, observation, policy
 
 CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**10))

@@ -12,7 +12,7 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided, Outcome
 from stream_app.deciding.rows import SeriesRow
 from stream_app.privacy.policy import Policy
-from tests.privacy.test_long_traces import SERIES, TRACES, Move, Version, play
+from tests.privacy.guarantee.traces import SERIES, TRACES, Move, Version, play
 from tests.run import KEYS, KINDS, NUMBER, SCHEMES, Record, Run, default, observation, policy
 
 

@@ -1,12 +1,10 @@
 """The Kubernetes manifests: valid, restricted, and in agreement with the program, its settings and each other."""
 
 import argparse
-import json
 import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +18,11 @@ from stream_app.cli.operating import topics, worker
 from stream_app.kafka.client.acls import ROLES
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
+from tests.deploy.manifestschemas import validate
 from tests.deploy.queries import PROMETHEUS
 from tests.programs import program
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"
-VENDOR = Path(__file__).parent / "vendor"
-GROUPS = {
-    "v1": "core.v1",
-    "apps/v1": "apps.v1",
-    "batch/v1": "batch.v1",
-    "networking.k8s.io/v1": "networking.v1",
-    "policy/v1": "policy.v1",
-}
-OPERATOR = "monitoring.coreos.com/v1"
 ROLE_OF = {"landmark-worker": "worker", "landmark-audit": "auditor", "landmark-topics": "operator"}
 """Which of the roles of `topics --acls` each workload has on the brokers."""
 DECLARE = {"worker": worker.add_arguments, "audit": audit.add_arguments, "topics": topics.add_arguments}
@@ -72,24 +62,6 @@ def containers(template: dict[str, Any]) -> list[dict[str, Any]]:
 def settings_file() -> dict[str, Any]:
     """Return the settings that the pods get."""
     return tomllib.loads((KUBERNETES / "landmark-stream.toml").read_text())
-
-
-@cache
-def schema_file(name: str) -> dict[str, Any]:
-    """Return a schema beside this file."""
-    content: dict[str, Any] = json.loads((VENDOR / name).read_text())
-    return content
-
-
-def validate(manifest: dict[str, Any]) -> None:
-    """Check an object against the schema of its kind, as strictly as a server that refuses unknown members."""
-    if manifest["apiVersion"] == OPERATOR:
-        schema = schema_file(f"{manifest['kind']}.json")
-    else:
-        definition = f"#/$defs/io.k8s.api.{GROUPS[manifest['apiVersion']]}.{manifest['kind']}"
-        schema = {**schema_file("kubernetes-1.33-strict.json"), "$ref": definition}
-    # Not `jsonschema.validate`, which would check the schemas each time.
-    jsonschema.Draft202012Validator(schema).validate(manifest)
 
 
 def printed_rules(*files: Path) -> list[dict[str, Any]]:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from stream_app.formats import records, wire
 from stream_app.formats.records import Contribution, Intrusion, Observation, Watermark
 from stream_app.privacy.policy import PolicyError, policy_of
-from tests.schemas.beyond import RULES, Rule, Sent, broken_rules, sent
+from tests.schemas.beyond import RULES, broken_rules
 from tests.schemas.catalogue import INPUTS, Example, examples, fits, label
 from tests.schemas.changes import ADDED, ANYTHING, NAMES, added, at, changes, places, removed, replaced
+from tests.schemas.rule import Rule, Sent, sent
 
 CLASSES = {
     "observation": Observation,

@@ -13,7 +13,7 @@ from stream_app.deciding.outcome import Rejected
 from stream_app.deciding.rebuild import rebuild
 from tests.audit.ways import audit, codes
 from tests.audit.written import Written, renumber, seal
-from tests.deciding.test_renewal import DRAWN, landmarks, renewing
+from tests.deciding.renewal.renewing import DRAWN, landmarks, renewing
 from tests.run import KEYS, NUMBER, UNIFORM, Run, observation, policy
 
 NANO = 10**9

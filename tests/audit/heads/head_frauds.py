@@ -1,128 +1,13 @@
-"""Frauds that only signed heads show, or that forge the heads themselves: each yields what an auditor is shown.
+"""Frauds that forge the heads themselves, beside those that only heads show: what an auditor is shown."""
 
-The forger of a ledger knows the format and computes every hash anew: without heads nothing is found.
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import orjson
 
+from tests.audit.heads.ledger_frauds import CHANGED, GONE, LEDGER_FRAUDS, Fraud, Shown, others
 from tests.audit.heads.signed import PARTITIONS, Signer, Story, heads_in
 from tests.audit.written import LEDGERS, renumber, write
-
-GONE = "signed-missing"
-CHANGED = "signed-differs"
-
-
-class Shown(NamedTuple):
-    """What an auditor is shown, the codes of which one must be found, and whether the ledger alone would pass."""
-
-    ledger: list[bytes]
-    heads: list[bytes]
-    codes: set[str]
-    plausible: bool = True
-
-
-Fraud = Callable[[Story], Iterator[Shown]]
-
-
-def end_cut_off(story: Story) -> Iterator[Shown]:
-    """The last entries of a series are gone, at least one that was signed among them."""
-    heads = story.sign(Signer())
-    for series, true in story.written.items():
-        for kept in range(1, story.signed(series)):
-            written = true.copy()
-            del written.entries[kept:]
-            yield Shown(story.ledger({series: written}), heads, {GONE})
-
-
-def series_gone(story: Story) -> Iterator[Shown]:
-    """A whole series is gone; or all series of a partition with its heads."""
-    heads = story.sign(Signer())
-    for series in story.written:
-        lines = set(story.written[series].lines())
-        yield Shown([line for line in story.ledger() if line not in lines], heads, {GONE})
-    for partition in range(PARTITIONS):
-        gone = {
-            line for name, each in story.written.items() if story.partition(name) == partition for line in each.lines()
-        }
-        others = [record for record in heads if orjson.loads(record)["partition"] != partition]
-        yield Shown([line for line in story.ledger() if line not in gone], others, {"head-missing"})
-
-
-def chain_rewritten(story: Story) -> Iterator[Shown]:
-    """The whole chain of a series tells another true story, with every number and hash computed anew."""
-    heads = story.sign(Signer())
-    for series, true in story.written.items():
-        for text in LEDGERS.values():
-            written = write(text, series)
-            if written.entries != true.entries:
-                yield Shown(story.ledger({series: written}), heads, {GONE, CHANGED})
-
-
-def entry_left_out(story: Story) -> Iterator[Shown]:
-    """An entry that can be missed is left out, and the chain numbered and hashed anew."""
-    heads = story.sign(Signer())
-    for series, true in story.written.items():
-        for index in range(1, story.signed(series)):
-            written = true.copy()
-            del written.entries[index]
-            yield Shown(story.ledger({series: renumber(written)}), heads, {GONE, CHANGED}, plausible=False)
-
-
-def release_replaced(story: Story) -> Iterator[Shown]:
-    """An entry covers another release, which agrees with it, and all hashes after it are computed anew."""
-    heads = story.sign(Signer())
-    for series, true in story.written.items():
-        for index in range(1, story.signed(series)):
-            if true.entries[index]["entry"] == "release":
-                written = true.copy()
-                written.entries[index]["release"] = "ab" * 32
-                yield Shown(story.ledger({series: renumber(written)}), heads, {CHANGED})
-
-
-def budget_raised(story: Story) -> Iterator[Shown]:
-    """The first promise and all figures after it say a larger budget, as if it had been given."""
-    heads = story.sign(Signer())
-    for series, true in story.written.items():
-        written = true.copy()
-        version = written.entries[0]["policy"]
-        for entry in written.entries:
-            if entry["policy"] == version and "budget_nano" in entry:
-                entry["budget_nano"] += 10
-        written.entries[0]["parameters"]["epsilon"] += 1e-8
-        yield Shown(story.ledger({series: renumber(written)}), heads, {CHANGED}, plausible=False)
-
-
-def chain_forked(story: Story) -> Iterator[Shown]:
-    """From a round on, the key's own holder signs another chain than before; the ledger has the one or the other."""
-    for series, true in story.written.items():
-        forked = write(next(text for text in LEDGERS.values() if write(text, series).entries != true.entries), series)
-        # It goes on from an earlier entry than was signed, or has others in its place.
-        for number in range(1, len(story.rounds)):
-            twisted = Story(story.written, story.retold(series, forked).rounds)
-            heads = twisted.sign(Signer(), {number: {series: forked}})
-            if len({counts[series] for counts in twisted.rounds}) == len(twisted.rounds):
-                yield Shown(twisted.ledger({series: forked}), heads, {CHANGED, "signed-twice"})
-                yield Shown(twisted.ledger(), heads, {CHANGED, "signed-twice"})
-
-
-def rolled_back(story: Story) -> Iterator[Shown]:
-    """The ledger was set back to a backup, after which fewer entries are signed than before."""
-    for series in story.written:
-        if story.rounds[0][series] < story.rounds[1][series]:
-            signer = Signer()
-            story.sign(signer)
-            count = story.rounds[0][series]
-            entry = story.written[series].entries[count - 1]
-            signer.head(story.partition(series), {series: (count, entry["hash"])}, 10**6)
-            yield Shown(story.ledger(), signer.heads, {"signed-twice"})
-            nothing = Signer()
-            story.sign(nothing)
-            nothing.head(story.partition(series), {}, 0)
-            yield Shown(story.ledger(), nothing.heads, {"head-order"})
 
 
 def head_forged(story: Story) -> Iterator[Shown]:
@@ -140,9 +25,8 @@ def head_forged(story: Story) -> Iterator[Shown]:
             ("topic", "other.ledger"),
             ("signature", "00" * 64),
         ):
-            heads = list(true)
-            heads[index] = orjson.dumps({**head, member: value})
-            yield Shown(story.ledger(), heads, {"head-signature"})
+            forged = orjson.dumps({**head, member: value})
+            yield Shown(story.ledger(), _instead(true, index, forged), {"head-signature"})
 
 
 def head_of_another_key(story: Story) -> Iterator[Shown]:
@@ -151,19 +35,15 @@ def head_of_another_key(story: Story) -> Iterator[Shown]:
     forged = story.retold(series, write(LEDGERS["adaptive"], series))
     yield Shown(forged.ledger(), forged.sign(Signer(bytes(32))), {"head-signature"})
     posing = Signer(bytes(32))
-    records = []
-    for record in forged.sign(posing):
-        document = orjson.loads(record)
-        if document["type"] == "head":
-            document = {**document, "key": Signer().fingerprint}
-            del document["signature"]
-        records.append(posing.sign(document) if document["type"] == "head" else record)
+    records = forged.sign(posing)
+    for index, head in heads_in(records):
+        del head["signature"]
+        records = _instead(records, index, posing.sign({**head, "key": Signer().fingerprint}))
     yield Shown(forged.ledger(), records, {"head-signature"})
     for index, head in heads_in(story.sign(Signer())):
-        heads = story.sign(Signer())
         del head["signature"]
         other = Signer(bytes(32))
-        heads[index] = other.sign({**head, "key": other.fingerprint})
+        heads = _instead(story.sign(Signer()), index, other.sign({**head, "key": other.fingerprint}))
         yield Shown(story.ledger(), heads, {"head-signature"})
 
 
@@ -173,7 +53,7 @@ def head_removed(story: Story) -> Iterator[Shown]:
     ends = {max(index for index, head in heads_in(true) if head["partition"] == number) for number in range(PARTITIONS)}
     for index, head in heads_in(true):
         if head["leaves"]:
-            yield Shown(story.ledger(), true[:index] + true[index + 1 :], {"head-leaves", "head-missing"})
+            yield Shown(story.ledger(), _instead(true, index), {"head-leaves", "head-missing"})
         if index not in ends:
             mine = (head["partition"], head["number"])
             heads = [record for record in true if _of(record) != mine]
@@ -188,12 +68,11 @@ def leaf_removed(story: Story) -> Iterator[Shown]:
         document = orjson.loads(record)
         if document["type"] != "leaves":
             continue
-        yield Shown(story.ledger(), true[:index] + true[index + 1 :], {"head-leaves"})
-        yield Shown(story.ledger(), [*true[: index + 1], *true[index:]], {"head-leaves"})
+        yield Shown(story.ledger(), _instead(true, index), {"head-leaves"})
+        yield Shown(story.ledger(), _instead(true, index, record, record), {"head-leaves"})
         for place in range(len(document["leaves"])):
             rest = document["leaves"][:place] + document["leaves"][place + 1 :]
-            heads = list(true)
-            heads[index] = orjson.dumps({**document, "leaves": rest})
+            heads = _instead(true, index, orjson.dumps({**document, "leaves": rest}))
             yield Shown(story.ledger(), heads, {"head-leaves", "malformed-head"})
 
 
@@ -208,8 +87,7 @@ def leaf_changed(story: Story) -> Iterator[Shown]:
             written.entries[-1]["key"] = "f" * 16
             leaves = list(document["leaves"])
             leaves[place] = [series, sequence, renumber(written).entries[-1]["hash"]]
-            heads = list(true)
-            heads[index] = orjson.dumps({**document, "leaves": leaves})
+            heads = _instead(true, index, orjson.dumps({**document, "leaves": leaves}))
             yield Shown(story.ledger({series: written}), heads, {"head-leaves"})
 
 
@@ -219,8 +97,7 @@ def heads_swapped(story: Story) -> Iterator[Shown]:
     for partition in range(PARTITIONS):
         mine = [index for index, head in heads_in(true) if head["partition"] == partition]
         for first, second in pairwise(mine):
-            heads = list(true)
-            heads[first], heads[second] = heads[second], heads[first]
+            heads = _instead(_instead(true, first, true[second]), second, true[first])
             yield Shown(story.ledger(), heads, {"head-missing", "head-leaves"})
             one, other = (_of(true[index]) for index in (first, second))
             rest = [record for record in true if _of(record) != one]
@@ -252,11 +129,9 @@ def heads_replayed(story: Story) -> Iterator[Shown]:
     other = Story(story.written, story.rounds).sign(Signer(topic="other.ledger"))
     wider = story.sign(Signer(partitions=PARTITIONS + 1))
     for index, head in heads_in(true):
-        for foreign, codes in ((other, {"head-place", "head-conflict"}), (wider, {"head-place", "head-conflict"})):
-            heads = list(true)
-            heads[index] = foreign[index]
-            yield Shown(story.ledger(), heads, codes)
-            yield Shown(story.ledger(), [*true, foreign[index]], codes)
+        for foreign in (other, wider):
+            for heads in (_instead(true, index, foreign[index]), [*true, foreign[index]]):
+                yield Shown(story.ledger(), heads, {"head-place", "head-conflict"})
         if head["partition"]:
             continue
         posing = orjson.dumps({**head, "partition": 1})
@@ -268,8 +143,7 @@ def heads_replayed(story: Story) -> Iterator[Shown]:
 def history_replaced(story: Story) -> Iterator[Shown]:
     """The heads of another true history under the same key: they do not fit this ledger."""
     for series in story.written:
-        text = next(text for text in LEDGERS.values() if write(text, series).entries != story.written[series].entries)
-        yield Shown(story.ledger(), story.retold(series, write(text, series)).sign(Signer()), {CHANGED, GONE})
+        yield Shown(story.ledger(), story.retold(series, next(others(story, series))).sign(Signer()), {CHANGED, GONE})
 
 
 def spelt_otherwise(story: Story) -> Iterator[Shown]:
@@ -277,7 +151,12 @@ def spelt_otherwise(story: Story) -> Iterator[Shown]:
     true = story.sign(Signer())
     for index, record in enumerate(true):
         for odd in (record.replace(b":", b": ", 1), record[:-1], b"[]", record.replace(b'{"type"', b'{"kind"', 1)):
-            yield Shown(story.ledger(), [*true[:index], odd, *true[index + 1 :]], {"malformed-head"})
+            yield Shown(story.ledger(), _instead(true, index, odd), {"malformed-head"})
+
+
+def _instead(records: list[bytes], index: int, *others: bytes) -> list[bytes]:
+    """Return the records with others, or none, in the place of one."""
+    return [*records[:index], *others, *records[index + 1 :]]
 
 
 def _of(record: bytes) -> tuple[int, int]:
@@ -287,14 +166,7 @@ def _of(record: bytes) -> tuple[int, int]:
 
 
 FRAUDS: tuple[Fraud, ...] = (
-    end_cut_off,
-    series_gone,
-    chain_rewritten,
-    entry_left_out,
-    release_replaced,
-    budget_raised,
-    chain_forked,
-    rolled_back,
+    *LEDGER_FRAUDS,
     head_forged,
     head_of_another_key,
     head_removed,

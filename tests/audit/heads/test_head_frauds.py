@@ -4,7 +4,8 @@ import pytest
 
 from stream_app.audit import CODES, check
 from tests.audit.decided import stories
-from tests.audit.heads.head_frauds import FRAUDS, Fraud
+from tests.audit.heads.head_frauds import FRAUDS
+from tests.audit.heads.ledger_frauds import Fraud
 from tests.audit.heads.signed import Signer, Story, attest, tell_story
 from tests.audit.ways import codes
 

@@ -9,7 +9,7 @@ from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.place import Place, spent
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
-from tests.privacy.enumeration import Rules, search
+from tests.privacy.guarantee.enumeration import Rules, search
 
 SCHEMES: dict[str, dict[str, object]] = {
     "uniform": {"name": "uniform"},

@@ -11,7 +11,7 @@ from stream_app.privacy import fold
 from stream_app.privacy.guard import Guard, Window
 from stream_app.privacy.place import place, proposal, spent
 from stream_app.privacy.state import State
-from tests.privacy.enumeration import policy_under
+from tests.privacy.guarantee.enumeration import policy_under
 from tests.run import Run, observation, policy
 
 EPSILON = 23

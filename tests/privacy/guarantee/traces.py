@@ -1,17 +1,14 @@
-"""The guarantee over long traces: whole logs of JSON records through the real decision, summed up by the test alone."""
+"""Long logs of one series: what they may hold, and how one is played through the real decision and summed up here."""
 
 import json
 from decimal import Decimal
 from typing import NamedTuple
 
-import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided, Rejected
-from stream_app.privacy.guard import Guard, WindowLevel
-from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.guard import Guard
 from tests.run import ADAPTIVE, BALANCED, KEYS, SKIP, UNIFORM, Run, observation, policy
 
 SERIES = "home-7"
@@ -255,104 +252,3 @@ def play(trace: tuple[Version, list[Move], float | None, bool], guard: type[Guar
     if closing and played.closed:
         assert isinstance(played.run.feed(observation(SERIES, played.now_ms + 10**6, 1.0)), Rejected)
     return played
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(TRACES)
-def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None, bool]) -> None:
-    """Over long logs with versions, registrations and closings, every sum holds after every record."""
-    play(trace)
-
-
-class _NeverRefuses(Guard):
-    """Charges decided steps without asking whether they fit."""
-
-    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        assert level is None
-        assert len(added) >= steps
-        budget, spent, peak, _ = self
-        return Guard(budget, spent + steps * peak, peak)
-
-
-class _DoesNotCharge(Guard):
-    """Asks whether decided steps fit, and books nothing."""
-
-    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        return Guard(*self) if Guard(*self).charge_passed(level, steps, added) else None
-
-
-class _LandmarksEndThePeak(Guard):
-    """Takes the largest regular spend to be over when a landmark spends."""
-
-    def spend(
-        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        after = Guard(*self).spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-        return after._replace(regular_peak_nano=0) if after and landmark else after
-
-
-class _LandmarksAreFree(Guard):
-    """Books nothing for a landmark."""
-
-    def spend(
-        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        after = Guard(*self).spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-        return Guard(*self) if after and landmark else after
-
-
-@pytest.mark.parametrize(
-    ("guard", "epsilon"),
-    [(_NeverRefuses, 5e-9), (_DoesNotCharge, 7e-9), (_LandmarksEndThePeak, 5e-9), (_LandmarksAreFree, 5e-9)],
-)
-def test_a_broken_guard_is_caught(guard: type[Guard], epsilon: float) -> None:
-    """A log that the real guard keeps within the budget breaks a sum under each broken one, and the check sees it."""
-    first = Version(epsilon, dict(UNIFORM), "landmark", 1, [(20, None), (21, None)], 0, 1)
-    moves: list[Move] = [Events([1], 3), Landmarks([(-1, None)]), Landmarks([(-2, None)]), Events([1], 25)]
-    play((first, moves, None, False))
-    with pytest.raises(AssertionError):
-        play((first, moves, None, False), guard)
-
-
-class _ChargesOnce(Guard):
-    """Charges several steps like one."""
-
-    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        return Guard(*self).charge_passed(level, min(steps, 1), added)
-
-
-class _LosesTheRing(Guard):
-    """Forgets what the window spent."""
-
-    def spend(
-        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        bare = Guard(*self[:3], self.window._replace(spends=()))
-        return bare.spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-
-
-@pytest.mark.parametrize(("guard", "name", "marks"), [(_ChargesOnce, "ba", [(30, None)]), (_LosesTheRing, "bd", [])])
-def test_a_guard_that_breaks_windows_is_caught(guard: type[Guard], name: str, marks: list[Span]) -> None:
-    """So does each guard that forgets what windows of several steps need."""
-    scheme: dict[str, object] = {"name": name, "increase": 0.0, "decrease": 0.0}
-    first = Version(12e-9, scheme, "landmark", 1, marks, 0, 1, 4)
-    moves: list[Move] = [Events([1], 3), Landmarks([(-1, 4)]), Events([2, 1], 9), Landmarks([(-3, 4)]), Events([1], 9)]
-    play((first, moves, None, False))
-    with pytest.raises(AssertionError):
-        play((first, moves, None, False), guard)
-
-
-def test_traces_are_long_and_varied() -> None:
-    """What Hypothesis draws holds hundreds of decided steps, several versions, late registrations and closings."""
-    seen: list[Trace] = []
-
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
-    @given(TRACES)
-    def collect(trace: tuple[Version, list[Move], float | None, bool]) -> None:
-        seen.append(play(trace))
-
-    collect()
-    assert max(trace.events for trace in seen) > 200
-    assert max(trace.versions for trace in seen) > 2
-    assert sum(trace.late_landmarks for trace in seen) > 0
-    assert sum(trace.closed for trace in seen) > 5

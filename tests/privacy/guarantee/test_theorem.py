@@ -9,7 +9,8 @@ from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.place import Place, proposal
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
-from tests.privacy.enumeration import Rules, Search, policy_under, search
+from tests.privacy.guarantee.broken_guards import ChargesOnce, DoesNotCharge, NeverRefuses
+from tests.privacy.guarantee.enumeration import Rules, Search, policy_under, search
 
 UNIFORM: dict[str, object] = {"name": "uniform"}
 ADAPTIVE: dict[str, object] = {"name": "adaptive"}
@@ -160,23 +161,6 @@ def test_a_lowered_peak_is_caught_under_the_schemes(spend: Spend, scheme: dict[s
     assert search(Rules(spend=alone(spend)), scheme, 7, steps=4, spares=(0,)).violations > 0
 
 
-class _NeverRefuses(Guard):
-    """Charges decided steps without asking whether they fit."""
-
-    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        assert level is None
-        assert len(added) >= steps
-        budget, spent, peak, _ = self
-        return Guard(budget, spent + steps * peak, peak)
-
-
-class _DoesNotCharge(Guard):
-    """Asks whether decided steps fit, and books nothing."""
-
-    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        return Guard(*self) if Guard(*self).charge_passed(level, steps, added) else None
-
-
 class _ForgetsThePeak(Guard):
     """Takes the largest regular spend to have moved over to the landmarks."""
 
@@ -194,13 +178,6 @@ class _LowersThePeak(Guard):
         return Guard(budget, after[1], max(0, peak - (after[1] - spent))) if after else None
 
 
-class _ChargesOnce(Guard):
-    """Charges several steps like one."""
-
-    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        return Guard(*self).charge_passed(level, min(steps, 1), added)
-
-
 class _LeavesNoRoom(Guard):
     """Forgets that the largest regular spend may belong to yet another step."""
 
@@ -213,9 +190,9 @@ class _LeavesNoRoom(Guard):
 
 @pytest.mark.parametrize("scheme", [UNIFORM, BALANCED], ids=["uniform", "balanced"])
 @pytest.mark.parametrize(
-    "guard", [_NeverRefuses, _DoesNotCharge, _ForgetsThePeak, _LowersThePeak, _ChargesOnce, _LeavesNoRoom]
+    "guard", [NeverRefuses, DoesNotCharge, _ForgetsThePeak, _LowersThePeak, ChargesOnce, _LeavesNoRoom]
 )
 def test_broken_registrations_are_caught(guard: type[Guard], scheme: dict[str, object]) -> None:
     """Each way to register decided steps wrongly breaks the theorem in some short trace, and the search sees it."""
-    steps = 5 if guard is _ChargesOnce else 4  # three equal spends and two registered ones take five steps
+    steps = 5 if guard is ChargesOnce else 4  # three equal spends and two registered ones take five steps
     assert search(Rules(guard=guard), scheme, 7, steps=steps, spares=(0,)).violations > 0

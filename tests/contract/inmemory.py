@@ -1,0 +1,114 @@
+"""The cluster in memory, as the tests here use one."""
+
+import asyncio
+import itertools
+import time
+from dataclasses import dataclass
+
+from stream_app.kafka.brokers import Brokers
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.memory.brokers import MemoryBrokers
+from stream_app.kafka.memory.cluster import MemoryCluster
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft
+from stream_app.kafka.memory.member import MemoryMember
+from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, end
+
+
+class InMemory:
+    """A cluster in memory."""
+
+    def __init__(self) -> None:
+        """Begin without topics."""
+        self.cluster = MemoryCluster(lambda: int(time.time() * 1000))
+        self._clients = map("client-{}".format, itertools.count())
+
+    async def open(self) -> None:
+        """Do nothing: it is here."""
+
+    async def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+    async def make(self, topic: str, partitions: int = 1, *, append_time: bool = False) -> str:
+        """Make a topic."""
+        self.cluster.make(topic, partitions, append_time=append_time)
+        return topic
+
+    async def delete(self, topic: str) -> None:
+        """Delete a topic."""
+        self.cluster.delete(topic)
+
+    async def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        self.cluster.grow(topic, partitions)
+
+    async def delete_before(self, topic: str, offset: int) -> None:
+        """Delete records."""
+        self.cluster.log(topic, 0).delete_before(offset)
+
+    async def append(self, topic: str, *values: bytes) -> None:
+        """Append one batch."""
+        self.cluster.append(Place(topic, 0), [Draft(b"key", value, STAMP_MS) for value in values])
+
+    def brokers(self, application: str, topic: str = "events", timeout_ms: int = 60_000) -> Brokers:
+        """Return a worker's view."""
+        names = TopicNames.of("none", application)._replace(events=topic)
+        return MemoryBrokers(self.cluster, next(self._clients), application, names, transaction_timeout_ms=timeout_ms)
+
+    def member(self, application: str, topic: str) -> Member:
+        """Return a new member."""
+        return _MemberInMemory(MemoryMember(self.cluster, next(self._clients), application, (topic,), SESSION_MS))
+
+    async def members(self, application: str) -> int:
+        """Return how many members the group has."""
+        self.cluster.elapse()
+        return len(self.cluster.group(application).members)
+
+
+@dataclass
+class _MemberInMemory:
+    """Sends heartbeats and joins again, as aiokafka does by itself."""
+
+    inner: MemoryMember
+    _task: asyncio.Task[None] | None = None
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The partitions that it has."""
+        return tuple(place.partition for place in self.inner.places)
+
+    @property
+    def generation(self) -> int:
+        """The last generation that it joined."""
+        return self.inner.generation
+
+    async def start(self) -> None:
+        """Join."""
+        self._task = asyncio.create_task(self._live())
+
+    async def _live(self) -> None:
+        while True:
+            await self.inner.join()
+            while await self.inner.stays():  # noqa: ASYNC110 (a heartbeat)
+                await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    async def commit(self, partition: int, offset: int) -> bool:
+        """Commit."""
+        (topic,) = self.inner.topics
+        return await self.inner.commit({Place(topic, partition): offset})
+
+    async def commit_late(self, partition: int, offset: int) -> bool:
+        """Commit in the generation before."""
+        found = self.inner._assignment  # noqa: SLF001 (no member forgets a generation by itself)
+        assert found is not None
+        self.inner._assignment = found._replace(generation=found.generation - 1)  # noqa: SLF001
+        return await self.commit(partition, offset)
+
+    async def freeze(self) -> None:
+        """Give no sign of life any more."""
+        await end(self._task)
+
+    async def leave(self) -> None:
+        """Leave."""
+        await end(self._task)
+        await self.inner.leave()

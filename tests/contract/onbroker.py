@@ -1,0 +1,160 @@
+"""A real broker, as the tests here use a cluster."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.errors import KafkaError
+
+from stream_app.kafka.brokers import Brokers
+from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.cluster import group_members
+from stream_app.kafka.client.eventstopic import EventsTopic
+from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.setup.settings import Settings
+from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, end
+from tests.patience import ANSWER_SECONDS
+
+_KEPT = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}  # or records of the past go within minutes
+
+
+class OnBroker:
+    """A real broker; topics and groups have a name in common, which no other test uses."""
+
+    def __init__(self, bootstrap_servers: str, folder: Path, name: str) -> None:
+        """Connect to nothing yet; ``folder`` holds a noise key, as settings need one."""
+        self._servers, self._folder, self._name = bootstrap_servers, folder, name
+        self._admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+        self._asked: list[EventsTopic] = []
+
+    async def open(self) -> None:
+        """Connect."""
+        await self._admin.start()
+
+    async def close(self) -> None:
+        """Disconnect."""
+        for topic in self._asked:
+            await topic.close()
+        await self._admin.close()
+
+    def settings(self, application: str, timeout_ms: int = 60_000) -> Settings:
+        """Return what clients of an application connect with."""
+        given: dict[str, Any] = {
+            "bootstrap_servers": self._servers,
+            "application": f"{self._name}.{application}",
+            "prefix": self._name,
+            "partitions": 1,
+            "key_file": self._folder / "key",
+            "data_folder": self._folder,
+        }
+        settings = Settings(**given)
+        return settings.model_copy(update={"transaction_timeout_ms": timeout_ms})  # shorter than an operator may
+
+    async def make(self, topic: str, partitions: int = 1, *, append_time: bool = False) -> str:
+        """Make a topic, and wait until it is known."""
+        name = topic if topic.startswith(self._name) else f"{self._name}.{topic}"
+        kind = {"message.timestamp.type": "LogAppendTime"} if append_time else {}
+        made = NewTopic(name, partitions, 1, topic_configs={**_KEPT, **kind})
+        answer = await self._admin.create_topics([made])
+        assert [code for _, code, *_ in answer.topic_errors] == [0]
+        await self._see(name, partitions)
+        return name
+
+    async def delete(self, topic: str) -> None:
+        """Delete a topic, and wait until it is gone."""
+        await self._admin.delete_topics([topic])
+        await self._see(topic, 0)
+
+    async def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        await self._admin.create_partitions({topic: NewPartitions(partitions)})
+        await self._see(topic, partitions)
+
+    async def _see(self, topic: str, partitions: int) -> None:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while True:
+                found = await describe(self.settings("any"), (topic,))
+                if sum(facts.partitions for facts in found.values()) == partitions:
+                    return
+                await asyncio.sleep(0.05)
+
+    async def delete_before(self, topic: str, offset: int) -> None:
+        """Delete records."""
+        await self._admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(offset)})
+
+    async def append(self, topic: str, *values: bytes) -> None:
+        """Append one batch."""
+        producer = AIOKafkaProducer(bootstrap_servers=self._servers)
+        await producer.start()
+        batch = producer.create_batch()
+        for value in values:
+            batch.append(key=b"key", value=value, timestamp=STAMP_MS)
+        await (await producer.send_batch(batch, topic, partition=0))
+        await producer.stop()
+
+    def brokers(self, application: str, topic: str = "events", timeout_ms: int = 60_000) -> Brokers:
+        """Return a worker's view."""
+        settings = self.settings(application, timeout_ms)
+        names = TopicNames.of(self._name, settings.application)._replace(events=topic)
+        self._asked.append(EventsTopic(settings, topic, "unknown"))
+        return KafkaBrokers(settings, names, self._asked[-1])
+
+    def member(self, application: str, topic: str) -> Member:
+        """Return a new member."""
+        return _RealMember(self._servers, f"{self._name}.{application}", topic)
+
+    async def members(self, application: str) -> int:
+        """Return how many members the group has."""
+        return await group_members(self.settings(application))
+
+
+class _RealMember:
+    """aiokafka's consumer."""
+
+    def __init__(self, servers: str, group_id: str, topic: str) -> None:
+        self._topic = topic
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=servers,
+            group_id=group_id,
+            metadata_max_age_ms=500,  # by which it notices that the topic grew
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),
+            partition_assignment_strategy=(RangePartitionAssignor,),
+            enable_auto_commit=False,
+        )
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        return tuple(sorted(place.partition for place in self._consumer.assignment()))
+
+    @property
+    def generation(self) -> int:
+        return int(self._consumer._coordinator.generation)  # noqa: SLF001 (no public name)
+
+    async def start(self) -> None:
+        self._consumer.subscribe([self._topic])
+        starting = asyncio.create_task(self._consumer.start())  # it waits for the assignment
+        starting.add_done_callback(asyncio.Task.result)
+
+    async def commit(self, partition: int, offset: int) -> bool:
+        try:
+            await self._consumer.commit({TopicPartition(self._topic, partition): offset})
+        except KafkaError:
+            return False
+        return True
+
+    async def commit_late(self, partition: int, offset: int) -> bool:
+        self._consumer._coordinator.generation -= 1  # noqa: SLF001
+        return await self.commit(partition, offset)
+
+    async def freeze(self) -> None:
+        coordinator = self._consumer._coordinator  # noqa: SLF001 (nobody freezes a consumer but tests)
+        for task in (coordinator._coordination_task, coordinator._heartbeat_task):  # noqa: SLF001
+            await end(task)
+
+    async def leave(self) -> None:
+        await self._consumer.stop()

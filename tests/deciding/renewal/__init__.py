@@ -1,0 +1,1 @@
+"""Tests of renewals: policies whose bounds begin their next version."""

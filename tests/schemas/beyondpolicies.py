@@ -1,0 +1,264 @@
+"""The rules of `beyond.py` about policies and what they name: spans, ranges of dummies, grids, boxes, substitutes."""
+
+import itertools
+import math
+import sys
+from fractions import Fraction
+from typing import Any
+
+from tests.schemas.rule import Rule, Sent, sent
+
+MOST_CELLS = 2**50
+STRETCH = 1.005
+MOST_OPEN_COUNTERS = 65_536
+METRES_PER_DEGREE = math.tau * 6_371_008.8 / 360
+MOST_DUMMY_STEPS = {"optimal": 16, "heuristic": 16384, "partitioned": 16384, "padding": 65536}
+
+
+def _backward_interval(given: Sent) -> bool:
+    spans = {
+        "landmarks": lambda: given.document["add"],
+        "policy": lambda: given.document["protection"].get("landmarks", []),
+    }.get(given.record, list)()
+    return any(isinstance(span, list) and span[0] >= span[1] for span in spans)
+
+
+def _unordered_bounds(given: Sent) -> bool:
+    bounds = (given.document.get("renew") if given.record == "policy" else None) or []
+    return any(after <= before for before, after in itertools.pairwise(bounds))
+
+
+def _range(given: Sent) -> tuple[str, int, int, int] | None:
+    """Return the method of a policy's dummies, start and end of their range, and the length of a step."""
+    dummies = given.document.get("dummies") if given.record == "policy" else None
+    if not dummies:
+        return None
+    return dummies["method"], dummies["start"], dummies["end"], given.document["protection"].get("step", 1)
+
+
+def _backward_range(given: Sent) -> bool:
+    found = _range(given)
+    return found is not None and found[1] >= found[2]
+
+
+def _long_range(given: Sent) -> bool:
+    found = _range(given)
+    if found is None:
+        return False
+    method, start, end, step = found
+    return -(-end // step) - start // step > MOST_DUMMY_STEPS[method]
+
+
+def _landmark_outside(given: Sent) -> bool:
+    found = _range(given)
+    if found is None or _backward_range(given):
+        return False
+    _, start, end, step = found
+    first, last = start // step, (end - 1) // step
+    for span in given.document["protection"].get("landmarks", []):
+        ends = span if isinstance(span, list) else [span, span + 1]
+        if ends[0] < ends[1] and not first <= ends[0] // step <= (ends[1] - 1) // step <= last:
+            return True
+    return False
+
+
+def _value(given: Sent, kind: str) -> dict[str, Any] | None:
+    """Return a policy's `value` if it is of a kind."""
+    value: dict[str, Any] | None = given.document["value"] if given.record == "policy" else None
+    return value if value and value["kind"] == kind else None
+
+
+def _exact(number: float) -> Fraction:
+    return Fraction(repr(float(number)))
+
+
+def _ends(value: dict[str, Any]) -> tuple[int, int]:
+    """Return the first and the last grid point of a number."""
+    resolution = _exact(value["resolution"])
+    return math.ceil(_exact(value["lower"]) / resolution), math.floor(_exact(value["upper"]) / resolution)
+
+
+def _coarse_grid(given: Sent) -> bool:
+    value = _value(given, "number")
+    return value is not None and _ends(value)[1] <= _ends(value)[0]
+
+
+def _fine_grid(given: Sent) -> bool:
+    value = _value(given, "number")
+    if value is None:
+        return False
+    low, high = _ends(value)
+    return max(high - low, abs(low), abs(high)) > MOST_CELLS
+
+
+def _sides(given: Sent) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return the ends of a location's box: south and north, west and east."""
+    value = _value(given, "location")
+    if value is None:
+        return None
+    bounds = value["bounds"]
+    return (bounds["south"], bounds["north"]), (bounds["west"], bounds["east"])
+
+
+def _turned_box(given: Sent) -> bool:
+    sides = _sides(given)
+    return sides is not None and any(low >= high for low, high in sides)
+
+
+def _wide_box(given: Sent) -> bool:
+    sides = _sides(given)
+    half = math.radians(max(high - low for low, high in sides)) / 2 if sides else 0
+    return half > 0 and half / math.sin(half) > STRETCH
+
+
+def _coarse_lattice(given: Sent) -> bool:
+    sides = _sides(given)
+    if sides is None or _turned_box(given):
+        return False
+    south, north = sides[0]
+    shrink = (1, math.cos(math.radians(max(abs(south), abs(north)))))
+    per_degree = [METRES_PER_DEGREE * each / given.document["value"]["resolution"] for each in shrink]
+    points = zip(sides, per_degree, strict=True)
+    return any(math.floor(high * cells) <= math.ceil(low * cells) for (low, high), cells in points)
+
+
+def _thin_shares(given: Sent) -> bool:
+    if given.record != "policy" or given.document["scheme"].get("dissimilarity") != "private":
+        return False
+    window: int = given.document["protection"].get("window") or 0
+    return _exact(given.document["epsilon"]) * 10**9 < 2 * window
+
+
+def _strange_substitute(given: Sent) -> bool:
+    category = _value(given, "category")
+    if category and category.get("invalid", "reject") != "reject":
+        return category["invalid"] not in category["categories"]
+    return False
+
+
+def _telling_substitute(given: Sent) -> bool:
+    number = _value(given, "number")
+    if not number or number.get("sensitivity") is None or number.get("invalid", "reject") == "reject":
+        return False
+    if number["sensitivity"] > sys.float_info.max:
+        return False
+    step = _exact(number["resolution"])
+    points = math.floor(_exact(number["upper"]) / step) - math.ceil(_exact(number["lower"]) / step)
+    return points > 0 and math.ceil(_exact(number["sensitivity"]) / step) < points
+
+
+def _many_counters(given: Sent) -> bool:
+    counts = _value(given, "counts")
+    collect = given.document.get("collect")
+    return bool(counts and collect and collect["open_steps"] * len(counts["keys"]) > MOST_OPEN_COUNTERS)
+
+
+def _dummies(method: str, start: int, end: int) -> Sent:
+    document = _policy(_NUMBER, landmarks=[5]).document
+    return sent("policy", document | {"dummies": {"method": method, "start": start, "end": end}})
+
+
+def _policy(value: dict[str, Any], **protection: Any) -> Sent:
+    members = {"type": "policy", "series": "home-7", "version": 1, "epsilon": 1, "scheme": {"name": "uniform"}}
+    return sent("policy", members | {"protection": {"level": "landmark"} | protection, "value": value})
+
+
+_NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+_BOUNDS = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
+_LOCATION = {"kind": "location", "radius": 500, "resolution": 10, "bounds": _BOUNDS}
+
+POLICY_RULES = (
+    Rule(
+        "an interval starts before its end",
+        "schemas do not compare members",
+        _backward_interval,
+        _policy(_NUMBER, landmarks=[[9, 5]]),
+    ),
+    Rule(
+        "the bounds of a renewal ascend",
+        "schemas do not compare items",
+        _unordered_bounds,
+        sent("policy", _policy(_NUMBER).document | {"renew": [5, 9, 9]}),
+    ),
+    Rule(
+        "a range of dummies starts before its end",
+        "schemas do not compare members",
+        _backward_range,
+        _dummies("heuristic", 5, 5),
+    ),
+    Rule(
+        "a range of dummies has no more steps than its method takes",
+        "schemas do not compute",
+        _long_range,
+        _dummies("optimal", 0, 17),
+    ),
+    Rule(
+        "all landmarks lie in the range of dummies",
+        "schemas do not compare members",
+        _landmark_outside,
+        _dummies("heuristic", 6, 20),
+    ),
+    Rule(
+        "lower .. upper holds two multiples of resolution",
+        "schemas do not compute",
+        _coarse_grid,
+        _policy(_NUMBER | {"resolution": 11}),
+    ),
+    Rule(
+        "the grid ends within 2^50 times resolution",
+        "schemas do not compute",
+        _fine_grid,
+        _policy(_NUMBER | {"resolution": 1e-16}),
+    ),
+    Rule(
+        "south lies below north and west below east",
+        "schemas do not compare members",
+        _turned_box,
+        _policy(_LOCATION | {"bounds": _BOUNDS | {"west": -36.9}}),
+    ),
+    Rule(
+        "the plane stretches no distance within the bounds by more than 0.5 %",
+        "schemas do not compute",
+        _wide_box,
+        _policy(_LOCATION | {"bounds": _BOUNDS | {"north": 9}}),
+    ),
+    Rule(
+        "the bounds hold two lattice points a side",
+        "schemas do not compute",
+        _coarse_lattice,
+        _policy(_LOCATION | {"resolution": 100_000}),
+    ),
+    Rule(
+        "a substitute is a value of its kind",
+        "schemas do not look members up in other members",
+        _strange_substitute,
+        _policy({"kind": "category", "categories": ["walk", "ride"], "invalid": "rest"}),
+    ),
+    Rule(
+        "a number with a sensitivity below its range has no substitute",
+        "schemas do not compute",
+        _telling_substitute,
+        _policy(_NUMBER | {"sensitivity": 9.99, "invalid": 5}),
+    ),
+    Rule(
+        "collected series have at most 65,536 open counters",
+        "schemas do not compute",
+        _many_counters,
+        sent(
+            "policy",
+            _policy({"kind": "counts", "keys": [str(nth) for nth in range(66)]}).document
+            | {"collect": {"neighbours": "replace", "open_steps": 993}},
+        ),
+    ),
+    Rule(
+        "a private dissimilarity at each step of a window costs a nano-epsilon or more",
+        "schemas do not compute",
+        _thin_shares,
+        sent(
+            "policy",
+            _policy(_NUMBER).document
+            | {"epsilon": 1e-8, "protection": {"level": "w-event", "window": 6}}
+            | {"scheme": {"name": "bd", "dissimilarity": "private"}},
+        ),
+    ),
+)
