@@ -35,7 +35,23 @@ class Extent(NamedTuple):
     end: int | None
 
 
-class LogRecord(Protocol):
+class RowRecord(Protocol):
+    """One record of a changelog, as a reader gives it."""
+
+    @property
+    def offset(self) -> int:
+        """The offset; offsets without a record are transaction markers, or records that compaction removed."""
+
+    @property
+    def key(self) -> bytes | None:
+        """The key."""
+
+    @property
+    def value(self) -> bytes | None:
+        """The value."""
+
+
+class LogRecord(RowRecord, Protocol):
     """One record of a log, as a reader gives it."""
 
     @property
@@ -47,20 +63,8 @@ class LogRecord(Protocol):
         """The partition's number."""
 
     @property
-    def offset(self) -> int:
-        """The offset; offsets without a record are transaction markers, or records that compaction removed."""
-
-    @property
     def timestamp(self) -> int:
         """Milliseconds since 1970-01-01 UTC: when it was appended (events), or what its producer said (all others)."""
-
-    @property
-    def key(self) -> bytes | None:
-        """The key."""
-
-    @property
-    def value(self) -> bytes | None:
-        """The value."""
 
     @property
     def headers(self) -> Sequence[tuple[str, bytes]]:
@@ -89,6 +93,9 @@ class Reader(Protocol):
         Reading stops once everything below ``before`` was given; the last list may reach beyond it. At
         "read_committed" aborted records are left out.
         """
+
+    def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[list[Any]]:
+        """Yield what ``records`` does as `RowRecord`s, which cost less."""
 
 
 class Pages(Protocol):

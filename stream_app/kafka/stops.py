@@ -9,8 +9,8 @@ from aiokafka import errors
 
 from stream_app.deciding.counters import LostCountersError
 from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
+from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.refusal import unauthorized
-from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.monitoring.logs import LoggableError, loggable
 from stream_app.privacy.reason import Advice
 

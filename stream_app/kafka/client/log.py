@@ -3,13 +3,14 @@
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.structs import ConsumerRecord
 
 from stream_app.kafka.brokers import Isolation
+from stream_app.kafka.client.batches import Batch, by_batch
 from stream_app.kafka.client.security import client_arguments, started
 from stream_app.setup.settings import Settings
 
@@ -20,6 +21,19 @@ _POLL_MS = 20
 _FOLLOW_MS = 200
 _LAST_RECORDS = 256
 """How far back a last record is first looked for: behind it only aborted ones can stand, and other kinds."""
+
+
+class _Read(NamedTuple):
+    """A record with its place: a `LogRecord`."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+    producer: int | None
 
 
 class LogReader:
@@ -33,7 +47,7 @@ class LogReader:
     async def opened(cls, settings: Settings, isolation: Isolation) -> AsyncIterator[Self]:
         """Connect, and close at the end of the ``with`` block."""
         fetches = {"max_partition_fetch_bytes": settings.fetch_bytes, "fetch_max_wait_ms": _FETCH_WAIT_MS}
-        consumer = _consumer(settings, isolation, **fetches)
+        consumer = _consumer(settings, isolation, key_deserializer=by_batch, **fetches)
         async with started(consumer):
             yield cls(consumer)
 
@@ -65,21 +79,30 @@ class LogReader:
         return None
 
     async def following(self, starts: Mapping[TopicPartition, int]) -> AsyncIterator[Any]:
-        """Yield aiokafka's records of some partitions as they come, each from an offset on, for ever."""
+        """Yield the records of some partitions as they come, each from an offset on, for ever."""
         self._consumer.assign(list(starts))
         for place, start in starts.items():
             self._consumer.seek(place, start)
-        async for records in _fetched(self._consumer, dict.fromkeys(starts, math.inf)):
-            for record in records:
+        async for place, batches in _fetched(self._consumer, dict.fromkeys(starts, math.inf)):
+            for record in _records(place, batches):
                 yield record
 
     async def records(
         self, topic: str, partition: int, start: int, before: int | None = None
     ) -> AsyncIterator[list[Any]]:
-        """Yield aiokafka's records from ``start`` on in lists, to the end found at the first call.
+        """Yield records from ``start`` on in lists, to the end found at the first call.
 
         Reading stops once everything below ``before`` was given; the last list may reach beyond it.
         """
+        async for batches in self._batches(topic, partition, start, before):
+            yield _records(TopicPartition(topic, partition), batches)
+
+    async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[list[Any]]:
+        """Yield what ``records`` does, as aiokafka decoded it: nothing is made of a record."""
+        async for batches in self._batches(topic, partition, start, None):
+            yield [record for batch in batches for record in batch.records]
+
+    async def _batches(self, topic: str, partition: int, start: int, before: int | None) -> AsyncIterator[list[Batch]]:
         tp = TopicPartition(topic, partition)
         first, end = await self.bounds(topic, partition)
         end = end if before is None else min(end, before)
@@ -88,9 +111,18 @@ class LogReader:
             return
         self._consumer.assign([tp])
         self._consumer.seek(tp, position)
-        async for records in _fetched(self._consumer, {tp: end}):
-            yield records
+        async for _, batches in _fetched(self._consumer, {tp: end}):
+            yield batches
         self._consumer.pause(tp)
+
+
+def _records(place: TopicPartition, batches: list[Batch]) -> list[Any]:
+    topic, partition = place
+    return [
+        _Read(topic, partition, one.offset, one.timestamp, one.key, one.value, one.headers, producer)
+        for producer, records in batches
+        for one in records
+    ]
 
 
 async def records_of(
@@ -123,13 +155,13 @@ async def records_of(
         for place, start in starts.items():
             consumer.seek(place, start)
         last = dict.fromkeys(places, math.inf) if follow else ends
-        async for records in _fetched(consumer, last, _FOLLOW_MS if follow else _POLL_MS):
+        async for _, records in _fetched(consumer, last, _FOLLOW_MS if follow else _POLL_MS):
             for record in records:
                 if since_ms is None or record.timestamp >= since_ms:
                     yield record
 
 
-def _consumer(settings: Settings, isolation: Isolation, *topics: str, **more: int) -> AIOKafkaConsumer:
+def _consumer(settings: Settings, isolation: Isolation, *topics: str, **more: Any) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
         *topics,
         **client_arguments(settings),
@@ -142,8 +174,8 @@ def _consumer(settings: Settings, isolation: Isolation, *topics: str, **more: in
 
 async def _fetched(
     consumer: AIOKafkaConsumer, ends: Mapping[TopicPartition, float], poll_ms: int = _POLL_MS
-) -> AsyncIterator[list[Any]]:
-    """Yield records as they come, a list of one partition at a time, until each is read up to its end."""
+) -> AsyncIterator[tuple[TopicPartition, list[Any]]]:
+    """Yield what comes, a partition and what was fetched of it at a time, until each is read up to its end."""
     while [place for place, end in ends.items() if await consumer.position(place) < end]:
-        for records in (await consumer.getmany(timeout_ms=poll_ms)).values():
-            yield records
+        for fetched in (await consumer.getmany(timeout_ms=poll_ms)).items():
+            yield fetched

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from aiokafka import errors
 from aiokafka.conn import collect_hosts, create_conn
 
+from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.security import client_arguments
-from stream_app.kafka.client.unreadable import UnreadableBatchError
 from stream_app.setup.settings import Settings
 
 GRANT = "Allow it: `topics --acls ROLE=PRINCIPAL` prints the commands that give a role what it needs"

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import stream_app.kafka.client.unreadable  # noqa: F401 (from here on every consumer says which batch it cannot decode)
+import stream_app.kafka.client.batches  # noqa: F401 (from here on every consumer says which batch it cannot decode)
 from stream_app.setup.settings import Settings, load_certificate
 
 

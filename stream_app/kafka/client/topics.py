@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stream_app.kafka.client.unreadable import readable_codecs
+from stream_app.kafka.client.batches import readable_codecs
 
 FOREVER = str(2**63 - 1)
 EVENT_BYTES = (

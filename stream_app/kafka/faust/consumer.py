@@ -15,7 +15,7 @@ from faust.types.tuples import ConsumerMessage
 from mode import Service
 
 from stream_app.formats.records import Records
-from stream_app.kafka.client.unreadable import UnreadableBatchError
+from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
 from stream_app.kafka.owner.inbox import Fetched
 

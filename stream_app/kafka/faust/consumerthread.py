@@ -14,8 +14,8 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from stream_app.formats.records import Records
+from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.refusal import unauthorized
-from stream_app.kafka.client.unreadable import UnreadableBatchError
 
 logger = logging.getLogger(__name__)
 

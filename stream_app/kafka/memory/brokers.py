@@ -63,6 +63,10 @@ class MemoryReader:
             if position == at:  # the log lost its end: there may come another
                 await asyncio.sleep(BACKOFF_SECONDS)
 
+    def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[list[MemoryRecord]]:
+        """Yield what ``records`` does."""
+        return self.records(topic, partition, start)
+
     def _fetch(self, topic: str, partition: int, position: int) -> tuple[list[MemoryRecord], int]:
         """Return what one fetch gives, whole batches, and the position behind it."""
         log = self._client.cluster.log(topic, partition)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from stream_app.kafka.brokers import DamagedCopyError, LogRecord, Reader, Rows
+from stream_app.kafka.brokers import DamagedCopyError, Reader, RowRecord, Rows
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.parts import ReadBack
 from stream_app.kafka.stops import PartitionStoppedError
@@ -75,8 +75,8 @@ class ChangelogCopy:
         progress = self._progress
         progress.remaining[self._partition] = end - start
         try:
-            async for found in reader.records(self._topic, self._partition, start if done is None else done):
-                records = [record for record in found if done is None or record.offset > done]
+            async for found in reader.rows(self._topic, self._partition, start if done is None else done):
+                records = found if done is None else [record for record in found if record.offset > done]
                 if len(records) < len(found) and not self._holds(found[0]):
                     return False
                 if row is not None and lives(records) - {row.life}:
@@ -84,14 +84,14 @@ class ChangelogCopy:
                 if not records:
                     continue
                 last = records[-1].offset
-                self._rows.write(self._partition, ((record.key, record.value) for record in records), last)
+                self._rows.write(self._partition, [(record.key, record.value) for record in records], last)
                 progress.rows += len(records)
                 progress.remaining[self._partition] = end - last - 1
         finally:
             del progress.remaining[self._partition]
         return True
 
-    def _holds(self, last: LogRecord) -> bool:
+    def _holds(self, last: RowRecord) -> bool:
         """Return whether the copy's last record is the one that lies there now, which compaction may have removed."""
         return last.key is not None and self._rows.read(self._partition, last.key) == last.value
 

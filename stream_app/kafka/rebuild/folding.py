@@ -159,7 +159,7 @@ def _forgotten(base: Stored, separator: str | None) -> set[str]:
 async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stored:
     """Return the rows that the changelog holds whole; ``reader`` reads committed records."""
     copy = MemoryRows()
-    async for records in reader.records(names.changelog, partition, 0):
+    async for records in reader.rows(names.changelog, partition, 0):
         copy.write(partition, ((record.key, record.value) for record in records), records[-1].offset)
     defaults: dict[str, Policy] = {}
     found: dict[str, SeriesRow] = {}

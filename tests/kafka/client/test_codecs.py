@@ -10,7 +10,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from stream_app.kafka.client.unreadable import CODECS, UnreadableBatchError
+from stream_app.kafka.client.batches import CODECS, UnreadableBatchError
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 

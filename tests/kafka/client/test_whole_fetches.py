@@ -1,4 +1,4 @@
-"""A fetch read as columns is what aiokafka's own loop makes of it: records, the next position, and what it raises."""
+"""A fetch read as columns is what it is read record by record: the records, the next position, and what it raises."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +12,7 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stream_app.kafka.client.unreadable import UnreadableBatchError
+from stream_app.kafka.client.batches import UnreadableBatchError
 
 _CRC, _ATTRIBUTES, _COUNT = slice(17, 21), 22, slice(57, 61)
 """Where they stand in a batch: https://kafka.apache.org/documentation/#recordbatch."""
@@ -85,7 +85,7 @@ def laid(batch: Batch, base: int) -> tuple[bytes, int]:
 
 
 def fetched(content: bytes, start: int, isolation: int, aborted: list[tuple[int, int]]) -> Any:
-    """Return aiokafka's records of one fetch."""
+    """Return the records of one fetch."""
     place = TopicPartition("events", 3)
     return fetcher.PartitionRecords(place, MemoryRecords(content), aborted, start, None, None, True, isolation)  # noqa: FBT003
 
@@ -98,7 +98,7 @@ def fetched(content: bytes, start: int, isolation: int, aborted: list[tuple[int,
     isolation=st.sampled_from((fetcher.READ_COMMITTED, fetcher.READ_UNCOMMITTED)),
     aborts=st.lists(st.tuples(st.sampled_from(_PRODUCERS), st.integers(0, 20)), max_size=3),
 )
-def test_columns_are_what_aiokafka_reads(
+def test_columns_are_what_single_records_are(
     log: list[Batch], first: int, behind: int, isolation: int, aborts: list[tuple[int, int]]
 ) -> None:
     """Of any log, from any offset in it, whether its batches are whole or not."""

@@ -1,0 +1,125 @@
+"""The batches of one fetch, unpacked; also those that cannot be: damaged, or of a codec whose library is missing.
+
+aiokafka raises whatever its decoders raise, without a place, and loses what it had decoded before. Here records before
+such a batch are handed out first, and the error names topic, partition, offset and codec. aiokafka also makes an object
+of eleven fields of every record, which costs more than all else that reading takes. `Fetch.batches` makes none: it
+hands out batch by batch what its C code decoded. Importing this module changes aiokafka for every consumer of the
+process, Faust's too; whoever sets ``whole`` before it reads a fetch gets it as one `Records`.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from aiokafka import codec
+from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException, KafkaError, UnsupportedCodecError
+
+from stream_app.formats.records import Records
+
+CODECS: Final = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
+"""Kafka's codecs, by their number in a batch, as the topic setting ``compression.type`` names them."""
+
+
+class UnreadableBatchError(KafkaError):
+    """A batch cannot be decoded; the message holds no byte of it."""
+
+    def __init__(self, topic: str, partition: int, offset: int, codec_name: str, cause: Exception) -> None:
+        self.topic, self.partition, self.offset, self.codec = topic, partition, offset, codec_name
+        self.asked = f"a batch that can be decoded at offset {offset} of {topic}, partition {partition}"
+        if isinstance(cause, UnsupportedCodecError):
+            self.found = f"codec {codec_name}, for which this installation has no library"
+            self.remedy = "Install `cramjam`, which every installation of this program needs, and start again"
+        else:
+            # PRIVACY: what a decoder says can quote what it decodes; only the kind of its error is told.
+            self.found = f"a damaged one (codec {codec_name}, {type(cause).__name__})"
+            self.remedy = "Restore the topic from a replica that is whole, or from a backup, and start again"
+        super().__init__(f"wanted {self.asked}; found {self.found}. {self.remedy}")
+
+
+def readable_codecs() -> tuple[str, ...]:
+    """Return the codecs that this installation can decode."""
+    can = (True, codec.has_gzip(), codec.has_snappy(), codec.has_lz4(), codec.has_zstd())
+    return tuple(name for name, here in zip(CODECS, can, strict=True) if here)
+
+
+class Batch(NamedTuple):
+    """The records of one batch, at least one, as aiokafka decodes them: offset, timestamp, key, value, headers."""
+
+    producer: int | None
+    """Whose transaction they are of; -1 or None of no producer."""
+    records: list[Any]
+
+
+def by_batch(_: Any) -> Any:
+    """Stand as a consumer's ``key_deserializer`` for this: it hands out each `Batch` in place of its records."""
+    raise AssertionError("a key of a consumer that hands out batches is not deserialized")
+
+
+class Fetch(fetcher.PartitionRecords):
+    """What one fetch brought of a partition, up to the first batch that cannot be read."""
+
+    whole = False
+    next_fetch_offset: int
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the batches that are left, none that was aborted; ``next_fetch_offset`` moves behind each.
+
+        Raises:
+            UnreadableBatchError: if one cannot be read and nothing was yielded before it.
+        """
+        begin, batch = self.next_fetch_offset, None
+        try:
+            while self._records.has_next():
+                batch = self._records.next_batch()
+                if self._check_crcs and not batch.validate_crc():
+                    raise CorruptRecordException("Invalid CRC")  # noqa: TRY301 (as what the decoders raise)
+                if not self._is_passed_over(batch):
+                    records = list(batch)
+                    if records and records[0].offset < self.next_fetch_offset:  # brokers give whole batches
+                        records = [record for record in records if record.offset >= self.next_fetch_offset]
+                    if records:
+                        yield Batch(batch.producer_id, records)
+                # Behind the last record that the batch ever had: compaction may have removed it.
+                self.next_fetch_offset = batch.next_offset
+        except Exception as error:
+            if self.next_fetch_offset > begin:
+                return  # the next fetch begins with it
+            number = 0 if batch is None else getattr(batch, "compression_type", 0)
+            name = CODECS[number] if number < len(CODECS) else f"number {number}"
+            raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
+
+    def _is_passed_over(self, batch: Any) -> bool:
+        """Tell whether a batch holds no records for this reader: a marker, or what a producer aborted."""
+        if self._isolation_level == fetcher.READ_COMMITTED and batch.producer_id is not None:
+            self._consume_aborted_up_to(batch.base_offset)
+            if batch.is_control_batch and self._contains_abort_marker(batch):
+                self._aborted_producers.discard(batch.producer_id)
+            if batch.is_transactional and batch.producer_id in self._aborted_producers:
+                return True
+        return bool(batch.is_control_batch)
+
+    def _unpack_records(self) -> Iterator[Any]:
+        if self._key_deserializer is by_batch:
+            yield from self.batches()
+            return
+        if self.whole:
+            if columns := self._columns():
+                yield columns
+            return
+        for batch in self.batches():
+            for record in batch.records:
+                made = self._consumer_record(self._tp, record)
+                self.next_fetch_offset = record.offset + 1
+                yield made
+
+    def _columns(self) -> Records:
+        columns = Records(self._tp.topic, self._tp.partition, [], [], [], [])
+        for _, records in self.batches():
+            columns.offsets.extend([record.offset for record in records])
+            columns.timestamps_ms.extend([record.timestamp for record in records])
+            columns.keys.extend([record.key for record in records])
+            columns.values.extend([record.value for record in records])
+        return columns
+
+
+fetcher.PartitionRecords = Fetch
