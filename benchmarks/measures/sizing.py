@@ -17,13 +17,15 @@ from benchmarks.rig.process import cpu_seconds, usage_of
 from benchmarks.rig.site import Ground, Site
 from benchmarks.rig.workers import work
 from benchmarks.rig.workload import Sizes, events
+from stream_app.deciding.columns.batch import BatchDecider
+from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided
-from stream_app.formats.records import InputRecord
+from stream_app.deciding.decider import Outlets
+from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.owner.cache import RowCache
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.setup.configuration import Written, policies_from
 
@@ -86,23 +88,29 @@ def _bytes(files: Iterable[Path]) -> int:
 
 
 def _cached_bytes(sizes: Sizes) -> float:
-    """Return the memory of a series that a worker keeps decoded, as Python's allocator counts it."""
+    """Return the memory of a series that a worker keeps, as Python's allocator counts it."""
     number = min(sizes.series, CACHED_SERIES)
     limits = Limits()
     policies = policies_from([Written("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
-    cache, collection = RowCache(2 * number), Collection(bytes(SECRET_BYTES))
+    outlets = Outlets(_drop, _drop, _drop, None)
+    sent = enumerate(events(replace(sizes, events=number, series=number)))
+    records = Records.of(InputRecord("events", 0, nth, 0, event.key, event.value) for nth, event in sent)
     tracemalloc.start()
     try:
-        for offset, event in enumerate(events(replace(sizes, events=2 * number, series=number))):
-            record = InputRecord("events", 0, offset, 0, event.key, event.value)
-            outcome = decide(context, cache.get, collection, record)
-            if not isinstance(outcome, Decided):
-                raise TypeError("an event of the benchmark was rejected")
-            cache.put(outcome.row.series, outcome.row)
+        rows = RowReader(MemoryRows(), 0, number, FEWEST)
+        decider = BatchDecider(context, rows, outlets, Collection(bytes(SECRET_BYTES)))
+        for _ in decider.decide(records):
+            pass
+        rows.take(decider.alone.changed)
+        del decider
         return tracemalloc.get_traced_memory()[0] / number
     finally:
         tracemalloc.stop()
+
+
+def _drop(*_: object) -> None:
+    """Write nothing."""
 
 
 def _recovered(site: Site) -> Found:

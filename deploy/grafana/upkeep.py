@@ -139,7 +139,7 @@ RESOURCES = Row(
         Panel(
             "timeseries",
             "Series in memory",
-            "Series kept decoded, at most cached_series; others are read from RocksDB when they come.",
+            "Series kept in memory, at most cached_series; others are read from RocksDB when they come.",
             "short",
             (Query("sum by (instance) (landmark_cached_series{*})", "{{instance}}"),),
         ),

@@ -212,18 +212,6 @@ def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
 def _dump_state(row: SeriesRow) -> bytes:
     state = row.state
     guard, promise, clock, latest = state.guard, state.promise, state.clock, state.latest
-    more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
-    opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
-    if opened is not None:
-        more = (row.backward_loss, opened)
-    window = guard.window
-    late = None if window.last is None else (window.peak_nano, *window.last)
-    if window != NO_WINDOW:
-        more = (row.backward_loss, opened, *window[:4])
-    if late is not None:
-        more = (row.backward_loss, opened, *window[:4], late)
-    if promise.claim_nano is not None:
-        more = (row.backward_loss, opened, *window[:4], late, promise.claim_nano)
     return wire.dump(
         (
             row.sequence,
@@ -245,10 +233,27 @@ def _dump_state(row: SeriesRow) -> bytes:
             latest.measurement,
             latest.estimate,
             latest.level,
-            state.closed,
-            *more,
+            *ending(row),
         )
     )
+
+
+def ending(row: SeriesRow) -> tuple[object, ...]:
+    """Return the last fields of a stored row, from `State.closed` on: as many as the series has."""
+    state = row.state
+    window, claim_nano = state.guard.window, state.promise.claim_nano
+    more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
+    opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
+    if opened is not None:
+        more = (row.backward_loss, opened)
+    late = None if window.last is None else (window.peak_nano, *window.last)
+    if window != NO_WINDOW:
+        more = (row.backward_loss, opened, *window[:4])
+    if late is not None:
+        more = (row.backward_loss, opened, *window[:4], late)
+    if claim_nano is not None:
+        more = (row.backward_loss, opened, *window[:4], late, claim_nano)
+    return (state.closed, *more)
 
 
 def _load_state(fields: list[Any], policy: Policy, landmarks: LandmarkSet) -> State:

@@ -1,11 +1,17 @@
 """How many series have which share of their budget left, and what all of them have left together."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+from stream_app.deciding.columns.states import BUDGET, GROUP, PEAK, RATE, SPENT, States
 from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.figures import PolicyLabels, label_of
-from stream_app.monitoring.metrics import Metrics, WorkerMetric, class_of
+from stream_app.monitoring.metrics import CLASSES, Metrics, WorkerMetric, class_of, classes_of
 from stream_app.privacy.values import NANO
 
 
@@ -21,26 +27,54 @@ class BudgetCounts:
     """Series of Adaptive, BD and BA, by digest and class of their rate of publishing."""
 
 
-def counted_budgets(rows: Iterable[SeriesRow]) -> BudgetCounts:
-    """Count ``rows``; those of closed series, and budgets that cannot be used up, do not count."""
+def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
+    """Count the series in memory; those that are closed, and budgets that cannot be used up, do not count."""
     # PRIVACY: budgets and rates follow from releases and policies alone; they stand in the ledger, or follow from it.
     counts = BudgetCounts()
-    for row in rows:
-        policy, state = row.policy, row.state
-        if state.closed:
-            continue
-        if policy.sampling is not None:
-            rated = (row.default, class_of(state.latest.rate_nano / NANO))
-            counts.rates[rated] = counts.rates.get(rated, 0) + 1
-        guard = state.guard
-        if not policy.exhaustible or guard.budget_nano == 0:
-            continue
-        scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
-        counted = (scheme, row.default, class_of(left_nano / guard.budget_nano))
-        counts.left[counted] = counts.left.get(counted, 0) + 1
-        payer = (scheme, row.default)
-        counts.left_nano[payer] = counts.left_nano.get(payer, 0) + left_nano
+    for reader in rows:
+        for row in reader.rows():
+            _count_row(counts, row)
+        _count_states(counts, reader.states)
     return counts
+
+
+def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
+    policy, guard = row.policy, row.state.guard
+    if row.state.closed:
+        return
+    if policy.sampling is not None:
+        _add(counts.rates, (row.default, class_of(row.state.latest.rate_nano / NANO)), 1)
+    if not policy.exhaustible or guard.budget_nano == 0:
+        return
+    scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
+    _add(counts.left, (scheme, row.default, class_of(left_nano / guard.budget_nano)), 1)
+    _add(counts.left_nano, (scheme, row.default), left_nano)
+
+
+def _count_states(counts: BudgetCounts, states: States) -> None:
+    for group in states.groups:
+        figures = states.figures[states.figures[:, GROUP] == group.number]
+        name, default = group.rule.scheme.name, group.default
+        if group.rule.sampling is not None:
+            for rate, number in _classes(figures[:, RATE] / NANO):
+                _add(counts.rates, (default, rate), number)
+        if group.rule.exhaustible and len(figures):
+            left_nano = figures[:, BUDGET] - figures[:, SPENT] - figures[:, PEAK]
+            for share, number in _classes(left_nano / figures[:, BUDGET]):
+                _add(counts.left, (name, default, share), number)
+            _add(counts.left_nano, (name, default), int(left_nano.sum()))
+
+
+def _classes(shares: npt.NDArray[np.float64]) -> Iterator[tuple[str, int]]:
+    """Yield how many shares are of each class that any is of."""
+    return ((CLASSES[nth], number) for nth, number in enumerate(np.bincount(classes_of(shares)).tolist()) if number)
+
+
+_Key = TypeVar("_Key")
+
+
+def _add(counts: dict[_Key, int], key: _Key, number: int) -> None:
+    counts[key] = counts.get(key, 0) + number
 
 
 def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Brokers, Feed, Rows
@@ -53,6 +54,8 @@ class WorkerParts(Site):
     rows: Rows
     feed: Feed
     read_back: ReadBack = field(default_factory=ReadBack)
+    fewest: int = FEWEST
+    """Events and series that are worth to be decided together."""
     aside: Callable[..., Awaitable[None]] = asyncio.to_thread
     """Runs a call that takes long beside the event loop: in a thread, but where time is virtual."""
 

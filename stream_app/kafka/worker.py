@@ -159,9 +159,8 @@ class Worker:
         return limit if now - self._had_files > _FILES_SECONDS else None
 
     async def _count_budgets(self) -> None:
-        """Count the budgets that are left in a thread, beside the decisions, and show them."""
-        counts = await asyncio.to_thread(counted_budgets, self._app.partitions.recent())
-        show_budgets(self._metrics, self._labels, counts)
+        """Count the budgets that are left, and show them."""
+        show_budgets(self._metrics, self._labels, counted_budgets(self._app.partitions.rows()))
 
     async def _tell_repeated(self) -> None:
         write_repeated_counts()

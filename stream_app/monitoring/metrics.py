@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import prometheus_client as prometheus
 
 from stream_app.monitoring.metric import Counter, Gauge, Histogram, Metric
@@ -32,6 +34,11 @@ _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_00
 def class_of(share: float) -> str:
     """Return the class of a share, 0 to 1."""
     return CLASSES[bisect_left(_SHARES, share)]
+
+
+def classes_of(shares: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """Return the places in `CLASSES` of the classes of many shares."""
+    return np.searchsorted(_SHARES, shares)
 
 
 class WorkerMetric:
@@ -160,7 +167,7 @@ class WorkerMetric:
         "Local copies that were damaged, discarded and read back: corrupt (checksum, format) or unreadable (a file).",
         ("cause",),
     )
-    CACHED_SERIES: Final = Gauge("landmark_cached_series", "Series kept decoded in memory.", ("partition",))
+    CACHED_SERIES: Final = Gauge("landmark_cached_series", "Series kept in memory.", ("partition",))
     DEGRADED: Final = Gauge(
         "landmark_degraded", "1 while the brokers have given no answer for 20 seconds: nothing can be decided; else 0."
     )

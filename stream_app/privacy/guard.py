@@ -27,6 +27,9 @@ Rule of this file: nothing in it reads a value, a rate or a clock, and no other 
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from stream_app.privacy.landmarks import LandmarkSet
 
 Spend = tuple[int, int]
@@ -173,3 +176,21 @@ class Guard(NamedTuple):
 def _takes_landmarks(level: WindowLevel | None) -> bool:
     """Return whether steps may become landmarks: at level w-event neither m nor room for charges is kept for them."""
     return level is None or level.landmarks
+
+
+Nanos = npt.NDArray[np.int64]
+"""Nano-epsilon of many series."""
+Flags = npt.NDArray[np.bool_]
+
+
+def spend_each(
+    budget: Nanos, spent: Nanos, peak: Nanos, spend_nano: Nanos, landmark: Flags
+) -> tuple[Flags, Nanos, Nanos]:
+    """Return `Guard.spend` of a step of each of many series whose windows are single steps and wait for nothing.
+
+    That is whether it is published, and S and W after it. 0 publishes nothing. All are below 2^62.
+    """
+    room = budget - spent - np.where(landmark, peak, 0)
+    published = (spend_nano > 0) & (spend_nano <= room)
+    paid = np.where(published, spend_nano, 0)
+    return published, spent + np.where(landmark, paid, 0), np.where(landmark, peak, np.maximum(peak, paid))

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+import numpy as np
+import numpy.typing as npt
+
 Interval = tuple[int, int]
 """Steps ``[first, end)`` by index: a step's start is its index times the step's length."""
 
@@ -57,6 +60,27 @@ class LandmarkSet:
     def count_from(self, step: int) -> int:
         """Return how many landmarks lie at or after ``step``."""
         return self._before[-1] - self.count_before(step)
+
+    def contains_each(self, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return whether each of many steps is a landmark."""
+        _, ends, nth = self._nearest(steps)
+        return (nth >= 0) & (steps < ends)
+
+    def count_from_each(self, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return `count_from` of each of many steps."""
+        firsts, ends, nth = self._nearest(steps)
+        before = np.array(self._before, np.int64)
+        passed = np.where(nth >= 0, before[nth] + np.minimum(steps, ends) - firsts, 0)
+        found: npt.NDArray[np.int64] = before[-1] - passed
+        return found
+
+    def _nearest(
+        self, steps: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the last interval that begins at or before each step: its first, its end and its place, or -1."""
+        both = np.array(self.intervals or ((0, 0),), np.int64)
+        nth = np.searchsorted(both[:, 0], steps, side="right") - 1 if self.intervals else np.full(len(steps), -1)
+        return both[nth, 0], both[nth, 1], nth
 
     def latest(self, count: int) -> "LandmarkSet":
         """Return the set of the last ``count`` landmarks."""

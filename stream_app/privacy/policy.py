@@ -39,6 +39,7 @@ from stream_app.privacy.protection import (
     protection_of,
     windows_of,
 )
+from stream_app.privacy.rule import LARGEST_BUDGET_NANO, Rule, rule_for
 from stream_app.privacy.scheme import (
     MILLION,
     Adaptive,
@@ -98,6 +99,7 @@ class Policy:
 
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
+    rule: Rule | None = field(init=False, repr=False, compare=False)  # None: its steps are decided one by one
     exhaustible: bool = field(init=False, repr=False, compare=False)
     """Whether spends use the budget up: at the levels event and w-event each step, or window, has it anew."""
 
@@ -105,7 +107,14 @@ class Policy:
         """Look up once what every event asks for."""
         object.__setattr__(self, "windows", windows_of(self.protection, self.epsilon_nano))
         object.__setattr__(self, "sampling", sampling_of(self.scheme))
+        object.__setattr__(self, "rule", self._rule())
         object.__setattr__(self, "exhaustible", isinstance(self.protection, LandmarkLevel | UserLevel))
+
+    def _rule(self) -> Rule | None:
+        if self.collect is not None or self.correlation is not None or self.epsilon_nano > LARGEST_BUDGET_NANO:
+            return None
+        parts = (self.version, self.step_ms, self.protection, self.scheme, self.filter, self.kind, self.identity)
+        return rule_for(*parts)
 
     @property
     def level(self) -> str:

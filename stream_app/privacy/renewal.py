@@ -30,6 +30,15 @@ def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
     return None if passed == bisect_right(bounds, clock.last_step * policy.step_ms) else len(bounds) - passed
 
 
+def next_bound_ms(policy: Policy, state: State) -> int | None:
+    """Return the first bound behind the last decided step: from it on one is due; None where none is to come."""
+    bounds, clock = policy.renew, state.clock
+    if not bounds or clock.last_step == NEVER or policy.version >= LARGEST_VERSION:
+        return None
+    passed = bisect_right(bounds, clock.last_step * policy.step_ms)
+    return bounds[passed] if passed < len(bounds) else None
+
+
 def landmarks_to_come(policy: Policy, state: State) -> int:
     """Return how many landmarks lie behind the last decided step, late and drawn ones too."""
     return state.promise.landmarks.count_from(-(-state.clock.decided_end_ms // policy.step_ms))

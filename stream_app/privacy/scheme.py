@@ -10,7 +10,9 @@ this project's.
 
 from typing import Literal, NamedTuple, assert_never
 
-from stream_app.privacy.guard import Guard, Window, WindowLevel
+import numpy as np
+
+from stream_app.privacy.guard import Flags, Guard, Nanos, Window, WindowLevel
 from stream_app.privacy.values import NANO
 
 MILLION = 10**6
@@ -37,6 +39,12 @@ class Adaptive(NamedTuple):
         else:
             rate_nano += (NANO - rate_nano) * self.increase_nano // NANO
         return max(rate_nano, self.minimum_nano)
+
+    def next_rates(self, rates_nano: Nanos, still: Flags) -> Nanos:
+        """Return `next_rate` of each of many series."""
+        fallen = rates_nano * (NANO - self.decrease_nano) // NANO
+        risen = rates_nano + (NANO - rates_nano) * self.increase_nano // NANO
+        return np.maximum(np.where(still, fallen, risen), self.minimum_nano)
 
 
 class Skip(NamedTuple):
@@ -97,9 +105,33 @@ def propose(scheme: Scheme, guard: Guard, landmarks_left: int, *, landmark: bool
     return share if landmark else left - landmarks_left * share
 
 
+def propose_each(
+    scheme: Scheme, budget: Nanos, spent: Nanos, peak: Nanos, landmarks_left: Nanos, landmark: Flags
+) -> Nanos:
+    """Return `propose` of each of many series whose windows are single steps; budgets are below 2^63 millionths."""
+    left, some = budget - spent, np.maximum(landmarks_left, 1)
+    match scheme:
+        case Uniform() | Adaptive() | BudgetDistribution() | BudgetAbsorption():
+            share = np.minimum(left // (landmarks_left + 1), (left - peak) // some)
+        case Balanced():
+            regular = budget * scheme.regular_millionth // MILLION
+            share = np.maximum(0, left - np.maximum(regular, peak)) // some
+        case Skip():
+            share = np.zeros_like(left)
+        case _:
+            assert_never(scheme)
+    share = np.where(landmarks_left > 0, share, 0)
+    return np.where(landmark, share, left - landmarks_left * share)
+
+
 def propose_user(guard: Guard, steps_left: int) -> int:
     """Return the proposed spend at user level: an equal share of what is left for every step left, then nothing."""
     return (guard.budget_nano - guard.landmark_spent_nano) // steps_left if steps_left > 0 else 0
+
+
+def propose_user_each(budget: Nanos, spent: Nanos, steps_left: Nanos) -> Nanos:
+    """Return `propose_user` of each of many series."""
+    return np.where(steps_left > 0, (budget - spent) // np.maximum(steps_left, 1), 0)
 
 
 def propose_window(

@@ -120,7 +120,9 @@ class Settings(BaseSettings):
     # Worker
     data_folder: Path = Field(Path("landmark-data"), description="local state; can be lost, the changelog rebuilds it")
     rocksdb_budget_bytes: int = Field(128 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory of a worker's RocksDB")
-    cached_series: int = Field(50_000, ge=100, description="series kept decoded in memory, over all partitions")
+    cached_series: int = Field(
+        1_000_000, ge=100, description="series kept in memory, over all partitions; decoded a tenth"
+    )
     batch_records: int = Field(4_000, ge=1, le=1_000_000, description="most input records of a transaction")
     batch_bytes: int = Field(16 * _MEBIBYTE, ge=1, description="most input bytes of a transaction, but for one record")
     output_batch_bytes: int = Field(

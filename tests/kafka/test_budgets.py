@@ -3,7 +3,8 @@
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.budgets import counted_budgets, show_budgets
-from stream_app.kafka.owner.cache import RowCache
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.cache import RowCache, RowReader
 from stream_app.kafka.owner.figures import EARLIER, MORE, NAMED, OWN, label_of, labels_of
 from stream_app.monitoring.metrics import CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
@@ -24,9 +25,16 @@ def rows() -> dict[str, SeriesRow]:
     return run.rows
 
 
+def reader(rows: dict[str, SeriesRow], fewest: int = 16) -> RowReader:
+    """Return what holds rows in memory."""
+    found = RowReader(MemoryRows(), 0, 100, fewest)
+    found.take(rows)
+    return found
+
+
 def test_series_count_in_the_class_of_their_share() -> None:
     """A quarter left, nothing left, three quarters left; a closed series and an event-level one do not count."""
-    standing = counted_budgets(rows().values())
+    standing = counted_budgets([reader(rows())])
     digest = DEFAULT.digest
     assert standing.left == {
         ("uniform", digest, "0.30"): 1,
@@ -49,7 +57,7 @@ def test_labels_are_few_and_say_no_glob() -> None:
 def test_what_is_shown_is_replaced() -> None:
     """A second look shows itself alone; what stands under one label is added up."""
     metrics, labels = Metrics(), labels_of([])
-    show_budgets(metrics, labels, counted_budgets(rows().values()))
+    show_budgets(metrics, labels, counted_budgets([reader(rows())]))
     shown = scrape_of(metrics.text().decode(), 0).samples["landmark_budget_left_series"]
     assert {(sample.labels["policy"], sample.labels["share"]): sample.value for sample in shown} == {
         (EARLIER, "0.30"): 1,
@@ -60,16 +68,24 @@ def test_what_is_shown_is_replaced() -> None:
     assert not scrape_of(metrics.text().decode(), 0).holds("landmark_budget_left_series")
 
 
-def test_recent_rows_are_the_last_of_each_series_and_bounded() -> None:
+def test_columns_and_rows_count_alike() -> None:
+    """Whether a series stands as a row or in columns."""
+    apart, together = reader(rows(), fewest=100), reader(rows(), fewest=1)
+    together.take(rows())
+    assert (len(apart.states), len(together.states)) == (0, 4)
+    assert counted_budgets([apart]) == counted_budgets([together])
+
+
+def test_rows_in_memory_are_the_last_of_each_series_and_bounded() -> None:
     """A later row takes the place of an earlier one; series that changed longest ago go first."""
     row = rows()["home-1"]
-    recent = RowCache(4)
-    recent.take({"home-1": row})
+    cache = RowCache(4)
+    cache.put("home-1", row)
     later = row.replaced(sequence=row.sequence + 1)
-    recent.take({"home-2": row})
-    recent.take({"home-1": later})
-    assert sorted(row.sequence for row in recent.rows()) == [row.sequence, later.sequence]
+    cache.put("home-2", row)
+    cache.put("home-1", later)
+    assert sorted(row.sequence for row in cache.rows()) == [row.sequence, later.sequence]
     for nth in range(10):
-        recent.take({f"home-{nth}": row})
-        assert len(list(recent.rows())) <= 4
+        cache.put(f"home-{nth}", row)
+        assert len(list(cache.rows())) <= 4
     assert tuple(sorted(CLASSES)) == CLASSES

@@ -4,23 +4,23 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
+from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decider import Decider, Headers, Outlets
-from stream_app.deciding.decision import Lookup
-from stream_app.deciding.members import Claims, FindMember, Member
+from stream_app.deciding.decider import Headers, Outlets
+from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.outcome import Renewal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Pages
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.reason import Reason
 
-_SLICE = 128
-"""Records decided before others may run, some milliseconds: the last batch's commit goes on meanwhile."""
+SAMPLED = 50
+"""Series of a batch whose budget, rate and loss are observed: all of them would cost as much as deciding."""
 
 
 @dataclass(slots=True)
@@ -50,6 +50,11 @@ class Batch:
     silent: bool = False
     """Whether the outputs of its input were written before: nothing but rows is written."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
+    """Rows of the series that changed one by one."""
+    links: list[tuple[str, int, str]] = field(default_factory=list)
+    """Series, sequence and hash of the last entry of every series that changed."""
+    sample: list[SeriesRow] = field(default_factory=list)
+    """Rows of some of them."""
     members: dict[str, Member] = field(default_factory=dict)
     """Those that changed, by the names of their chains."""
     claims: list[Claims] = field(default_factory=list)
@@ -79,17 +84,11 @@ class Batch:
 
 
 async def decide(
-    given: BatchInput,
-    new: Callable[[], Pages],
-    context: Context,
-    find: Lookup,
-    find_member: FindMember,
-    tail: Tail,
-    collection: Collection,
+    given: BatchInput, new: Callable[[], Pages], context: Context, rows: RowReader, tail: Tail, collection: Collection
 ) -> Batch:
-    """Decide records in order; ``new`` makes pages, ``find`` and ``find_member`` give the rows before it.
+    """Decide records in order; ``new`` makes pages, ``rows`` stand as the batch before left them, and go on with it.
 
-    ``collection`` holds what collected steps count, and goes on with the records.
+    ``collection`` holds what collected steps count, and goes on with the records as well.
 
     Raises:
         LostCountersError: if the counters of an open step are not in ``collection``.
@@ -99,7 +98,7 @@ async def decide(
     offsets = given.records.offsets
     cut = bisect_left(offsets, answered) or len(offsets)
     silent = cut > 0 and offsets[0] < answered
-    records = iter(given.records if cut == len(offsets) else given.records[:cut])
+    records = given.records if cut == len(offsets) else given.records[:cut]
     pages = (new(), new(), new(), new())
     ledger, releases, rejects, _ = pages
     if silent:
@@ -107,12 +106,10 @@ async def decide(
     else:
         settle = tail.settle if tail.binds(given.start) else None
         outlets = Outlets(ledger.append, releases.append, rejects.append, settle)
-    decider = Decider(context, find, outlets, collection, find_member)
-    for _ in range(0, cut, _SLICE):
-        if not decider.decide(islice(records, _SLICE)):
-            break
+    decider = BatchDecider(context, rows, outlets, collection, rows.find_member, rows.fewest)
+    for _ in decider.decide(records):
         await asyncio.sleep(0)
-    done, rest = _parted(given, cut - sum(1 for _ in records))
+    done, rest = _parted(given, decider.end)
     batch = Batch.of(done, *pages)
     batch.rest, batch.silent = rest, silent
     floor = collection.floor()
@@ -120,13 +117,16 @@ async def decide(
     batch.open_steps = len(collection)
     tail.overdue(batch.end)
     batch.bound = tail.binds(batch.end)
-    batch.changed, batch.stored = decider.changed, decider.stored()
-    batch.members, batch.claims = decider.members, decider.claims()
+    alone = decider.alone
+    batch.changed, batch.stored = alone.changed, decider.stored()
+    batch.links, batch.sample = list(decider.links()), decider.rows(SAMPLED)
+    batch.members, batch.claims = alone.members, alone.claims()
     if not silent:  # else they were counted when they were written
-        batch.decisions, batch.rejected = decider.decisions, decider.rejected
-        batch.spent, batch.used, batch.renewals = decider.spent, decider.used(), decider.renewals
+        batch.decisions, batch.rejected = decider.decisions, alone.rejected
+        batch.spent, batch.used, batch.renewals = decider.spent, decider.used, alone.renewals
     if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
-        batch.losses = decider.losses()
+        batch.losses = alone.losses()
+    rows.take(alone.changed)
     return batch
 
 

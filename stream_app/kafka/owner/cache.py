@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Mapping
 
 from stream_app.deciding import rows
+from stream_app.deciding.columns.states import States
 from stream_app.deciding.members import Member, load_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Rows
 from stream_app.privacy.policy import Policy
+
+_STATES_OF_A_ROW = 10
+"""A decoded row takes as much memory as so many states."""
 
 
 class RowCache:
@@ -39,13 +43,10 @@ class RowCache:
             newer = self._newer = {}
         newer[series] = row
 
-    def take(self, changed: Mapping[str, SeriesRow]) -> None:
-        """Remember all that a batch changed."""
-        if len(self._newer) + len(changed) <= self._half:
-            self._newer.update(changed)
-            return
-        for series, row in changed.items():
-            self.put(series, row)
+    def forget(self, series: str) -> None:
+        """Forget a row, if it is here."""
+        self._newer.pop(series, None)
+        self._older.pop(series, None)
 
     def rows(self) -> Iterable[SeriesRow]:
         """Return the rows, each series once, in no order."""
@@ -56,18 +57,31 @@ class RowCache:
 
 
 class RowReader:
-    """The rows of one partition as its last decided batch left them."""
+    """The rows of one partition as its last decided batch left them.
 
-    def __init__(self, stored: Rows, partition: int, cached_series: int) -> None:
-        """Read from ``stored``; keep at most ``cached_series`` rows decoded."""
+    In memory they stand as columns (`States`), or decoded where their series are decided one by one; never as both.
+    """
+
+    def __init__(self, stored: Rows, partition: int, cached_series: int, fewest: int) -> None:
+        """Read from ``stored``; keep at most ``cached_series`` series as columns, and a share of that as rows.
+
+        Fewer than ``fewest`` series of a group are kept as rows.
+        """
+        self.states = States(cached_series)
+        self.fewest = fewest
         self._stored, self._partition = stored, partition
-        self._cache = RowCache(cached_series)
+        self._cache = RowCache(max(2, cached_series // _STATES_OF_A_ROW))
         self._held: Mapping[str, SeriesRow] = {}
         self._members: Mapping[str, Member] = {}  # of the batch that commits
         self._defaults: dict[str, Policy] = {}
 
     def find(self, series: str) -> SeriesRow | None:
         """Return the row of a series, or None; raises `LookupError` when the stored one is not whole."""
+        place = self.states.index.get(series)
+        return self.elsewhere(series) if place is None else self.states.row(place)
+
+    def elsewhere(self, series: str) -> SeriesRow | None:
+        """Return the row of a series that does not stand as columns; raises as `find`."""
         row = self._cache.get(series) or self._held.get(series)
         if row is None:
             row = rows.load(self._read, series, self._defaults)
@@ -75,24 +89,40 @@ class RowReader:
                 self._cache.put(series, row)
         return row
 
+    def moved(self, series: str) -> None:
+        """Forget the decoded row of a series: it stands as columns."""
+        self._cache.forget(series)
+
     def find_member(self, chain: str) -> Member | None:
         """Return the row of a member by the name of its chain, or None; it is read for first policies alone."""
         return self._members.get(chain) or load_member(self._read, chain)
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
-        """Take in what a batch changed."""
-        self._cache.take(changed)
+        """Take in the rows that a batch changed one by one."""
+        states, cache = self.states, self._cache
+        for series, row in changed.items():
+            group = states.group_of(row)
+            if group is not None and group.series + 1 >= self.fewest:
+                states.put(row, group)
+                cache.forget(series)
+            else:
+                states.forget(series)
+                cache.put(series, row)
 
     def hold(self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
-        """Keep a batch's rows, cached or not, while it commits."""
+        """Keep the rows that a batch changed one by one, cached or not, while it commits."""
         self._held, self._members = changed, members
 
     def let_go(self) -> None:
         """Forget them: the commit has stored them."""
         self._held, self._members = {}, {}
 
+    def rows(self) -> Iterable[SeriesRow]:
+        """Return the rows that are kept decoded, in no order."""
+        return self._cache.rows()
+
     def _read(self, key: bytes) -> bytes | None:
         return self._stored.read(self._partition, key)
 
     def __len__(self) -> int:
-        return len(self._cache)
+        return len(self._cache) + len(self.states)

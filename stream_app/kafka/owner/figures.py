@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import DefaultPolicy
@@ -46,9 +45,6 @@ def label_of(labels: PolicyLabels, default: str) -> str:
     """Return the label of a row's policy; ``default`` names its default policy, empty if it has its own."""
     return labels.get(rows.first_default(default), EARLIER) if default else OWN
 
-
-_SAMPLED = 50
-"""Series of a batch whose budget, rate and loss are observed: all of them would cost as much as deciding."""
 
 _NOT_RENEWED = (
     "partition %s: %d policies were not renewed at a bound, since lifetime_epsilon or max_epsilon leaves no room for "
@@ -142,7 +138,7 @@ class Figures:
 
     def _sample(self, batch: Batch) -> None:
         metrics = self._metrics
-        for row in islice(batch.changed.values(), _SAMPLED):
+        for row in batch.sample:
             guard = row.state.guard
             if row.policy.exhaustible and guard.budget_nano:
                 metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 1 - guard.used_nano / guard.budget_nano)

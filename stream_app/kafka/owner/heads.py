@@ -7,10 +7,9 @@ whoever sees a head sees those entries.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from stream_app.deciding.members import Claims
-from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.heads.records import Head, Leaf, LeafPages, decode
 from stream_app.heads.signing import SigningKey
@@ -72,11 +71,14 @@ class Heads:
                     await self._write(producer, key)
         self._due = self._last is None or bool(self._changed)
 
-    def note(self, changed: Mapping[str, SeriesRow], claims: Iterable[Claims], ledger_offset: int) -> None:
-        """Take in what a committed batch changed; every committed entry below ``ledger_offset`` was noted by now."""
+    def note(self, links: Iterable[tuple[str, int, str]], claims: Iterable[Claims], ledger_offset: int) -> None:
+        """Take in the last entries of the series that a committed batch changed.
+
+        Every committed entry below ``ledger_offset`` was noted by now.
+        """
         if self._parts.signing_key is None:
             return
-        self._changed.update({series: Leaf(series, row.sequence, row.previous) for series, row in changed.items()})
+        self._changed.update({series: Leaf(series, sequence, link) for series, sequence, link in links})
         for before, member in claims:
             if member.sequence > (before.sequence if before else 0):
                 self._changed[member.chain] = Leaf(member.chain, member.sequence, member.previous)

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from stream_app.kafka.brokers import Message
 from stream_app.kafka.evidence.ends import input_lost
-from stream_app.kafka.owner.cache import RowCache
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.figures import Figures
 from stream_app.kafka.owner.gate import Gate
 from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
@@ -38,7 +38,6 @@ class Partition:
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._kept = Kept(
             self._inbox,
-            RowCache(settings.cached_series // settings.partitions),
             Figures(parts, number),
             self._wake.set,
         )
@@ -67,9 +66,9 @@ class Partition:
         return self._state.reason if isinstance(self._state, Stopped) else None
 
     @property
-    def recent(self) -> RowCache:
-        """The rows of the series that changed last."""
-        return self._kept.recent
+    def rows(self) -> RowReader | None:
+        """The rows as they stand in memory; None while it does not work."""
+        return self._state.tenure.rows if isinstance(self._state, Working | Held) else None
 
     @property
     def next_offset(self) -> int:

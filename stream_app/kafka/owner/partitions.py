@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 
-from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Brokers, Message, TopicFacts
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.owner.partition import Partition
 from stream_app.kafka.parts import ReadBack, WorkerParts
@@ -130,9 +130,9 @@ class Partitions:
         """The partitions that work."""
         return [number for number, partition in self._owned.items() if partition.runs]
 
-    def recent(self) -> list[SeriesRow]:
-        """Return the rows of the series that changed last."""
-        return [row for partition in self._owned.values() for row in partition.recent.rows()]
+    def rows(self) -> list[RowReader]:
+        """Return the rows of the partitions that work, as they stand in memory."""
+        return [rows for partition in self._owned.values() if (rows := partition.rows) is not None]
 
     @property
     def stopped(self) -> dict[int, StopReason]:

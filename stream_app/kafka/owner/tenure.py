@@ -13,7 +13,7 @@ from stream_app.kafka.brokers import TopicFacts, Writer
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.cache import RowCache, RowReader
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.changelogcopy import tell_discarded
 from stream_app.kafka.owner.figures import Figures
 from stream_app.kafka.owner.heads import Heads
@@ -35,8 +35,6 @@ class Kept:
     """What of a partition outlives a tenure."""
 
     inbox: Inbox
-    recent: RowCache
-    """The series that changed last, as their last committed batch left them."""
     figures: Figures
     wake: Callable[[], None]
     """Called when a commit ended, or a head is due."""
@@ -107,7 +105,8 @@ class Tenure:
         self._pending = PendingCommit(kept.wake)
         self._parts, self._kept, self._writer = parts, kept, writer
         self._tail, self._transactions, self._heads = restored.tail, transactions, heads
-        self._rows = RowReader(parts.rows, number, max(2, parts.settings.cached_series // parts.settings.partitions))
+        cached = max(2, parts.settings.cached_series // parts.settings.partitions)
+        self.rows = RowReader(parts.rows, number, cached, parts.fewest)
         self._collection = Collection(parts.secret())
 
     @classmethod
@@ -143,7 +142,7 @@ class Tenure:
             await tenure._commit(Batch.of(nothing, pages(), pages(), pages(), pages()))
         recalling()
         await parts.feed.start(number, kept.inbox.next_offset)
-        tenure._collection = await recall(parts, number, tenure.row, tenure._rows.find)
+        tenure._collection = await recall(parts, number, tenure.row, tenure.rows.find)
         kept.figures.count(WorkerMetric.RECALLED_RECORDS, row.next_offset - row.recall_offset)
         kept.figures.restored()
         return tenure
@@ -155,20 +154,18 @@ class Tenure:
             given,
             self._writer.pages,
             self._parts.context,
-            self._rows.find,
-            self._rows.find_member,
+            self.rows,
             self._tail,
             self._collection,
         )
         if batch.rest is not None:
             self._kept.inbox.give_back(batch.rest)
-        self._rows.take(batch.changed)
         self._kept.figures.decided(time.perf_counter() - started)
         return batch
 
     def commit(self, batch: Batch) -> None:
         """Begin the commit of a batch; the one before must have finished."""
-        self._rows.hold(batch.changed, batch.members)
+        self.rows.hold(batch.changed, batch.members)
         self._pending.begin(self._commit(batch))
 
     @property
@@ -211,11 +208,10 @@ class Tenure:
         # Of another topic than the state is, it was decided for nothing; so far nobody has seen anything of it.
         await self._parts.brokers.confirm(self.number, self.row.topic)
         self.row = kept.row = await self._transactions.commit(self.row, batch)
-        self._rows.let_go()
+        self.rows.let_go()
         if not batch.silent:  # else heads.restore took its entries from the ledger
-            self._heads.note(batch.changed, batch.claims, self.row.ledger_offset)
-        kept.recent.take(batch.changed)
+            self._heads.note(batch.links, batch.claims, self.row.ledger_offset)
         seconds = time.perf_counter() - started
-        kept.figures.committed(batch, seconds, waiting=len(kept.inbox), cached_series=len(self._rows))
+        kept.figures.committed(batch, seconds, waiting=len(kept.inbox), cached_series=len(self.rows))
         await self._heads.write_due(self._writer)
         kept.failures = 0

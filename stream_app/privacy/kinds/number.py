@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
 
-from stream_app.privacy.kinds.axis import Axis, saturated
+import numpy as np
+import numpy.typing as npt
+
+from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, Boundaries, Cells, saturated
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
@@ -32,6 +35,13 @@ class Number:
         cells = RawCells((self.axis.within(number if valid else self.upper),))
         return cells if valid else self.substitute
 
+    def quantise_each(self, boundaries: Boundaries, numbers: npt.NDArray[np.float64]) -> Cells:
+        """Return `quantise` of many raw values, NaN for what is no number; only a substitute may stand for these."""
+        valid = np.isfinite(numbers)
+        # PRIVACY: as `quantise`: what is no number takes the same operations.
+        cells = boundaries.within(np.where(valid, numbers, self.upper))
+        return cells if self.substitute is None else np.where(valid, cells, self.substitute[0])
+
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
         # PRIVACY: the raw cell leaves with noise of rate e/D per cell; any two cells are at most D apart (or are no
@@ -43,9 +53,23 @@ class Number:
         resolution = self.axis.cells_per_unit
         return self.sensitivity * resolution.denominator * NANO / (resolution.numerator * spend_nano)
 
+    def scale_each(self, spends_nano: Cells) -> npt.NDArray[np.float64]:
+        """Return `scale` of many spends."""
+        resolution = self.axis.cells_per_unit
+        exact = self.sensitivity * resolution.denominator * NANO
+        if exact <= EXACT_INTEGER and (spends_nano <= EXACT_INTEGER // resolution.numerator).all():
+            found: npt.NDArray[np.float64] = exact / (resolution.numerator * spends_nano)
+            return found
+        return np.array([self.scale(spend_nano) for spend_nano in spends_nano.tolist()], np.float64)
+
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance of two measurements."""
         return self.sensitivity * NANO > abs(current[0] - previous[0]) * spend_nano
+
+    def still_each(self, previous: Cells, current: Cells, spends_nano: Cells) -> npt.NDArray[np.bool_]:
+        """Return `still` of many pairs, spends above 0; D nano-cells are below 2^63."""
+        found: npt.NDArray[np.bool_] = np.abs(current - previous) <= (self.sensitivity * NANO - 1) // spends_nano
+        return found
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate within the declared range (unless ``clamp`` is false)."""

@@ -21,6 +21,9 @@ from fractions import Fraction
 from functools import lru_cache
 from math import exp, log, sqrt
 
+import numpy as np
+import numpy.typing as npt
+
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.noise.randomness import DIGITS_PER_BIT, FAST_BITS, MORE_BITS, BitStream, happens
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
@@ -52,6 +55,31 @@ def geometric_fast(top: int, scale: float) -> int | None:
     most = least * (1.0 + TOLERANCE) + scale / top * (1.0 + TOLERANCE)  # ln(top + 1) - ln(top) <= 1 / top
     floor_least = int(least * (1.0 - TOLERANCE))
     return floor_least if most < floor_least + 1.0 else None
+
+
+Words = npt.NDArray[np.uint64]
+"""The first 64 bits of many streams."""
+_LARGEST_MAGNITUDE = 2.0**62
+
+
+def discrete_laplace_each(
+    words: Words, numerators: npt.NDArray[np.int64], denominator: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return `discrete_laplace` of many streams, and for which of them their first 54 bits and doubles decide it.
+
+    The others are to be drawn by `discrete_laplace`; what stands for them here means nothing. ``denominator`` is below
+    2^63.
+    """
+    top = ((words >> np.uint64(1)) & np.uint64((1 << FAST_BITS) - 1)).astype(np.int64)
+    negative = (words & np.uint64(1)).astype(np.bool_)
+    scales = denominator / numerators.astype(np.float64)
+    # The doubles of `geometric_fast`; numpy's logarithm is off by at most 4 ulp, and TOLERANCE is 64.
+    least = -np.log((top + 1) * UNIT) * scales
+    most = least * (1.0 + TOLERANCE) + scales / np.maximum(top, 1) * (1.0 + TOLERANCE)
+    floors = np.floor(least * (1.0 - TOLERANCE))
+    sure = (top > 0) & (most < floors + 1.0) & (floors < _LARGEST_MAGNITUDE) & ~(negative & (floors == 0.0))
+    magnitudes = np.where(sure, floors, 0.0).astype(np.int64)
+    return np.where(negative, -magnitudes, magnitudes), sure
 
 
 def geometric_precise(stream: BitStream, top: int, numerator: int, denominator: int) -> int:

@@ -4,12 +4,15 @@ The same (key, message) gives the same bits on any machine, so a replayed event 
 bits are indistinguishable from uniform ones without the key, as keyed BLAKE2b is a pseudo-random function (RFC 7693).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
 from math import floor
+
+import numpy as np
+import numpy.typing as npt
 
 BLOCK_BYTES = 64
 WORD_BYTES = 8
@@ -97,6 +100,40 @@ def happens_rational(stream: BitStream, numerator: int, denominator: int) -> boo
         if top * denominator >= numerator << bits:
             return False
         top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
+
+
+def happens_rational_each(
+    words: npt.NDArray[np.uint64], numerators: npt.NDArray[np.int64], denominator: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return `happens_rational` by the first 64 bits of many streams, and for which of them these decide it."""
+    difference = numerators / denominator - words.astype(np.float64) * TOP_UNIT
+    return difference > 0.0, np.abs(difference) > RATIONAL_MARGIN
+
+
+def first_words(base: blake2b, messages: Iterable[bytes]) -> npt.NDArray[np.uint64]:
+    """Return the first 64 bits of the stream of each message; ``base`` is `keyed_hash`, and may hold their beginning.
+
+    They are what `BitStream.take` gives of 64 bits.
+    """
+    blocks: list[bytes] = []
+    take = blocks.append
+    copy = base.copy
+    for message in messages:
+        block = copy()
+        block.update(message)
+        take(block.digest()[-WORD_BYTES:])
+    return np.frombuffer(b"".join(blocks), ">u8").astype(np.uint64)
+
+
+def keyed_hash(key: bytes, person: bytes, beginning: bytes) -> blake2b:
+    """Return the hash from which the streams of messages go that begin alike; it keeps the key."""
+    base = _keyed(key, person).copy()
+    base.update(beginning)
+    return base
+
+
+FIRST_BLOCK = bytes(8)
+"""Ends the message of a stream's first block."""
 
 
 def happens(stream: BitStream, chance: float, tolerance: float, precise: Callable[[int], Decimal]) -> bool:

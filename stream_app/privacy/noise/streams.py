@@ -13,6 +13,7 @@ from struct import pack
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
+from stream_app.privacy.rule import Rule
 from stream_app.privacy.values import RawCells, ReleasedCells
 
 NOISE = b"landmark-noise-1"
@@ -24,7 +25,7 @@ DISSIMILARITY = b"landmark-dissim1"
 
 
 def noise_stream(
-    secret: bytes, epoch: int, policy: Policy, series: str, step_ms: int, spend_nano: int, cells: RawCells
+    secret: bytes, epoch: int, policy: Policy | Rule, series: str, step_ms: int, spend_nano: int, cells: RawCells
 ) -> BitStream:
     """Return the bits of one event's noise; ``step_ms`` is the start of its step."""
     # PRIVACY: the raw cells enter a keyed hash whose bits cannot be told from uniform ones without the key.
@@ -55,7 +56,7 @@ def closing_stream(
     return BitStream(seed, CLOSING, message, once=True)
 
 
-def coin_stream(secret: bytes, epoch: int, policy: Policy, series: str, step_ms: int) -> BitStream:
+def coin_stream(secret: bytes, epoch: int, policy: Policy | Rule, series: str, step_ms: int) -> BitStream:
     """Return the bits of one event's coin."""
     name = series.encode()
     return BitStream(secret, COIN, b"%b%b%b" % (policy.identity, pack(">QQH", epoch, step_ms, len(name)), name))

@@ -1,0 +1,181 @@
+"""A batch decided: together what can be, one by one what cannot, put out in the order of its records."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Final, final
+
+import numpy as np
+
+from stream_app.deciding.columns.deciding import Steps, Tally, decided
+from stream_app.deciding.columns.sorting import FEWEST, Ints, Source, Together, together
+from stream_app.deciding.columns.states import SEQUENCE, Group
+from stream_app.deciding.columns.writing import links, outputs, stored
+from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
+from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
+from stream_app.deciding.members import FindMember, no_member
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import Records
+
+SLICE = 128
+"""Records decided one by before others may run, some milliseconds; put out are four times as many."""
+
+Put = Callable[[], None]
+
+
+@final
+class BatchDecider:
+    """Decides the records of one batch; afterwards it tells what changed and what is counted.
+
+    Fewer than ``fewest`` events of a group are decided one by one.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        source: Source,
+        outlets: Outlets,
+        collection: Collection,
+        find_member: FindMember = no_member,
+        fewest: int = FEWEST,
+    ) -> None:
+        self.end = 0
+        """How many records were decided."""
+        self._context: Final = context
+        self._source: Final = source
+        self._states: Final = source.states
+        self._fewest: Final = fewest
+        self._outlets: Final = outlets
+        self._puts: list[Put] | None = None  # of the record that is decided by itself
+        held = Outlets(
+            self._hold(outlets.ledger), self._hold(outlets.release), self._hold(outlets.reject), outlets.settle
+        )
+        self.alone: Final = Decider(context, source.find, held, collection, find_member)
+        """What records that were decided one by one came to."""
+        self._tallies: list[Tally] = []
+        self.places: Ints = np.zeros(0, np.int64)
+        """Where the series stand that changed together with others."""
+
+    def decide(self, records: Records) -> Iterator[None]:
+        """Decide records in order, as many as a batch takes; between two of what it yields others may run.
+
+        Raises:
+            LostCountersError: if a row has an open step whose counters are not in the collection.
+        """
+        states = self._states
+        states.batch += 1
+        self.end = len(records)
+        if self._outlets.settle is None:
+            chosen = together(self._context, self._source, records, self._fewest)
+            if len(chosen.at):
+                yield from self._mixed(records, chosen)
+                return
+        for start in range(0, len(records), SLICE):
+            for number, record in enumerate(records[start : start + SLICE], start):
+                if not self.alone.decide((record,)):
+                    self.end = number + 1
+                    return
+            yield
+
+    def _mixed(self, records: Records, chosen: Together) -> Iterator[None]:
+        puts: dict[int, list[Put]] = {}
+        apart = np.ones(len(records), np.bool_)
+        apart[chosen.at] = False
+        for count, number in enumerate(np.flatnonzero(apart).tolist(), 1):
+            self._puts = puts[number] = []
+            if not self.alone.decide((records[number],)):
+                self.end = number + 1
+                break
+            if count % SLICE == 0:
+                yield
+        self._puts = None
+        chosen = chosen.before(self.end)
+        steps: list[Steps] = []
+        if len(chosen.at):
+            for done, tally in decided(self._context.keys, self._states, chosen):
+                steps.append(done)
+                self._tallies.append(tally)
+                yield
+            self.places = np.unique(np.concatenate([done.places for done in steps]))
+        yield from self._put_out(records, puts, chosen, steps)
+
+    def _put_out(
+        self, records: Records, puts: Mapping[int, list[Put]], chosen: Together, steps: list[Steps]
+    ) -> Iterator[None]:
+        """Put out everything in the order of the records."""
+        ledger, release, offsets = self._outlets.ledger, self._outlets.release, records.offsets
+        made = outputs(self._states, steps, len(chosen.at), self._context.keys.fingerprint)
+        number = 0
+        for at, (key, timestamp_ms, entry, released) in zip(chosen.at.tolist(), made, strict=True):
+            while number < at:
+                for put in puts.get(number, ()):
+                    put()
+                number += 1
+            number += 1
+            headers = [(INPUT_HEADER, b"%d" % offsets[at])]
+            ledger(key, entry, timestamp_ms, headers)
+            release(key, released, timestamp_ms, headers)
+            if number % (4 * SLICE) == 0:
+                yield
+        for behind in range(number, self.end):
+            for put in puts.get(behind, ()):
+                put()
+
+    def _hold(self, append: Append) -> Append:
+        def put(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+            if self._puts is None:
+                append(key, value, timestamp_ms, headers)
+            else:
+                self._puts.append(partial(append, key, value, timestamp_ms, headers))
+
+        return put
+
+    def stored(self) -> list[tuple[bytes, bytes]]:
+        """Return the table rows to write for what changed."""
+        return stored(self._states, self.places) + self.alone.stored()
+
+    def links(self) -> Iterator[tuple[str, int, str]]:
+        """Yield series, sequence and hash of the last entry of each series that changed."""
+        states, places = self._states, self.places
+        names = [states.names[place] for place in places.tolist()]
+        hashes = (link.decode() for link in links(states, places))
+        yield from zip(names, states.figures[places, SEQUENCE].tolist(), hashes, strict=True)
+        for series, row in self.alone.changed.items():
+            yield series, row.sequence, row.previous
+
+    def rows(self, most: int) -> list[SeriesRow]:
+        """Return the rows of at most so many series that changed."""
+        return [*map(self._states.row, self.places[:most].tolist()), *islice(self.alone.changed.values(), most)][:most]
+
+    @property
+    def decisions(self) -> dict[tuple[str, str, str], int]:
+        """How many decisions there are, by decision, scheme and digest of the default policy."""
+        found = dict(self.alone.decisions)
+        for tally in self._tallies:
+            for decision, count in tally.decisions.items():
+                sort = (decision, tally.group.rule.scheme.name, tally.group.default)
+                found[sort] = found.get(sort, 0) + count
+        return found
+
+    @property
+    def spent(self) -> dict[tuple[str, str], int]:
+        """Nano-epsilon that were spent, by scheme and digest of the default policy."""
+        found = dict(self.alone.spent)
+        for tally in self._tallies:
+            _add(found, tally.group, tally.spent_nano)
+        return found
+
+    @property
+    def used(self) -> dict[tuple[str, str], int]:
+        """By how much the budget in use grew, in nano-epsilon, by the same."""
+        found = self.alone.used()
+        for tally in self._tallies:
+            if tally.group.rule.exhaustible and tally.used_nano:
+                _add(found, tally.group, tally.used_nano)
+        return found
+
+
+def _add(found: dict[tuple[str, str], int], group: Group, nano: int) -> None:
+    payer = (group.rule.scheme.name, group.default)
+    found[payer] = found.get(payer, 0) + nano

@@ -1,0 +1,146 @@
+"""Observations of a batch decided together, in rounds: the first of each series, then the second, and so on."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from stream_app.deciding.columns.sorting import Flags, Ints, Together
+from stream_app.deciding.columns.states import (
+    BUDGET,
+    DECIDED,
+    FIRST,
+    MEASURED,
+    PEAK,
+    RATE,
+    SEQUENCE,
+    SOURCE,
+    SPARE,
+    SPENT,
+    USED,
+    Group,
+    States,
+)
+from stream_app.privacy.columns import Draws, Held, places, take
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.state import NEVER
+
+
+@final
+class Steps:
+    """What the steps of one group came to: equally many of each, in the order of the batch."""
+
+    __slots__ = (
+        "budget_nano", "epochs", "group", "landmark", "left", "measured", "nth", "peak", "places", "published",
+        "sequences", "source_ms", "spend_nano", "spent", "starts_ms",
+    )  # fmt: skip
+
+    def __init__(self, group: Group, nth: Ints, places: Ints, starts_ms: Ints, budget_nano: Ints) -> None:
+        count = len(nth)
+        self.group: Final = group
+        self.nth: Final = nth  # their numbers among those that are decided together
+        self.places: Final = places
+        self.starts_ms: Final = starts_ms
+        self.budget_nano: Final = budget_nano
+        self.epochs: Final = np.zeros(count, np.int64)
+        self.published: Final = np.zeros(count, np.bool_)
+        self.landmark: Final = np.zeros(count, np.bool_)
+        self.left, self.spend_nano, self.spent, self.peak = (np.zeros(count, np.int64) for _ in range(4))
+        self.source_ms, self.measured, self.sequences = (np.zeros(count, np.int64) for _ in range(3))
+
+
+class Tally(NamedTuple):
+    """What is counted of the steps of one group."""
+
+    group: Group
+    decisions: dict[str, int]
+    spent_nano: int
+    used_nano: int
+    """By how much S + M grew over its series."""
+
+
+def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[tuple[Steps, Tally]]:
+    """Decide what was chosen, group by group; ``states`` stand behind it then, but for hashes.
+
+    Guarantee: what `stream_app.deciding.decision.decide` comes to for each record, in the order of the batch.
+    """
+    for number in np.unique(chosen.groups).tolist():
+        (nth,) = np.nonzero(chosen.groups == number)
+        yield _group(keys, states, states.groups[number], nth, chosen)
+
+
+def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Together) -> tuple[Steps, Tally]:
+    rule = group.rule
+    here, own = np.unique(chosen.places[nth], return_inverse=True)
+    figures = states.figures[here]
+    used_before = int((figures[:, SPENT] + figures[:, PEAK]).sum())
+    steps = Steps(group, nth, chosen.places[nth], chosen.starts_ms[nth], figures[own, BUDGET])
+    landmarks = [states.periods[place].landmarks for place in steps.places.tolist()]
+    at = places(rule, steps.starts_ms // rule.step_ms, figures[own, FIRST], landmarks, figures[own, SPARE])
+    cells = rule.kind.quantise_each(rule.boundaries, chosen.numbers[nth])
+    steps.landmark[:], steps.left[:] = at.landmark, at.left - (at.landmark & (at.left > 0))
+    if keys.epoch_ms is not None:
+        steps.epochs[:] = steps.starts_ms // keys.epoch_ms
+    names = [states.names[place].encode() for place in steps.places.tolist()]
+    ranks = chosen.ranks[nth]
+    draws = {epoch: Draws(_secret(keys, epoch), epoch, rule, names, steps.starts_ms) for epoch in _each(steps.epochs)}
+    for events, epoch in _rounds(ranks, steps.epochs):
+        series = own[events]
+        held = figures[series]
+        taken = take(rule, _held(held), at.of(events), cells[events], draws[epoch], events)
+        for column, after in (
+            (SPENT, taken.landmark_spent_nano),
+            (PEAK, taken.regular_peak_nano),
+            (RATE, taken.rate_nano),
+            (SOURCE, taken.source_ms),
+            (MEASURED, taken.measurement),
+            (SEQUENCE, held[:, SEQUENCE] + 1),
+            (DECIDED, steps.starts_ms[events]),
+        ):
+            figures[series, column] = after
+        steps.published[events], steps.spend_nano[events] = taken.published, taken.spend_nano
+        steps.spent[events], steps.peak[events] = taken.landmark_spent_nano, taken.regular_peak_nano
+        steps.source_ms[events], steps.measured[events] = taken.source_ms, taken.measurement
+        steps.sequences[events] = held[:, SEQUENCE] + 1
+    figures[:, USED] = states.batch
+    states.figures[here] = figures
+    used_nano = int((figures[:, SPENT] + figures[:, PEAK]).sum()) - used_before
+    return steps, Tally(group, _decisions(steps), int(steps.spend_nano[steps.published].sum()), used_nano)
+
+
+def _secret(keys: KeyRing, epoch: int) -> bytes:
+    secret = keys.secret_of(epoch)
+    assert secret is not None, "steps of erased epochs are not decided together"
+    return secret
+
+
+def _each(epochs: Ints) -> list[int]:
+    found: list[int] = np.unique(epochs).tolist()
+    return found
+
+
+def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield which events are decided at once: no two of one series, all of one epoch, in the order of each series."""
+    for rank in range(int(ranks.max()) + 1):
+        (events,) = np.nonzero(ranks == rank)
+        of_epochs = epochs[events]
+        for epoch in _each(of_epochs):
+            yield events[of_epochs == epoch], epoch
+
+
+def _held(figures: Ints) -> Held:
+    return Held(
+        budget_nano=figures[:, BUDGET],
+        landmark_spent_nano=figures[:, SPENT],
+        regular_peak_nano=figures[:, PEAK],
+        source_ms=figures[:, SOURCE],
+        measurement=figures[:, MEASURED],
+        rate_nano=figures[:, RATE],
+    )
+
+
+def _decisions(steps: Steps) -> dict[str, int]:
+    repeated: Flags = ~steps.published & (steps.source_ms != NEVER)
+    counts = {"perturbed": int(steps.published.sum()), "approximated": int(repeated.sum())}
+    counts["withheld"] = len(repeated) - sum(counts.values())
+    return {decision: count for decision, count in counts.items() if count}

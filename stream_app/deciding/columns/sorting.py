@@ -1,0 +1,170 @@
+"""Which records of a batch are decided together: observations of series whose states stand as columns.
+
+All records of one series in a batch go one way: together with others, or one by one. So neither way has to know what
+the other came to, and the order of series to each other changes nothing.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_app.deciding.columns.states import DECIDED, GROUP, UNTIL, Group, States
+from stream_app.deciding.context import Context
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.columns import Observations, observations
+from stream_app.formats.records import Records
+
+FEWEST = 16
+"""Events that are worth the fixed cost of operations on columns."""
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Source(Protocol):
+    """Where the rows of a partition stand before a batch."""
+
+    @property
+    def states(self) -> States:
+        """The series whose states stand as columns."""
+
+    def find(self, series: str) -> SeriesRow | None:
+        """Return the row of a series, wherever it stands; None: it has none."""
+
+    def elsewhere(self, series: str) -> SeriesRow | None:
+        """Return the row of a series that does not stand in ``states``."""
+
+    def moved(self, series: str) -> None:
+        """Learn that the row of a series stands in ``states`` from now on."""
+
+
+class Together(NamedTuple):
+    """Observations that are decided together: equally many of each, in the order of the batch."""
+
+    at: Ints
+    """Their numbers among the records of the batch."""
+    places: Ints
+    """Where their series stand in `States`."""
+    groups: Ints
+    starts_ms: Ints
+    ranks: Ints
+    """How many of the same series come before each."""
+    numbers: npt.NDArray[np.float64]
+    """Their raw values; NaN for what is no number, for which a substitute stands."""
+
+    def before(self, end: int) -> "Together":
+        """Return those among the first ``end`` records of the batch."""
+        count = int(np.searchsorted(self.at, end))
+        return self if count == len(self.at) else self.of(np.arange(count))
+
+    def of(self, some: Ints | Flags) -> "Together":
+        """Return some of them."""
+        at, places, groups, starts_ms, ranks, numbers = self
+        return Together(at[some], places[some], groups[some], starts_ms[some], ranks[some], numbers[some])
+
+    def __repr__(self) -> str:
+        # PRIVACY: what prints it, a traceback too, shows no value.
+        return f"<{len(self.at)} observations>"
+
+
+def together(context: Context, source: Source, records: Records, fewest: int) -> Together:
+    """Return which records are decided together, at least ``fewest`` in each round of a group.
+
+    Whatever would be refused, or needs more than a step, is not among them: the decision of one record tells why.
+    """
+    states = source.states
+    found = observations(records, context.key_of if context.partition_of is not None else None)
+    at, times = np.array(found.at, np.int64), np.array(found.times_ms, np.int64)
+    numbers = np.array(found.numbers, np.float64)
+    places = _places(source, found, fewest)
+    if not states.groups:
+        places = np.full(len(at), -1)
+    known = places >= 0
+    groups = states.figures[places, GROUP]
+    steps_ms = np.array([group.rule.step_ms for group in states.groups] or [1], np.int64)[groups]
+    starts_ms = times // steps_ms * steps_ms
+    known &= starts_ms < states.figures[places, UNTIL]
+    # PRIVACY: of a value this asks only whether it is invalid without a substitute, which a reject tells anybody.
+    replaced = np.array([group.rule.kind.substitute is not None for group in states.groups] or [False], np.bool_)
+    known &= np.isfinite(numbers) | replaced[groups]
+    if context.limits.max_future_ms is not None:
+        known &= times <= np.array(records.timestamps_ms, np.int64)[at] + context.limits.max_future_ms
+    if context.keys.epoch_ms is not None:
+        known &= starts_ms // context.keys.epoch_ms >= context.keys.first_epoch
+    known &= ~_untimely(states, places, starts_ms, steps_ms)
+    known = _whole(states, places, known)
+    ranks = _ranks(places, known)
+    known = _whole(states, places, known & ~_sparse(groups, ranks, known, fewest))
+    return Together(at, places, groups, starts_ms, ranks, numbers).of(known)
+
+
+def _places(source: Source, found: Observations, fewest: int) -> Ints:
+    """Return where the series of each observation stands, -1 for one that is to be decided by itself."""
+    states, apart, series = source.states, found.apart, found.series
+    index = states.index
+    places = [index.get(name, -1) for name in series]
+    if -1 in places:
+        arriving: dict[Group, dict[str, SeriesRow]] = {}
+        for name, place in zip(series, places, strict=True):
+            row = source.elsewhere(name) if place < 0 and name not in apart else None
+            group = None if row is None else states.group_of(row)
+            if row is not None and group is not None:
+                arriving.setdefault(group, {})[name] = row
+        for group, rows in arriving.items():
+            if group.series + len(rows) >= fewest:
+                for name, row in rows.items():
+                    states.put(row, group)
+                    source.moved(name)
+        places = [index.get(name, -1) for name in series]
+    if apart:
+        places = [-1 if name in apart else place for name, place in zip(series, places, strict=True)]
+    return np.array(places, np.int64)
+
+
+def _untimely(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> Flags:
+    """Return which steps are not behind the one that their series decided, or has in the batch, before them."""
+    order = np.argsort(places, kind="stable")
+    sorted_places, starts, lengths = places[order], starts_ms[order], steps_ms[order]
+    before = np.empty_like(starts)
+    before[1:] = starts[:-1]
+    first = _firsts(sorted_places)
+    before[first] = states.figures[sorted_places[first], DECIDED]
+    untimely = np.empty(len(places), np.bool_)
+    untimely[order] = starts < before + lengths
+    return untimely
+
+
+def _firsts(sorted_places: Ints) -> Flags:
+    """Return which of sorted places are the first of their series."""
+    first = np.ones(len(sorted_places), np.bool_)
+    first[1:] = sorted_places[1:] != sorted_places[:-1]
+    return first
+
+
+def _whole(states: States, places: Ints, known: Flags) -> Flags:
+    """Return which observations remain when each series has all or none."""
+    lacking = np.zeros(len(states.names) + 1, np.bool_)  # the last one stands for place -1
+    lacking[places[~known]] = True
+    return ~lacking[places]
+
+
+def _ranks(places: Ints, known: Flags) -> Ints:
+    """Return how many observations of the same series come before each; -1 for those that are not known."""
+    ranks = np.full(len(places), -1)
+    (chosen,) = np.nonzero(known)
+    order = chosen[np.argsort(places[chosen], kind="stable")]
+    numbers = np.arange(len(order))
+    starts = np.maximum.accumulate(np.where(_firsts(places[order]), numbers, 0)) if len(order) else numbers
+    ranks[order] = numbers - starts
+    return ranks
+
+
+def _sparse(groups: Ints, ranks: Ints, known: Flags, fewest: int) -> Flags:
+    """Return which observations stand in rounds with too few of their group to be worth it."""
+    counts = np.bincount(groups[known], minlength=int(groups.max(initial=0)) + 1)
+    sparse = counts[groups] < fewest
+    for group in np.flatnonzero(counts >= fewest).tolist():
+        (own,) = np.nonzero(known & (groups == group))
+        few = np.bincount(ranks[own]) < fewest
+        sparse[own] = np.maximum.accumulate(few)[ranks[own]]
+    return sparse

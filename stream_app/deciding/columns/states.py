@@ -1,0 +1,231 @@
+"""The states of a partition's series as columns: a row of integers a series, in a matrix, instead of objects.
+
+A series stands here or among the decoded rows (`stream_app.kafka.owner.cache`), never in both. What its period does
+not change is one `Period`, which series of one default policy share. Mutable, one object a partition.
+"""
+
+from typing import Final, final
+from weakref import WeakValueDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_app.deciding.rows import SeriesRow, ending
+from stream_app.formats import wire
+from stream_app.formats.encoding import HASH_BYTES
+from stream_app.privacy.guard import NO_WINDOW, Guard
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.renewal import next_bound_ms
+from stream_app.privacy.rule import Rule
+from stream_app.privacy.state import NEVER, Clock, Latest, State
+from stream_app.privacy.values import ReleasedCells
+
+Matrix = npt.NDArray[np.int64]
+
+BUDGET, SPARE, SPENT, PEAK, DECIDED, FIRST, RATE, SOURCE, MEASURED, SEQUENCE, UNTIL, GROUP, USED, LINK = range(14)
+"""Columns: E, spare left, S, M, start of the last decided step, first step of the period, rate, source, measurement,
+sequence, from when on a bound of a renewal is due, number of the group, number of the last batch that had an event of
+the series, and the hash of its last entry."""
+WIDTH: Final = LINK + HASH_BYTES // 8
+FREE: Final = -1
+"""Stands for the group at a place that no series has."""
+_FEWEST: Final = 1024
+_PART: Final = 16
+"""Of the series that are forgotten at once: the more, the longer a batch waits, and the fewer, the more often."""
+_KEPT_BATCHES: Final = 2
+"""The batch that is decided and the one that commits: the stored rows lack what these changed."""
+
+
+@final
+class Group:
+    """Series under one rule and one default policy; ``default`` is its name, empty for policies of the series' own."""
+
+    __slots__ = ("default", "number", "rule", "series")
+
+    def __init__(self, number: int, rule: Rule, default: str) -> None:
+        self.number: Final = number
+        self.rule: Final = rule
+        self.default: Final = default
+        self.series = 0  # how many are here
+
+
+@final
+class Period:
+    """What a series' state keeps until its next version or late landmark, and the bytes of it in a stored row."""
+
+    __slots__ = ("__weakref__", "beginning", "ending", "group", "landmarks", "middle", "policy", "promise", "start_ms")
+
+    def __init__(self, row: SeriesRow, group: Group) -> None:
+        promise, start_ms = row.state.promise, row.state.clock.period_start_ms
+        self.group: Final = group
+        self.policy: Final = row.policy
+        self.landmarks: Final = promise.landmarks
+        self.promise: Final = promise
+        self.start_ms: Final = start_ms
+        middle = (promise.spare_left, promise.prior_nano, promise.first_budget_nano, start_ms)
+        self.beginning: Final = wire.dump((row.default, row.state.guard.budget_nano))[1:-1]
+        self.middle: Final = wire.dump(middle)[1:-1]
+        self.ending: Final = wire.dump(ending(row))[1:-1]
+
+
+class States:
+    """The series of a partition that may be decided together."""
+
+    def __init__(self, most: int) -> None:
+        """Hold at most so many series, but for those of the last two batches."""
+        self.index: dict[str, int] = {}
+        """The place of each series."""
+        self.names: list[str] = []
+        self.periods: list[Period] = []
+        self.figures: Matrix = np.full((_FEWEST, WIDTH), FREE, np.int64)
+        self.groups: list[Group] = []
+        self.batch = 0
+        self._most = max(1, most)
+        self._free: list[int] = []
+        self._by_rule: dict[tuple[int, str], Group] = {}
+        self._known: WeakValueDictionary[tuple[object, ...], Period] = WeakValueDictionary()
+
+    def group_of(self, row: SeriesRow) -> Group | None:
+        """Return the group that the series of a row would join; None where it is decided one by one."""
+        rule, state = row.policy.rule, row.state
+        clock, latest = state.clock, state.latest
+        if (
+            rule is None
+            or state.closed
+            or row.open_steps is not None
+            or row.backward_loss is not None
+            or state.guard.window != NO_WINDOW
+            or clock.last_step == NEVER
+            or clock.decided_ms != clock.last_step * rule.step_ms
+            or clock.decided_end_ms != clock.decided_ms + rule.step_ms
+            or latest.level
+            or len(latest.measurement) != (latest.source_ms != NEVER)
+            or latest.estimate != rule.kind.clamp(latest.measurement)
+        ):
+            return None
+        group = self._by_rule.get((id(rule), row.default))
+        if group is None:
+            group = Group(len(self.groups), rule, row.default)
+            self.groups.append(group)
+            self._by_rule[id(rule), row.default] = group
+        return group
+
+    def put(self, row: SeriesRow, group: Group) -> int:
+        """Take in the row of a series whose group it is, and return its place."""
+        period = self._period(row, group)
+        place = self.index.get(row.series)
+        if place is None:
+            if len(self.index) >= self._most:
+                self._forget_oldest()
+            place = self._place(row.series, period)
+        else:
+            self.periods[place].group.series -= 1
+            self.periods[place] = period
+        group.series += 1
+        state, clock, latest = row.state, row.state.clock, row.state.latest
+        due_ms = next_bound_ms(period.policy, state)
+        self.figures[place, :LINK] = (
+            state.guard.budget_nano,
+            state.promise.spare_left,
+            state.guard.landmark_spent_nano,
+            state.guard.regular_peak_nano,
+            clock.decided_ms,
+            clock.first_step,
+            latest.rate_nano,
+            latest.source_ms,
+            latest.measurement[0] if latest.measurement else 0,
+            row.sequence,
+            LAST_TIMESTAMP_MS + 1 if due_ms is None else due_ms,
+            group.number,
+            self.batch,
+        )
+        self.figures[place, LINK:] = np.frombuffer(bytes.fromhex(row.previous), np.int64)
+        return place
+
+    def row(self, place: int) -> SeriesRow:
+        """Return the row of the series at a place."""
+        series, period = self.names[place], self.periods[place]
+        budget, _, spent, peak, decided_ms, first_step, rate, source_ms, measured, sequence = self.figures[
+            place, :UNTIL
+        ].tolist()
+        step_ms, kind = period.policy.step_ms, period.group.rule.kind
+        measurement = ReleasedCells(() if source_ms == NEVER else (measured,))
+        clock = Clock(
+            period_start_ms=period.start_ms,
+            decided_ms=decided_ms,
+            decided_end_ms=decided_ms + step_ms,
+            first_step=first_step,
+            last_step=decided_ms // step_ms,
+        )
+        latest = Latest(
+            source_ms=source_ms,
+            measurement=measurement,
+            estimate=kind.clamp(measurement) if measurement else measurement,
+            rate_nano=rate,
+            level=(),
+        )
+        state = State(Guard(budget, spent, peak), period.promise, clock, latest, closed=False)
+        return SeriesRow(
+            series, series.encode(), sequence, self.link(place), period.policy, period.group.default, state
+        )
+
+    def link(self, place: int) -> str:
+        """Return the hash of the last entry of the series at a place, in hex."""
+        return self.figures[place, LINK:].tobytes().hex()
+
+    def forget(self, series: str) -> None:
+        """Forget a series, if it is here: its row has gone elsewhere."""
+        place = self.index.pop(series, None)
+        if place is not None:
+            self.periods[place].group.series -= 1
+            self.names[place] = ""
+            self.figures[place, GROUP] = FREE
+            self._free.append(place)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def _place(self, series: str, period: Period) -> int:
+        if self._free:
+            place = self._free.pop()
+            self.names[place], self.periods[place] = series, period
+        else:
+            place = len(self.names)
+            self.names.append(series)
+            self.periods.append(period)
+            if place >= len(self.figures):
+                grown = np.full((2 * len(self.figures), WIDTH), FREE, np.int64)
+                grown[: len(self.figures)] = self.figures
+                self.figures = grown
+        self.index[series] = place
+        return place
+
+    def _period(self, row: SeriesRow, group: Group) -> Period:
+        """Return the period of a row, one object for all that share it."""
+        promise = row.state.promise
+        # While a period is in use its policy and landmarks are, and their ids belong to nothing else.
+        shared = (
+            group.number,
+            id(row.policy),
+            id(promise.landmarks),
+            promise.spare_left,
+            promise.prior_nano,
+            promise.first_budget_nano,
+            promise.claim_nano,
+            row.state.clock.period_start_ms,
+        )
+        period = self._known.get(shared)
+        if period is None:
+            period = self._known[shared] = Period(row, group)
+        return period
+
+    def _forget_oldest(self) -> None:
+        """Forget a part of the series that had no event for longest; those of the last batches stay in any case."""
+        places = np.fromiter(self.index.values(), np.int64, len(self.index))
+        used = self.figures[places, USED]
+        stored = places[used <= self.batch - _KEPT_BATCHES]
+        count = min(len(stored), -(-len(places) // _PART))
+        if count:
+            oldest = np.argpartition(self.figures[stored, USED], count - 1)[:count]
+            for place in stored[oldest].tolist():
+                self.forget(self.names[place])

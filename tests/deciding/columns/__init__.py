@@ -1,0 +1,1 @@
+"""Batches decided as columns."""
