@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.stacks import pending_tasks
 from tests.suite import sharedbroker, speeds
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
+
+# Who draws is not timed: on a loaded machine a draw or an example would be too slow by chance.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
 
 
 _BROKER_FOLDER = pytest.StashKey[Path]()

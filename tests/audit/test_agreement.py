@@ -13,7 +13,7 @@ from tests.audit.heads.signed import Signer, Story, attest
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
 
-MANY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_a_decided_log_holds(ledgers: int) -> None:

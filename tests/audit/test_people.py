@@ -17,7 +17,7 @@ from tests.run import Run, limited
 
 SEPARATOR = "/"
 IDS = ("p/a", "p/b", "p/c/d", "q/a", 'q/"', "r", "ç/x")
-LOGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LOGS = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

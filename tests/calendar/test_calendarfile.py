@@ -207,7 +207,7 @@ def test_what_is_no_event_is_passed_over() -> None:
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     start=st.dates(date(2025, 1, 1), date(2026, 12, 31)),
     hour=st.integers(0, 23),

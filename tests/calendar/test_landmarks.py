@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.calendar.landmarks import Span, is_plain, joined, spans_of
@@ -93,7 +93,6 @@ def test_a_whole_day_is_as_long_as_it_is() -> None:
 CLOCKS = st.integers(0, 1439)
 
 
-@settings(deadline=None)
 @given(data=st.data(), zone=st.sampled_from(CHANGING), year=st.integers(2006, 2026), begin=CLOCKS, end=CLOCKS)
 def test_weekly_minute_by_minute(data: st.DataObject, zone: str, year: int, begin: int, end: int) -> None:
     """The protected minutes are those from the first reading of `from` to the last of `to`, on each of the days."""

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.calendar.localtime import FIRST_DAY, LAST_DAY, LocalTime, local_time, readings, zone_of
@@ -49,7 +49,6 @@ def test_a_time_that_is_skipped_is_first_read_where_clocks_jump() -> None:
     )
 
 
-@settings(deadline=None)
 @given(data=st.data(), zone=st.sampled_from(CHANGING), year=st.integers(1990, 2026))
 def test_readings_minute_by_minute(data: st.DataObject, zone: str, year: int) -> None:
     """Each local minute of a day on which clocks change, or of any other, as a scan of that week reads it."""

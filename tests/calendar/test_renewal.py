@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.calendar.renewal import MOST_RENEWALS, renewals
@@ -70,7 +70,6 @@ def test_bounds_follow_the_clocks_of_the_zone(form: dict[str, object], bounds: l
 ZONES = st.sampled_from(["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "UTC"])
 
 
-@settings(deadline=None)
 @given(
     zone=ZONES, day=st.dates(date(2020, 1, 1), date(2024, 12, 31)), days=st.integers(1, 900), hour=st.integers(0, 23)
 )

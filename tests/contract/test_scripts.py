@@ -157,14 +157,14 @@ async def _play(cluster: Cluster, script: list[Any], patience: float) -> None:
     await play.stop()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SCRIPTS)
 def test_scripts_in_memory(script: list[Any]) -> None:
     """After each step both are the same."""
     asyncio.run(_play(InMemory(), script, 0.0))
 
 
-@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=SCRIPTS)
 def test_scripts_on_a_broker(broker: LocalBroker, tmp_path: Path, script: list[Any]) -> None:
     """At the end both are the same."""

@@ -214,7 +214,7 @@ HOSTILE = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(HOSTILE | schedules().map(lambda log: log[-1]), max_size=12))
 def test_hostile_records_are_answered(records: list[dict[str, Any]]) -> None:
     """Whatever a record holds, it is decided or rejected, and nothing is raised."""

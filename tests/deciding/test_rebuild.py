@@ -36,7 +36,7 @@ def test_every_kind_scheme_and_filter(kind: str, scheme: str, filtered: str) -> 
             assert rows.dump(again, None, set()) == rows.dump(row, None, set()), "to the byte, parameters included"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_long_logs(trace: tuple[Version, list[Move], float | None, bool]) -> None:
     """The rows of long random logs are rebuilt equal."""

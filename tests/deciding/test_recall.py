@@ -80,7 +80,7 @@ class Worker:
             recall(CONTEXT, self.find, self.collection, record)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(schedules(), st.data())
 def test_recalled_memory_is_the_one_that_was_lost(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
     """Value for value, after every record; and whatever follows comes out the same, to the byte."""
@@ -106,7 +106,7 @@ def test_recalled_memory_is_the_one_that_was_lost(drawn: list[dict[str, Any]], d
     assert crashing.collection == steady.collection
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(schedules())
 def test_recall_after_every_record(drawn: list[dict[str, Any]]) -> None:
     """At every place of a log; reading further back than needed changes nothing."""

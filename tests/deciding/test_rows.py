@@ -78,7 +78,7 @@ def test_rows_as_bytes_change_nothing(kind: str, scheme: str, filtered: str) -> 
     assert len(table.releases) > 15
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_long_logs_as_bytes(trace: tuple[Version, list[Move], float | None, bool]) -> None:
     """The rows of long random logs read back equal at their end."""

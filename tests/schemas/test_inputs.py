@@ -128,7 +128,7 @@ def _neighbours(found: Any) -> Iterator[Any]:
         yield from (found + 1, found - 1, found * 2, found / 2, -found)
 
 
-@settings(max_examples=1500, deadline=None, derandomize=True)
+@settings(max_examples=1500, derandomize=True)
 @given(changed())
 def test_many_changes(drawn: tuple[str, Any]) -> None:
     """Schema and decoder agree on documents that are several changes away, where rules meet."""

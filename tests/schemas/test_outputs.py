@@ -92,7 +92,7 @@ def test_every_sort_occurs() -> None:
     assert reasons == expected
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_any_history(history: History) -> None:
     """The outputs of drawn histories fit."""
@@ -101,7 +101,7 @@ def test_any_history(history: History) -> None:
     assert misfits("reject", history.rejects) == []
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(logs())
 def test_any_log_of_people(run: Run) -> None:
     """The outputs of drawn logs with members fit: claims, caps, and the rejects of both."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
+from hypothesis import settings
 
 from stream_app.localbroker.broker import LocalBroker
 from tests import programs
@@ -57,3 +58,8 @@ def test_what_test_leaves_out_long_has() -> None:
     assert EXPRESSIONS["quick"].endswith(EXPRESSIONS["test"])
     assert EXPRESSIONS["long"].split(" or ")[0] == "long"
     assert all(quick <= test <= long for quick, test, long, _ in AMOUNTS.values())
+
+
+def test_no_draw_is_timed() -> None:
+    """With a deadline of Hypothesis' own, ten draws that take a second in all fail too: its limit is five deadlines."""
+    assert settings().deadline is None

@@ -28,7 +28,7 @@ def report_of(run: Run) -> Report:
     return audit(run.ledger, run.releases, LIFETIME_NANO)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(schedules())
 def test_true_ledgers_hold(drawn: list[dict[str, Any]]) -> None:
     """Whatever is collected, in whatever order."""

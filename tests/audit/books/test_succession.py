@@ -112,7 +112,7 @@ def test_whoever_follows_is_told_at_once() -> None:
     assert auditor.finish().holds
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_histories(history: History) -> None:
     """In drawn histories, with late landmarks, dummies and changed steps, remarks are the marked entries."""

@@ -66,7 +66,7 @@ def runs(draw: st.DrawFn, guard: type[Guard] = Guard) -> Run:
     return run
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(runs())
 def test_they_hold(run: Run) -> None:
     """No finding and no version that did not wait; the promise holds by literal sums over every window."""
@@ -77,7 +77,7 @@ def test_they_hold(run: Run) -> None:
     assert_apart(run.ledger)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs(), st.data())
 def test_every_changed_figure_is_found(run: Run, data: st.DataObject) -> None:
     """One more or one less in one entry, with a chain that was rewritten to match, shows by the figure's own code."""
@@ -91,7 +91,7 @@ def test_every_changed_figure_is_found(run: Run, data: st.DataObject) -> None:
                 assert codes(audit(seal(forged, place).lines(), lifetime_nano=10**9)) & FIGURES[name]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs())
 def test_a_charge_for_one_of_several_is_found(run: Run) -> None:
     """Nor may the peak fall when its step becomes a landmark: another window may have lost as much."""
@@ -168,7 +168,7 @@ def test_what_another_guard_writes_is_found(guard: type[Guard]) -> None:
     """Each fault shows in some log; those of the true guard hold (above)."""
     found = 0
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=60, derandomize=True, database=None, phases=[Phase.generate])
     @given(runs(guard))
     def look(run: Run) -> None:
         nonlocal found

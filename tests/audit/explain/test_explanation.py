@@ -223,7 +223,7 @@ def test_every_step_in_windows(level: str, scheme: dict[str, Any]) -> None:
     assert any(reason.startswith("Until") for reason in reasons)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(schedules())
 def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
     """Of collected counts, too, the rate is that of the worker's state at the end."""

@@ -173,7 +173,7 @@ def decimals(least: float, most: float) -> st.SearchStrategy[float]:
     return st.one_of(numbers, numbers.map(round).map(float), st.builds(round, numbers, st.just(1)))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(decimals(-86, 86), decimals(-181, 181), decimals(0, 21), decimals(0, 21), decimals(0.05, 3e6))
 def test_bounds(south: float, west: float, height: float, width: float, resolution: float) -> None:
     """A box is taken where the plane keeps its promise, and where the lattice has two points a side."""
@@ -182,7 +182,7 @@ def test_bounds(south: float, west: float, height: float, width: float, resoluti
     agreed({"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value})
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(decimals(-30, 30), decimals(0, 30), st.one_of(decimals(1e-14, 20), st.sampled_from((1e-15, 0.1, 0.3, 2**-47))))
 def test_grids(lower: float, width: float, resolution: float) -> None:
     """A range is taken where it holds two grid points, and no more than have doubles of their own."""

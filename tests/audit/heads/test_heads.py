@@ -41,7 +41,7 @@ def of_the_worker(ledger: list[bytes], moments: list[int]) -> list[bytes]:
 def test_what_the_worker_signs_holds(ledgers: int) -> None:
     """True ledgers with heads at any moments, copies of both included: nothing is found, all is counted."""
 
-    @settings(max_examples=ledgers, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=ledgers, suppress_health_check=[HealthCheck.too_slow])
     @given(histories(), st.data())
     def holds(history: History, data: st.DataObject) -> None:
         moments = sorted(data.draw(st.lists(st.integers(0, len(history.ledger)), min_size=1, max_size=5)))

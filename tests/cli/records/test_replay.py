@@ -208,7 +208,7 @@ def test_unusable_files_leave_earlier_results(tmp_path: Path, capsys: pytest.Cap
         assert outputs(out) == before
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(log=schedules())
 def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
     """Contributions, watermarks and intrusions are decided byte for byte as by the worker's decision path."""

@@ -122,7 +122,7 @@ def test_start_noise_differs_with_the_key(site: Site) -> None:
     assert not mixed[0] & mixed[1]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     values=st.lists(st.integers(0, 10), min_size=1, max_size=12),
     cuts=st.lists(st.integers(0, 13), min_size=1, max_size=4).map(sorted),

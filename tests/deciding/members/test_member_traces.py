@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.audit.auditor import check
@@ -96,7 +96,6 @@ def losses(run: Run) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     return totals, claims, caps
 
 
-@settings(deadline=None)
 @given(st.lists(records, min_size=5, max_size=60))
 def test_no_trace_passes_a_cap(log: list[Record]) -> None:
     """At the end, whatever came: uses are within claims, claims within caps; rows follow from the ledger; it audits."""
@@ -111,7 +110,6 @@ def test_no_trace_passes_a_cap(log: list[Record]) -> None:
     assert check(run.ledger, run.releases, lifetime_nano=E).findings == ()
 
 
-@settings(deadline=None)
 @given(st.lists(records, min_size=20, max_size=60), st.integers(0, 60))
 def test_a_crash_forgets_no_claim(log: list[Record], cut: int) -> None:
     """Rows that are rebuilt midway from ledger and releases decide the rest to the byte."""

@@ -95,7 +95,7 @@ def opened(run: Run, since_ms: int = 0) -> set[tuple[str, int]]:
     }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(log=schedules(), shift_ms=st.sampled_from((0, 60, 80, 90, 95)), size=st.integers(1, 9))
 def test_what_is_told_is_what_differs(log: list[dict[str, Any]], shift_ms: int, size: int) -> None:
     """Over whole schedules: rejects one by one, steps one by one; where nothing is told all outputs are the same."""

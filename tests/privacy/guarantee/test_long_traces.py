@@ -9,7 +9,7 @@ from tests.privacy.guarantee.traces import TRACES, Events, Landmarks, Move, Span
 from tests.run import UNIFORM
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None, bool]) -> None:
     """Over long logs with versions, registrations and closings, every sum holds after every record."""
@@ -74,7 +74,7 @@ def test_traces_are_long_and_varied() -> None:
     """What Hypothesis draws holds hundreds of decided steps, several versions, late registrations and closings."""
     seen: list[Trace] = []
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @settings(max_examples=60, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     @given(TRACES)
     def collect(trace: tuple[Version, list[Move], float | None, bool]) -> None:
         seen.append(play(trace))
