@@ -119,8 +119,15 @@ class Writer(Protocol):
     def pages(self) -> Pages:
         """Return empty pages, which only this writer can send."""
 
-    async def begin(self) -> None:
-        """Begin a transaction; one that was begun must have been committed or aborted."""
+    async def begin(self, *topics: str) -> None:
+        """Begin a transaction; one that was begun must have been committed or aborted.
+
+        ``topics`` are those that it will write to: the coordinator hears of all at once, and each gets a marker at the
+        end. A topic that is not named is added, by a request of its own, when it is first sent to.
+
+        Raises:
+            aiokafka.errors.KafkaError: if one of them is missing; nothing is begun then.
+        """
 
     async def send(self, topic: str, pages: Any) -> Extent:
         """Send pages that are not empty; return where they lie once all replicas have them.

@@ -119,6 +119,23 @@ async def test_a_send_waits_for_a_missing_topic(cluster: Cluster) -> None:
     await writer.stop()
 
 
+async def test_a_transaction_begins_once_its_topics_are_there(cluster: Cluster) -> None:
+    """One that is missing is waited for, and nothing is begun meanwhile."""
+    topic, missing = await cluster.make("t"), "nowhere"
+    brokers = cluster.brokers("a")
+    writer = await brokers.fence(0)
+    name = f"{topic}-{missing}"
+    beginning = asyncio.create_task(writer.begin(topic, name))
+    done, _ = await asyncio.wait({beginning}, timeout=0.5)
+    assert not done
+    await cluster.make(name)
+    await beginning
+    assert await send(writer, name, b"1") == Extent(0, 1)
+    await writer.commit()
+    await soon(lambda: ends(brokers, topic), (1, 1))
+    await writer.stop()
+
+
 @pytest.mark.parametrize("partition", [0, 7])
 async def test_bounds_of_nothing_are_never_answered(cluster: Cluster, partition: int) -> None:
     """A reader asks for a topic, or a partition, that is missing until its patience is over."""

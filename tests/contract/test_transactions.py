@@ -36,6 +36,38 @@ async def test_a_transaction_is_ended_in_every_partition_that_it_wrote_to(cluste
     await writer.stop()
 
 
+async def test_topics_that_a_transaction_begins_with_are_ended_with_it(cluster: Cluster) -> None:
+    """Each gets a marker, written to or not, and so do others that are sent to."""
+    topics = [await cluster.make(name) for name in "tuvw"]
+    brokers = cluster.brokers("a")
+    writer = await brokers.fence(0)
+    await writer.begin(*topics[:2])
+    assert await send(writer, topics[0], b"1") == Extent(0, 1)
+    assert await send(writer, topics[2], b"2") == Extent(0, 1)
+    await writer.commit()
+    for topic, end in zip(topics, (2, 1, 2, 0), strict=True):
+        await soon(lambda topic=topic: ends(brokers, topic), (end, end))  # type: ignore[misc]
+    await writer.begin(*topics[2:])
+    await writer.abort()
+    for topic, end in zip(topics, (2, 1, 3, 1), strict=True):
+        await soon(lambda topic=topic: ends(brokers, topic), (end, end))  # type: ignore[misc]
+    await writer.stop()
+
+
+async def test_a_fenced_writer_that_begins_with_topics_learns_of_it_with_its_next_record(cluster: Cluster) -> None:
+    """The topics are asked for beside, and the answer is that of the first record."""
+    topic, brokers = await cluster.make("t"), cluster.brokers("a")
+    zombie = await brokers.fence(0)
+    await commit(zombie, topic, b"1")
+    owner = await brokers.fence(0)
+    await zombie.begin(topic)
+    with pytest.raises(ProducerFenced):
+        await send(zombie, topic, b"2")
+    await zombie.abort()
+    for one in (zombie, owner):
+        await one.stop()
+
+
 async def test_a_transaction_without_a_record_leaves_no_trace(cluster: Cluster) -> None:
     """No broker hears of it; even a fenced owner can commit one."""
     topic, brokers = await cluster.make("t"), cluster.brokers("a")

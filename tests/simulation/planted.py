@@ -88,14 +88,14 @@ PLANTED: Final = (
         "tail not settled",
         "entries beyond the restored state bind, aborted ones too",
         f"{_OWNER}.tail:Tail.settle",
-        4,
+        38,
         (("bound != entry.hash", "not bound"),),
     ),
     Planted(
         "tail read committed alone",
         "the ledger's tail is read with what was aborted",
         f"{_OWNER}.restore:Restorer.restore",
-        4,
+        38,
         (('reader("read_uncommitted")', 'reader("read_committed")'),),
     ),
     Planted(
@@ -118,10 +118,10 @@ PLANTED: Final = (
         2,
         (
             (
-                "await writer.begin()",
+                "await writer.begin(",
                 (
                     "self._parts.feed.keep(self._partition, batch.recall_offset); "
-                    "[message.ack() for message in batch.messages]; await writer.begin()"
+                    "[message.ack() for message in batch.messages]; await writer.begin("
                 ),
             ),
         ),
@@ -130,7 +130,7 @@ PLANTED: Final = (
         "group's offset trusted over the row",
         "the partition row says where to go on",
         f"{_OWNER}.restore:Restorer.restore",
-        3,
+        6,
         (
             (
                 "row = self._copy.row()",
@@ -144,15 +144,25 @@ PLANTED: Final = (
     Planted(
         "topic id not compared",
         "a batch takes effect only if the events topic was still the same after it was fetched",
-        f"{_OWNER}.tenure:Tenure._commit",
+        f"{_OWNER}.transaction:Transactions.commit",
         127,
-        (("await self._parts.brokers.confirm(self.number, self.row.topic)", "pass"),),
+        (("await same_topic\n", "pass\n"),),
+    ),
+    Planted(
+        "releases sent before the topic's id is known",
+        "nothing but entries is sent before the events topic is known to be the same",
+        f"{_OWNER}.transaction:Transactions.commit",
+        156,
+        (
+            ("await same_topic\n", "pass\n"),
+            ("changelog = extents[-1]\n", "changelog = extents[-1]; await same_topic\n"),
+        ),
     ),
     Planted(
         "key change adopted with binding entries",
         "a changed key or configuration is adopted only where nothing binds",
         f"{_OWNER}.tail:Tail.settle",
-        4,
+        38,
         (("bound != entry.hash", "bound != entry.hash and not self._changes"),),
     ),
     Planted(
@@ -178,7 +188,7 @@ PLANTED: Final = (
         "rebalance without hold",
         "an owner lets its transaction end before the group rebalances",
         f"{_OWNER}.partitions:Partitions.hold",
-        59,
+        414,
         (("await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))", "pass"),),
     ),
     Planted(

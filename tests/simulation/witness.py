@@ -46,6 +46,8 @@ class _Account:
         self.open: dict[tuple[str, int], list[Any]] = {}  # by topic and producer: records of its transaction
         self.closed: dict[tuple[str, int], list[Any]] = {}  # committed here, but not in the changelog yet
         self.expected: Expected | None = None
+        self.topic: str | None = None
+        """The id of the events topic that is decided, by the last partition row."""
         self.decided = -1
         """The first input offset that is not decided, by the last partition row."""
         self.committed: dict[str, list[bytes]] = {}
@@ -94,7 +96,7 @@ class Witness:
             if batch.marker is None:
                 if life is not None:
                     self._writers.setdefault((batch.producer, batch.epoch), life)
-                self._see(account, topic, batch.records)
+                self._see(account, topic, batch.records, self._writers.get((batch.producer, batch.epoch)))
                 account.open.setdefault(place, []).extend((record, batch.epoch) for record in batch.records)
             elif batch.marker == "abort":
                 records = account.open.pop(place, [])
@@ -105,13 +107,16 @@ class Witness:
             else:
                 account.closed.setdefault(place, []).extend(account.open.pop(place, []))
 
-    def _see(self, account: _Account, topic: str, records: Any) -> None:
+    def _see(self, account: _Account, topic: str, records: Any, writer: "Life | None") -> None:
         if topic == self._names.ledger:
             for record in records:
                 account.books.enter(record.key, record.value)
         if topic == self._names.releases:
             for record in records:
                 account.books.publish(record.value)
+                given = writer.was_given(record.partition, _output(record).offset) if writer is not None else {}
+                if given and account.topic not in {None, *given}:
+                    raise ViolationError("nothing of another topic is released", f"{writer} released {record.value!r}")
 
     def _commit(self, account: _Account, partition: int, producer: int) -> None:
         self.transactions += 1
@@ -126,6 +131,7 @@ class Witness:
         row = next((orjson.loads(record.value) for record, _ in reversed(rows) if record.key == PARTITION_ROW), None)
         if row is not None:
             account.decided = max(account.decided, row["next_offset"])
+            account.topic = row["topic"]
         if account.blind:
             return
         if row is None:

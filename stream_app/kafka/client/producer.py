@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.producer import sender
 
 from stream_app.kafka.brokers import Extent, Headers
 from stream_app.kafka.client.security import client_arguments
@@ -12,6 +13,10 @@ from stream_app.kafka.client.topics import OUTPUT_BYTES
 from stream_app.setup.settings import Settings
 
 _STOP_SECONDS = 10.0
+
+# The coordinator takes no partition in while it still writes the markers of the transaction before, some milliseconds.
+# aiokafka asks again after 20, several times as long as a whole transaction takes.
+sender.BACKOFF_OVERRIDE = 0.003
 
 
 class Pages:
@@ -89,9 +94,14 @@ class PartitionProducer:
         """Return empty pages."""
         return Pages(self._producer.create_batch)
 
-    async def begin(self) -> None:
-        """Begin a transaction."""
+    async def begin(self, *topics: str) -> None:
+        """Begin a transaction, with the partition of these topics in it: one request for all."""
+        client, manager = self._producer.client, self._producer._txn_manager  # noqa: SLF001 (each send would add its own)
+        for topic in topics:
+            await client._wait_on_metadata(topic)  # noqa: SLF001 (`send_batch` asks the same)
         await self._producer.begin_transaction()
+        for topic in topics:
+            manager.maybe_add_partition_to_txn(TopicPartition(topic, self._partition))
 
     async def send(self, topic: str, pages: Pages) -> Extent:
         """Send and wait until all of it is acknowledged; return where it was written."""

@@ -53,6 +53,7 @@ class MemoryWriter:
         self._client, self._transactional_id = client, transactional_id
         self._partition, self._given, self._batch_bytes = partition, given, batch_bytes
         self._state: Literal["ready", "open", "failed"] = "ready"
+        self._named: list[Place] = []  # when it began, and not added yet
         self._added: set[Place] = set()
         self._sequences: dict[Place, int] = {}
 
@@ -65,25 +66,24 @@ class MemoryWriter:
         """Return empty pages."""
         return MemoryPages(self._batch_bytes)
 
-    async def begin(self) -> None:
-        """Begin a transaction: the cluster hears of it with its first record."""
+    async def begin(self, *topics: str) -> None:
+        """Begin a transaction: the cluster hears of it, and of all these topics, with its first record."""
         assert self._state == "ready", f"begin() of a writer that is {self._state}"
+        named = [Place(topic, self._partition) for topic in topics]
+        for place in named:
+            await self._find(place)
         self._state = "open"
         self._added.clear()
+        self._named = named
 
     async def send(self, topic: str, pages: MemoryPages) -> Extent:
         """Send and wait until all of it is acknowledged; return where it was written."""
         place = Place(topic, self._partition)
-        if not await self._exists(place):
-            raise UnknownTopicOrPartitionError
+        await self._find(place)
         if self._state != "open":
             raise IllegalOperation("Can't send messages while not in transaction")
         if place not in self._added:
-            cluster, given = self._client.cluster, self._given
-            await self._coordinated(
-                "add", lambda: cluster.transactions.add(self._transactional_id, given, (place,), cluster.now_ms())
-            )
-            self._added.add(place)
+            await self._add(*self._named, place)
         offsets = [(await self._written(place, drafts), len(drafts)) for drafts in pages.batches]
         first, (last, count) = offsets[0][0], offsets[-1]
         return Extent(first, None if last is None else last + count)
@@ -105,8 +105,18 @@ class MemoryWriter:
         """Disconnect; an open transaction stays open until somebody takes the id over."""
         self._state = "failed"
 
+    async def _add(self, *places: Place) -> None:
+        cluster, given = self._client.cluster, self._given
+        await self._coordinated(
+            "add", lambda: cluster.transactions.add(self._transactional_id, given, places, cluster.now_ms())
+        )
+        self._added.update(places)
+        self._named = []
+
     async def _end(self, kind: Kind) -> None:
         assert self._state == "open", f"{kind}() of a writer that is {self._state}"
+        if self._named:
+            await self._add(*self._named)
         cluster, given = self._client.cluster, self._given
         if self._added:
             await self._coordinated(
@@ -114,14 +124,14 @@ class MemoryWriter:
             )
         self._state = "ready"
 
-    async def _exists(self, place: Place) -> bool:
+    async def _find(self, place: Place) -> None:
+        """Return once the topic exists, or raise that it does not."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + REQUEST_SECONDS
         while (facts := self._client.cluster.facts(place.topic)) is None or facts[1] <= place.partition:
             if loop.time() >= deadline:
-                return False
+                raise UnknownTopicOrPartitionError
             await asyncio.sleep(BACKOFF_SECONDS)
-        return True
 
     async def _coordinated(self, point: str, effect: Callable[[], None]) -> None:
         """Ask the coordinator; nothing more comes of a writer that it refuses."""

@@ -7,6 +7,9 @@ from typing import NamedTuple
 from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Message
 
+_COMMITS = 8
+"""Commits that fit into the time that the largest batch takes to decide: some hundred records to one."""
+
 
 def _size(records: Records) -> int:
     return sum([len(value) for value in records.values if value is not None])
@@ -85,6 +88,11 @@ class Inbox:
     def hungry(self) -> bool:
         """Whether more should be fetched."""
         return self._records < self._most_records and self._bytes < self._most_bytes
+
+    @property
+    def ample(self) -> bool:
+        """Whether deciding what waits takes as long as a commit, so that it had better go on beside one."""
+        return self._records * _COMMITS >= self._most_records or self._bytes * _COMMITS >= self._most_bytes
 
     def __len__(self) -> int:
         return self._records

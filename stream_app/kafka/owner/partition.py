@@ -185,7 +185,8 @@ class Partition:
             if self._gate.shut:
                 await self._stand_by(tenure)
                 continue
-            given = self._inbox.take()
+            # While a batch commits, little waits: what comes meanwhile then is of the next batch, not of one after it.
+            given = self._inbox.take() if tenure.idle or self._inbox.ample else None
             if given is not None:
                 if self._inbox.hungry:
                     self._parts.feed.resume(self.number)

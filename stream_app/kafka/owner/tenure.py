@@ -205,8 +205,6 @@ class Tenure:
     async def _commit(self, batch: Batch) -> None:
         started = time.perf_counter()
         kept = self._kept
-        # Of another topic than the state is, it was decided for nothing; so far nobody has seen anything of it.
-        await self._parts.brokers.confirm(self.number, self.row.topic)
         self.row = kept.row = await self._transactions.commit(self.row, batch)
         self.rows.let_go()
         if not batch.silent:  # else heads.restore took its entries from the ledger

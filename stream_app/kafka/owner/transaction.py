@@ -1,10 +1,15 @@
 """A batch's transaction: the one order of effects.
 
-1. Ledger entries are acknowledged, so that whatever is released has its entry in the log.
+1. Ledger entries are acknowledged, so that whatever is released has its entry in the log. Beside that, the brokers say
+   that the events topic is still the one to which the offsets of the state belong.
 2. Releases, rejects, changelog rows and the partition row are acknowledged.
 3. The transaction commits.
 4. The same rows and the changelog offset go into RocksDB in one write.
 5. The input is acknowledged, no further than where it must be read again from.
+
+Of a batch whose topic was made again nothing is released: the question is asked when all of the batch was fetched, and
+nothing but entries is sent before the answer. These are aborted, and who reads uncommitted records takes them for spent,
+as those of every batch that failed: more than was released, never less.
 """
 
 import asyncio
@@ -71,7 +76,15 @@ class Transactions:
             PartitionStoppedError: if a log lost records, or was made again, since the batch before.
         """
         names, writer = self._parts.names, self._writer
-        await writer.begin()
+        outputs = (
+            (names.releases, batch.releases),
+            (names.rejects, batch.rejects),
+            (names.changelog, batch.changelog),
+        )
+        written_to = [topic for topic, pages in ((names.ledger, batch.ledger), *outputs) if pages.records]
+        await writer.begin(names.changelog, *written_to)
+        # Asked after all of the batch was fetched, and answered before anything but entries is sent.
+        same_topic = asyncio.create_task(self._parts.brokers.confirm(self._partition, row.topic))
         try:
             ledger_end: int | None = None
             if batch.ledger.records:
@@ -79,18 +92,11 @@ class Transactions:
                 self._check(written, partial(ledger_shortage, row))
                 await self._ownership.check(names.ledger, written, batch.ledger.records, writer.id)
                 ledger_end = written.end
+            await same_topic
             row = replace(self._moved(row, batch, ledger_end), producer=writer.id)
             encoded = row.encode()
             self._write_rows(batch, encoded)
-            sends = [
-                writer.send(topic, pages)
-                for topic, pages in (
-                    (names.releases, batch.releases),
-                    (names.rejects, batch.rejects),
-                    (names.changelog, batch.changelog),
-                )
-                if pages.records
-            ]
+            sends = [writer.send(topic, pages) for topic, pages in outputs if pages.records]
             extents = _unless_raised(await asyncio.gather(*sends, return_exceptions=True))
             changelog = extents[-1]
             self._check_changelog(changelog)
@@ -102,6 +108,9 @@ class Transactions:
         except Exception:
             await writer.abort()
             raise
+        finally:
+            same_topic.cancel()  # while the topic is missing it would ask on
+            await asyncio.gather(same_topic, return_exceptions=True)
         await writer.commit()
         offset = None if changelog.end is None else changelog.end - 1
         self._parts.rows.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)

@@ -96,6 +96,15 @@ def test_offsets_without_records_are_passed(skip: frozenset[int]) -> None:
     assert len(given.records) == 5 - len(skip)
 
 
+@pytest.mark.parametrize(("records", "size", "ample"), [(1, 10, False), (2, 10, True), (1, 200, True), (0, 0, False)])
+def test_an_eighth_of_a_batch_is_ample(records: int, size: int, *, ample: bool) -> None:
+    """Of its records or of its bytes."""
+    inbox = Inbox(16, 1_600)
+    inbox.restart(0)
+    assert inbox.put(Sent("a"), fetched(0, records, size=size))
+    assert inbox.ample == ample
+
+
 def test_records_do_not_show_themselves() -> None:
     """A fetch in a log says its place only."""
     assert "x" not in repr(fetched(1, 3)).replace("offsets", "")

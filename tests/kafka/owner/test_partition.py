@@ -198,5 +198,34 @@ async def test_a_remade_topic_stops_it(site: Site) -> None:
     site.cluster.remake(NAMES.events)
     await site.send(feed)
     await until(lambda: partitions.stopped == {0: "topic-replaced"})
-    assert (partitions.running, site.committed(NAMES.releases)) == ([], [])
+    assert (partitions.running, site.committed(NAMES.ledger)[1:], site.committed(NAMES.releases)) == ([], [], [])
+    for topic in (NAMES.releases, NAMES.rejects):
+        assert site.cluster.log(topic, 0).visible(0, 1 << 30, "read_uncommitted") == []
+    await partitions.close()
+
+
+async def test_what_comes_while_a_batch_commits_is_one_batch(site: Site) -> None:
+    """A little that waits is decided with what comes after it: taken at once, the rest would wait for two commits."""
+    partitions, feed = site.worker("a")
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    committing, ended = asyncio.Event(), asyncio.Event()
+
+    async def at(point: str, client: str) -> None:  # noqa: ARG001 (a hook's signature)
+        """Hold the commit up."""
+        await asyncio.sleep(0)
+        if point == "commit":
+            committing.set()
+            await ended.wait()
+
+    site.cluster.at = at
+    await site.send(feed, 1)
+    await committing.wait()
+    for _ in range(3):
+        await site.send(feed, 1)
+        await asyncio.sleep(0.05)  # long enough for a batch to be taken
+    ended.set()
+    await until(lambda: site.decided() == 4)
+    rows = [one for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
+    assert [json.loads(one.value)["next_offset"] for one in rows] == [0, 1, 4]
     await partitions.close()
