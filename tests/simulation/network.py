@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.cluster import MemoryCluster
+from stream_app.kafka.memory.cluster import NOBODY, MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.transactions import Kind
 from stream_app.kafka.memory.writer import MemoryWriter
@@ -98,7 +98,8 @@ class DistantBrokers(MemoryBrokers):
         self._life = life
 
     async def fence(self, partition: int) -> MemoryWriter:
-        """Fence, and let the world know who did last."""
-        writer = await super().fence(partition)
-        self._life.world.fencers[partition] = self._life
+        """Fence, and let the world know who did last: who was frozen may hear of its own fence after the next one."""
+        writer, world = await super().fence(partition), self._life.world
+        if writer.identity > world.fences.get(partition, NOBODY):
+            world.fences[partition], world.fencers[partition] = writer.identity, self._life
         return writer

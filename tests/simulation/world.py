@@ -16,6 +16,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft, Log
 from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.memory.transactions import Identity
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
 from tests.simulation.books import ViolationError
@@ -64,6 +65,7 @@ class World:
         self.installed = (0, 0)
         self.lives: list[Life | None] = [None] * schedule.workers
         self.lives_by_name: dict[str, Life] = {}
+        self.fences: dict[int, Identity] = {}
         self.fencers: dict[int, Life] = {}
         """Who fenced each partition last: no other worker's view of it counts."""
         self.restart_at = [0.0] * schedule.workers

@@ -55,12 +55,18 @@ class MemoryWriter:
         self._state: Literal["ready", "open", "failed"] = "ready"
         self._named: list[Place] = []  # when it began, and not added yet
         self._added: set[Place] = set()
+        self._adding = asyncio.Lock()
         self._sequences: dict[Place, int] = {}
 
     @property
     def id(self) -> int:
         """The producer id; it stands in every batch."""
         return self._given.producer
+
+    @property
+    def identity(self) -> Identity:
+        """What the fence gave: later ones are larger."""
+        return self._given
 
     def pages(self) -> MemoryPages:
         """Return empty pages."""
@@ -82,8 +88,9 @@ class MemoryWriter:
         await self._find(place)
         if self._state != "open":
             raise IllegalOperation("Can't send messages while not in transaction")
-        if place not in self._added:
-            await self._add(*self._named, place)
+        async with self._adding:  # one request at a time, for all that was named by then
+            if place not in self._added:
+                await self._add(*self._named, place)
         offsets = [(await self._written(place, drafts), len(drafts)) for drafts in pages.batches]
         first, (last, count) = offsets[0][0], offsets[-1]
         return Extent(first, None if last is None else last + count)

@@ -8,8 +8,8 @@
 5. The input is acknowledged, no further than where it must be read again from.
 
 Of a batch whose topic was made again nothing is released: the question is asked when all of the batch was fetched, and
-nothing but entries is sent before the answer. These are aborted, and who reads uncommitted records takes them for spent,
-as those of every batch that failed: more than was released, never less.
+nothing but entries is sent before the answer. These are then aborted, and count as spent for who reads uncommitted
+records, as those of every batch that failed: more than was released, never less.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
 """The transactional producer of a partition, on a real broker: what it asks for a transaction."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation
 
 
-async def test_one_request_takes_all_topics_into_a_transaction(
+def test_one_request_takes_all_topics_into_a_transaction(
     broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is sent first, the coordinator is asked once for the topics, and once for the end."""
@@ -25,16 +26,20 @@ async def test_one_request_takes_all_topics_into_a_transaction(
         asked[type(request).__name__] += 1
         return await send(client, node, request, **named)
 
-    writer = await PartitionProducer.open(installation.settings(), 0)
-    monkeypatch.setattr(AIOKafkaClient, "send", counted)
-    try:
-        await writer.begin(names.ledger, names.releases, names.changelog)
-        for topic in (names.ledger, names.releases, names.changelog):
-            pages = writer.pages()
-            pages.append(b"key", b"value", 0, [])
-            await writer.send(topic, pages)
-        await writer.commit()
-    finally:
-        await writer.stop()
+    async def write() -> None:
+        """Write to three topics in one transaction."""
+        writer = await PartitionProducer.open(installation.settings(), 0)
+        monkeypatch.setattr(AIOKafkaClient, "send", counted)
+        try:
+            await writer.begin(names.ledger, names.releases, names.changelog)
+            for topic in (names.ledger, names.releases, names.changelog):
+                pages = writer.pages()
+                pages.append(b"key", b"value", 0, [])
+                await writer.send(topic, pages)
+            await writer.commit()
+        finally:
+            await writer.stop()
+
+    asyncio.run(write())
     wanted = {"AddPartitionsToTxnRequest": 1, "EndTxnRequest": 1, "ProduceRequest": 3}
     assert {name: asked[name] for name in wanted} == wanted
