@@ -8,7 +8,7 @@ from typing import Final, final
 import numpy as np
 
 from stream_app.deciding.columns.deciding import Steps, Tally, decided
-from stream_app.deciding.columns.sorting import FEWEST, Ints, Source, Together, together
+from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Ints, Source, together
 from stream_app.deciding.columns.states import SEQUENCE, Group
 from stream_app.deciding.columns.writing import links, outputs, stored
 from stream_app.deciding.context import Context
@@ -19,7 +19,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import Records
 
 SLICE = 128
-"""Records decided one by before others may run, some milliseconds; put out are four times as many."""
+"""Records decided one by one before others may run, some milliseconds; put out are four times as many."""
 
 Put = Callable[[], None]
 
@@ -47,10 +47,9 @@ class BatchDecider:
         self._states: Final = source.states
         self._fewest: Final = fewest
         self._outlets: Final = outlets
-        self._puts: list[Put] | None = None  # of the record that is decided by itself
-        held = Outlets(
-            self._hold(outlets.ledger), self._hold(outlets.release), self._hold(outlets.reject), outlets.settle
-        )
+        self._puts: Final[list[Put]] = []  # of the record that is decided by itself
+        hold = partial(_hold, self._puts)
+        held = Outlets(hold(outlets.ledger), hold(outlets.release), hold(outlets.reject), outlets.settle)
         self.alone: Final = Decider(context, source.find, held, collection, find_member)
         """What records that were decided one by one came to."""
         self._tallies: list[Tally] = []
@@ -63,51 +62,41 @@ class BatchDecider:
         Raises:
             LostCountersError: if a row has an open step whose counters are not in the collection.
         """
-        states = self._states
-        states.batch += 1
+        self._states.batch += 1
         self.end = len(records)
-        if self._outlets.settle is None:
+        chosen = NOTHING
+        if self._outlets.settle is None:  # entries that bind are looked for one by one
             chosen = together(self._context, self._source, records, self._fewest)
-            if len(chosen.at):
-                yield from self._mixed(records, chosen)
-                return
-        for start in range(0, len(records), SLICE):
-            for number, record in enumerate(records[start : start + SLICE], start):
-                if not self.alone.decide((record,)):
-                    self.end = number + 1
-                    return
-            yield
-
-    def _mixed(self, records: Records, chosen: Together) -> Iterator[None]:
-        puts: dict[int, list[Put]] = {}
         apart = np.ones(len(records), np.bool_)
         apart[chosen.at] = False
+        puts: dict[int, list[Put]] = {}
         for count, number in enumerate(np.flatnonzero(apart).tolist(), 1):
-            self._puts = puts[number] = []
-            if not self.alone.decide((records[number],)):
+            more = self.alone.decide((records[number],))
+            puts[number] = self._puts[:]
+            self._puts.clear()
+            if not more:
                 self.end = number + 1
+                chosen = chosen.before(self.end)
                 break
             if count % SLICE == 0:
                 yield
-        self._puts = None
-        chosen = chosen.before(self.end)
         steps: list[Steps] = []
-        if len(chosen.at):
-            for done, tally in decided(self._context.keys, self._states, chosen):
-                steps.append(done)
-                self._tallies.append(tally)
-                yield
+        for done, tally in decided(self._context.keys, self._states, chosen):
+            steps.append(done)
+            self._tallies.append(tally)
+            yield
+        if steps:
             self.places = np.unique(np.concatenate([done.places for done in steps]))
-        yield from self._put_out(records, puts, chosen, steps)
+        yield from self._put_out(records, puts, chosen.at, steps)
 
     def _put_out(
-        self, records: Records, puts: Mapping[int, list[Put]], chosen: Together, steps: list[Steps]
+        self, records: Records, puts: Mapping[int, list[Put]], chosen: Ints, steps: list[Steps]
     ) -> Iterator[None]:
         """Put out everything in the order of the records."""
         ledger, release, offsets = self._outlets.ledger, self._outlets.release, records.offsets
-        made = outputs(self._states, steps, len(chosen.at), self._context.keys.fingerprint)
+        made = outputs(self._states, steps, len(chosen), self._context.keys.fingerprint)
         number = 0
-        for at, (key, timestamp_ms, entry, released) in zip(chosen.at.tolist(), made, strict=True):
+        for at, (key, timestamp_ms, entry, released) in zip(chosen.tolist(), made, strict=True):
             while number < at:
                 for put in puts.get(number, ()):
                     put()
@@ -121,15 +110,6 @@ class BatchDecider:
         for behind in range(number, self.end):
             for put in puts.get(behind, ()):
                 put()
-
-    def _hold(self, append: Append) -> Append:
-        def put(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-            if self._puts is None:
-                append(key, value, timestamp_ms, headers)
-            else:
-                self._puts.append(partial(append, key, value, timestamp_ms, headers))
-
-        return put
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""
@@ -179,3 +159,12 @@ class BatchDecider:
 def _add(found: dict[tuple[str, str], int], group: Group, nano: int) -> None:
     payer = (group.rule.scheme.name, group.default)
     found[payer] = found.get(payer, 0) + nano
+
+
+def _hold(puts: list[Put], append: Append) -> Append:
+    """Return what keeps a record's outputs until it is their turn."""
+
+    def put(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        puts.append(partial(append, key, value, timestamp_ms, headers))
+
+    return put

@@ -67,6 +67,10 @@ class Together(NamedTuple):
         return f"<{len(self.at)} observations>"
 
 
+_NONE = np.zeros(0, np.int64)
+NOTHING = Together(_NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0))
+
+
 def together(context: Context, source: Source, records: Records, fewest: int) -> Together:
     """Return which records are decided together, at least ``fewest`` in each round of a group.
 

@@ -100,7 +100,7 @@ class States:
             or clock.decided_end_ms != clock.decided_ms + rule.step_ms
             or latest.level
             or len(latest.measurement) != (latest.source_ms != NEVER)
-            or latest.estimate != rule.kind.clamp(latest.measurement)
+            or latest.estimate != (latest.measurement and rule.kind.clamp(latest.measurement))
         ):
             return None
         group = self._by_rule.get((id(rule), row.default))

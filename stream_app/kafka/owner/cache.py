@@ -1,5 +1,6 @@
 """The rows of series that are in memory, decoded, in front of the stored ones; their number is bounded."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from stream_app.deciding import rows
@@ -100,9 +101,11 @@ class RowReader:
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
         """Take in the rows that a batch changed one by one."""
         states, cache = self.states, self._cache
+        groups = {series: states.group_of(row) for series, row in changed.items()}
+        new = Counter(groups.values())
         for series, row in changed.items():
-            group = states.group_of(row)
-            if group is not None and group.series + 1 >= self.fewest:
+            group = groups[series]
+            if group is not None and group.series + new[group] >= self.fewest:
                 states.put(row, group)
                 cache.forget(series)
             else:
