@@ -1,12 +1,12 @@
 """The upper-left convex hull of all (D, S) of a transition matrix, which is all that temporal loss needs of it.
 
-For rows q and d and a set of columns let ``D`` be the sum of d over it, ``Q`` that of q and ``S = Q - D``. The loss
-that a step hands on is ``log1p(max S / (D + w))``, ``w = 1 / expm1(alpha)`` (Cao et al. 2017, theorem 4, in other
-words): the steepest line from (-w, 0) to such a point, so only corners of the hull matter. For a direction (a, b) the
-best columns of a pair are those with ``b (q - d) > a d``, so the farthest point of every pair is a plain sum. The hull
-is found corner by corner: the direction across two known corners either has a farther point, which is a new corner
-between them, or none. A pair's distance is a convex function of the direction, so most pairs are soon known to lie
-inside.
+For rows q and d and a set of columns let ``D`` be the sum of d over it, ``Q`` that of q and ``S = Q - D``. Of a loss
+alpha a step hands on ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et al. 2017,
+theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of the
+hull matter. For a direction (a, b) the best columns of a pair are those with ``b (q - d) > a d``, so the farthest point
+of every pair is a plain sum. The hull is found corner by corner: the direction across two known corners either has a
+farther point, which is a new corner between them, or none. A pair's distance is a convex function of the direction, so
+most pairs are soon known to lie inside.
 
 Carrying S instead of Q keeps full relative precision where rows are nearly equal.
 """
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _CHUNK_ENTRIES = 1 << 16
-"""Half a mebibyte at a time: what a core's cache holds."""
+"""Entries of 8 bytes that are worked on at a time: half a mebibyte, which a core's cache holds."""
 _ROUNDING = 2.0**-50
-"""Relative; a point that is farther by no more than this is no corner."""
+"""A point that is farther by no more than this share of the distance is no corner: the sums are not more exact."""
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
@@ -67,7 +67,7 @@ def hull_of(rows: _Floats) -> tuple[Vertex, ...]:
 
 
 def _split(rows: _Floats, span: _Span, corners: set[Vertex]) -> list[_Span]:
-    """Add the corner between two, if there is one; return the two spans that it makes."""
+    """Add the corner between the ends of a span, if there is one; return the two spans that it makes."""
     first, last = span.first, span.last
     across = (first.gain - last.gain, first.base - last.base)
     (a, b), (a1, b1), (a2, b2) = across, span.first_direction, span.last_direction
@@ -101,7 +101,7 @@ def _ordered_pairs(states: int) -> tuple[_Rows, _Rows]:
 
 
 def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float]) -> _Floats:
-    """Return how far each pair reaches: its largest ``b S - a D``, at least 0."""
+    """Return how far each pair reaches in a direction (a, b): its largest ``b S - a D`` over all sets of columns."""
     a, b = direction
     found = np.empty(len(pairs[0]))
     size = max(1, _CHUNK_ENTRIES // len(rows))
@@ -117,7 +117,7 @@ def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float
 
 
 def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float], distance: _Floats) -> Vertex:
-    """Return the farthest point; of several, the one with the smallest base."""
+    """Return the point of all pairs that lies farthest in a direction; of several, the one with the smallest base."""
     a, b = direction
     best = np.flatnonzero(distance == distance.max())
     q, d = rows[pairs[0][best]], rows[pairs[1][best]]
@@ -128,7 +128,7 @@ def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float,
 
 
 def _steepest(rows: _Floats) -> Vertex:
-    """Return the point with the largest S / D; with D = 0 the one with the largest S."""
+    """Return the point with the largest S / D; where some have D = 0, the one of them with the largest S."""
     # Entry (i, j): what row i has in columns where row j has nothing.
     alone = rows @ (rows == 0).T
     i, j = np.unravel_index(int(np.argmax(alone)), alone.shape)
@@ -141,12 +141,12 @@ def _steepest(rows: _Floats) -> Vertex:
 
 
 def crossing(first: Vertex, second: Vertex) -> float:
-    """Return the w at which two corners give the same loss; the first, of larger gain, gives more above it."""
+    """Return the w at which two corners give the same loss; above it the first, whose gain is larger, gives more."""
     return (second.gain * first.base - first.gain * second.base) / (first.gain - second.gain)
 
 
 def _convex(corners: list[Vertex]) -> tuple[Vertex, ...]:
-    """Return the corners whose crossings fall strictly, from infinity to above 0; rounding may have left others."""
+    """Return the corners whose crossings fall strictly and stay above 0; the others are there by rounding alone."""
     kept = [corners[0]]
     for corner in corners[1:]:
         if corner.gain >= kept[-1].gain:

@@ -92,16 +92,16 @@ class Policy:
     correlation: str | None
     collect: Collect | None
     parameters: Mapping[str, object] = field(compare=False, repr=False)
-    identity: bytes = field(repr=False)  # digest of every parameter of the mechanism and the version
-    dummies: Dummies | None = None  # to be drawn before the policy may rule; it alone holds the landmarks until then
+    identity: bytes = field(repr=False)  # digest of the version, the step and the mechanism
+    dummies: Dummies | None = None  # not drawn yet; until they are, these alone hold the landmarks
     renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in renewal.py
-    lifetime_nano: int | None = None  # what all versions of its series may use together, where it is the first
+    lifetime_nano: int | None = None  # for all versions of a series; counts in its first one alone
 
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
     rule: Rule | None = field(init=False, repr=False, compare=False)  # None: its steps are decided one by one
     exhaustible: bool = field(init=False, repr=False, compare=False)
-    """Whether spends use the budget up: at the levels event and w-event each step, or window, has it anew."""
+    """Whether spends use the budget up for good; at levels event and w-event each step, or window, has all of it."""
 
     def __post_init__(self) -> None:
         """Look up once what every event asks for."""
@@ -147,7 +147,7 @@ class Policy:
         return isinstance(self.protection, LandmarkLevel) and self.protection.fixed
 
     def reaches_before(self, end_ms: int) -> bool:
-        """Return whether landmarks, or the range that dummies are drawn in, begin before the step that holds a time."""
+        """Return whether a landmark step, or the range that dummies are drawn from, begins before ``end_ms``."""
         if self.dummies is not None:
             return self.dummies.first * self.step_ms < end_ms
         return self.landmarks.count_before(-(-end_ms // self.step_ms)) > 0
@@ -160,19 +160,19 @@ class Policy:
         return replace(self, protection=protection, parameters=parameters, dummies=None)
 
     def with_fixed_landmarks(self) -> "Policy":
-        """Return a policy of row or ledger whose landmarks were drawn; at another level as it is."""
+        """Return the policy as one whose landmarks were drawn, so that none may be added; another level has none."""
         if not isinstance(self.protection, LandmarkLevel):
             return self
         return replace(self, protection=replace(self.protection, spare=0, fixed=True))
 
 
 def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
-    """Return the policy of parameters that are to rule from now on; raises `PolicyError` with every fault."""
+    """Return the policy that the parameters of a new version describe; raises `PolicyError` with every fault."""
     return _compiled(parameters, version, stored=False)
 
 
 def stored_policy_of(parameters: Mapping[str, object], version: int) -> Policy:
-    """Return the policy of a row or the ledger: what was adopted once holds, though it would be refused today."""
+    """Return the policy that a row or the ledger holds: adopted once, it is one, even if it would be refused today."""
     return _compiled(parameters, version, stored=True)
 
 

@@ -32,7 +32,7 @@ class KeyFileError(Exception):
 
 
 def fresh_secret() -> bytes:
-    """Return 32 random bytes: the seed of a watermark, or what hides members in memory; kept in no file."""
+    """Return 32 random bytes that no file keeps: they seed a watermark, or hide members' names in memory."""
     _forbid_core_dumps()
     return secrets.token_bytes(SECRET_BYTES)
 
@@ -122,7 +122,7 @@ class ClaimedKey(HeldKey):
 
 @contextmanager
 def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
-    """Hold a key file as a worker does, beside workers, to see what an erasure would come to.
+    """Hold a key file, as workers may do at the same time, to see what an erasure would leave of it.
 
     Raises:
         KeyFileError: if the file cannot be used, or its keys are being erased at this moment.
@@ -133,10 +133,10 @@ def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
 
 @contextmanager
 def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
-    """Have a key file for oneself, to erase in it.
+    """Lock a key file against all other processes, to erase keys in it.
 
-    A worker that read the key before would go on with it, and could leave entries in the ledger that nobody can compute
-    again once it is gone: so none may run.
+    A worker that read the key before would go on with it, and could write entries that nobody can compute again once
+    the key is gone: so no worker of this machine may run with it.
 
     Raises:
         KeyFileError: if the file cannot be used, or a worker of this machine uses it.
@@ -148,13 +148,13 @@ def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
 
 
 def _real(path: Path) -> Path:
-    """Return the file that a symbolic link leads to; of a link that leads nowhere, what cannot be opened."""
+    """Return the file that a symbolic link leads to; for a link that leads nowhere, a path that cannot be opened."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
-    """Lock the file that ``path`` names now: while it was opened another may have taken its place."""
+    """Lock the file that ``path`` names; opens it again where another file took its place in the meantime."""
     while True:
         try:
             file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
@@ -175,7 +175,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
 
 
 def settle(folder: Path) -> None:
-    """Have the folder's entries on the disk: a key that a power cut takes away spends twice or stops a worker."""
+    """Write the folder's entries to the disk: without a key that was lost, a worker stops or spends twice."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -212,7 +212,7 @@ def read_private(path: Path) -> bytes:
 
 
 def _forbid_core_dumps() -> None:
-    """Let this process leave no core dump, nor what it starts: whoever starts it need not think of it."""
+    """Forbid core dumps of this process and of those that it starts, whatever limit it was started with."""
     # PRIVACY: a dump is a copy of keys and raw values on a disk, which `keys erase` does not reach. A handler in
     # kernel.core_pattern is told the limit, not bound by it (core(5)); systemd-coredump heeds it.
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)

@@ -121,10 +121,10 @@ class Settings(BaseSettings):
     data_folder: Path = Field(Path("landmark-data"), description="local state; can be lost, the changelog rebuilds it")
     rocksdb_budget_bytes: int = Field(128 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory of a worker's RocksDB")
     cached_series: int = Field(
-        1_000_000, ge=100, description="series kept in memory, over all partitions; decoded a tenth"
+        1_000_000, ge=100, description="series kept in memory, over all partitions; a tenth of them decoded"
     )
     batch_records: int = Field(4_000, ge=1, le=1_000_000, description="most input records of a transaction")
-    batch_bytes: int = Field(16 * _MEBIBYTE, ge=1, description="most input bytes of a transaction, but for one record")
+    batch_bytes: int = Field(16 * _MEBIBYTE, ge=1, description="most input bytes of a transaction, or one record")
     output_batch_bytes: int = Field(
         3_000_000, ge=300_000, description="most bytes of an output batch; under the topics' max.message.bytes"
     )
