@@ -64,6 +64,7 @@ def _be(words: tuple[str, ...], log: str, folder: str, environment: dict[str, st
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.chdir(folder)
-    os.environ.clear()  # noqa: TID251 (the child's)
+    # A fork server gives its children no environment of their own, as `subprocess` would: this one takes it over here.
+    os.environ.clear()  # noqa: TID251 (nothing is read, and the program reads it in settings.py alone)
     os.environ.update(environment)  # noqa: TID251
     sys.exit(main(list(words)))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -95,6 +96,21 @@ class Installation:
         finally:
             process.kill()
             process.wait()
+
+    def decide(self, total: int, name: str = "a", **changed: str) -> str:
+        """Run a worker until so many input records have ever been decided, see it end well, and return its log."""
+        with self.worker(name, **changed) as worker:
+            worker.await_committed(total)
+            assert worker.stop() == 0
+            return worker.log.read_text()
+
+    def sleep_past_session(self, sleeper: "WorkerProcess", other: "WorkerProcess", total: int) -> int:
+        """Let a worker sleep until another one has decided what it owned, and wake it; return how much was sent."""
+        for signalled, count in ((signal.SIGSTOP, 1000), (signal.SIGCONT, 500)):
+            sleeper.process.send_signal(signalled)
+            total += self.send(readings(count, start=total))
+            other.await_committed(total)
+        return total
 
     def send(self, events: Iterable[Mapping[str, Any]], codec: str | None = None) -> int:
         """Send events, each to its series' partition, compressed by a codec if one is named; return their number."""

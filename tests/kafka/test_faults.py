@@ -49,9 +49,7 @@ def ledger_of(installation: Installation, events: list[dict[str, Any]], *options
 def test_aborted_entries_bind(installation: Installation) -> None:
     """A changed configuration must not draw a release anew that may have been read; the old one goes on."""
     total = installation.send(readings(400))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     fresh = {"series": "home-999", "timestamp": START_MS, "value": 3}
     partition = router(installation.partitions)(b"home-999")
     offset = sum(record.partition == partition for record in installation.read(installation.names.events))
@@ -66,17 +64,12 @@ def test_aborted_entries_bind(installation: Installation) -> None:
     assert not [record for record in installation.read(installation.names.releases) if record.key == b"home-999"]
 
     installation.policy = dict(POLICY)
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     installation.answered_once()
 
     installation.policy = {**POLICY, "epsilon": 2.0}
     total += installation.send([{"series": "home-1000", "timestamp": START_MS, "value": 3}])
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
-    assert "adopted: the configuration has fingerprint" in worker.log.read_text()
+    assert "adopted: the configuration has fingerprint" in installation.decide(total)
 
 
 def key_info(worker: WorkerProcess) -> str:
@@ -122,9 +115,7 @@ HOURS = 2
 def abandon(installation: Installation, released: int) -> tuple[int, list[dict[str, Any]], list[bytes]]:
     """Abort entries and some releases, lose their input; return the number of inputs, the entries, all releases."""
     total = installation.send(readings(400))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     partition = router(installation.partitions)(b"home-999")
     offset = sum(record.partition == partition for record in installation.read(installation.names.events))
     lost = later_readings(0, HOURS)
@@ -151,9 +142,7 @@ def test_abandoned_entries_are_adopted(installation: Installation) -> None:
     total, entries, releases = abandon(installation, released=HOURS)
     assert installation.command("recover", "--accept-lost-input") == 0
     total += installation.send(later_readings(0, HOURS + 1))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     chain = [record.value for record in installation.read(installation.names.ledger) if record.key == b"home-999"]
     assert [json.loads(entry) for entry in chain[:-1]] == entries
     assert [json.loads(entry)["sequence"] for entry in chain] == [1, 2, 3, 4]
@@ -217,10 +206,7 @@ def test_raw_values_are_found_nowhere(installation: Installation) -> None:
         {"series": "home-2", "type": "policy", "version": 1, "note": canaries[2]},  # invalid-policy
     ]
     total = installation.send(events)
-    with installation.worker(log_level="debug") as worker:
-        worker.await_committed(total)
-        worker.stop()
-    places = {"log": worker.log.read_bytes()}
+    places = {"log": installation.decide(total, log_level="debug").encode()}
     for topic in installation.names[1:]:
         places[topic] = b"".join(
             (record.key or b"") + (record.value or b"") for record in installation.read(topic, "read_uncommitted")

@@ -125,17 +125,13 @@ def test_a_key_is_kept_while_a_restart_may_need_it(
         assert worker.await_end() == 1
     assert "tail-differs" in worker.log.read_text()
 
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     code, report = erase()
     assert (code, report["erased"], report["first_epoch"]) == (0, True, KEPT)
     assert erase(before=FIRST)[0] == 2, "no way back"
 
     total += installation.send([*daily(range(2000, 2001), range(3, 6)), *daily(range(999, 1000), range(7, 8))])
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     rejects = [json.loads(record.value) for record in installation.read(installation.names.rejects)]
     assert sorted((reject["series"], reject["reason"]) for reject in rejects) == [
         ("home-0", "late"),

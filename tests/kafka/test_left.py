@@ -23,9 +23,7 @@ def test_aborted_entries_are_spent(broker: LocalBroker, tmp_path: Path, capfd: p
     installation.policy["scheme"] = {"name": "balanced"}
     events = [{"series": SERIES, "timestamp": START_MS + step * HOUR_MS, "value": 1} for step in range(STEPS + 1)]
     total = installation.send(events[:STEPS])
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     # The last committed entries again, as of a batch that was tried twice, and one more that never came to a commit: of
     # the step behind them, which the worker would decide next.
     (installation.folder / "key").chmod(0o600)

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import signal
 import socket
 from http import HTTPStatus
 from pathlib import Path
@@ -31,9 +30,7 @@ def test_topics_hold_what_replay_computes(installation: Installation) -> None:
     """Releases and ledger are byte for byte those of `replay`, per series; rejects name the same records."""
     events = [*readings(2_000), {"series": "car-1", "timestamp": 5, "value": 1}, {"series": "home-1", "timestamp": 1}]
     total = installation.send(events)
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     installation.answered_once()
     assert_topics_hold_what_replay_computes(installation)
     assert sorted(json.loads(record.value)["reason"] for record in installation.read(installation.names.rejects)) == [
@@ -45,14 +42,10 @@ def test_topics_hold_what_replay_computes(installation: Installation) -> None:
 def test_goes_on_after_its_local_state_is_deleted(installation: Installation) -> None:
     """The changelog alone brings the state back."""
     total = installation.send(readings(1_000))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     shutil.rmtree(installation.settings().data_folder)
     total += installation.send(readings(1_000, start=1_000))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     installation.answered_once()
 
 
@@ -61,12 +54,7 @@ def test_zombie_writes_nothing_that_counts(installation: Installation) -> None:
     total = installation.send(readings(2_000))
     with installation.worker("a") as sleeper, installation.worker("b") as other:
         sleeper.await_committed(total)
-        sleeper.process.send_signal(signal.SIGSTOP)
-        total += installation.send(readings(2_000, start=2_000))
-        other.await_committed(total)
-        sleeper.process.send_signal(signal.SIGCONT)
-        total += installation.send(readings(2_000, start=4_000))
-        other.await_committed(total)
+        installation.sleep_past_session(sleeper, other, total)
         assert sleeper.stop() == 0
         assert other.stop() == 0
     installation.answered_once()
@@ -75,9 +63,7 @@ def test_zombie_writes_nothing_that_counts(installation: Installation) -> None:
 def test_lost_changelog_stops_until_recovered(installation: Installation) -> None:
     """Without its rows a partition stops and names `recover`, after which all goes on as if nothing had happened."""
     total = installation.send(readings(1_000))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     installation.delete(installation.names.changelog)
     total += installation.send(readings(1_000, start=1_000))
     with installation.worker() as worker:
@@ -85,9 +71,7 @@ def test_lost_changelog_stops_until_recovered(installation: Installation) -> Non
     assert "row-missing" in worker.log.read_text()
     assert "recover" in worker.log.read_text()
     assert installation.command("recover") == 0
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     installation.answered_once()
     sequences: dict[str, list[int]] = {}
     for record in installation.read(installation.names.ledger):
@@ -99,18 +83,14 @@ def test_lost_changelog_stops_until_recovered(installation: Installation) -> Non
 def test_lost_input_stops_until_accepted(installation: Installation) -> None:
     """Events that were deleted undecided are not passed over in silence."""
     total = installation.send(readings(600))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        worker.stop()
+    installation.decide(total)
     total += installation.send(readings(600, start=600))
     installation.forget_events(before=400)
     with installation.worker(exit_when_stopped="any") as worker:
         assert worker.await_end() == 1
     assert "input-lost" in worker.log.read_text()
     assert installation.command("recover", "--accept-lost-input") == 0
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     kept = {(record.partition, record.offset) for record in installation.read(installation.names.events)}
     answers = [(record.partition, input_of(record)) for record in installation.read(installation.names.releases)]
     assert len(answers) == len(set(answers))

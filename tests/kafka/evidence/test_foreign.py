@@ -104,9 +104,7 @@ def test_of_two_that_begin_at_once_one_goes_on(installation: Installation) -> No
 def test_a_claim_behind_entries_rules_an_old_partition(installation: Installation) -> None:
     """A ledger without one, as of an earlier version, gets it at the next start, and everybody reads on over it."""
     total = installation.send(readings(20))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     old = installation.read(installation.names.ledger)
     for topic in (installation.names.ledger, installation.names.changelog):
         installation.delete(topic)
@@ -114,9 +112,7 @@ def test_a_claim_behind_entries_rules_an_old_partition(installation: Installatio
     assert installation.command("recover") == 0
     for start in (20, 40):
         total += installation.send(readings(20, start=start))
-        with installation.worker() as worker:
-            worker.await_committed(total)
-            assert worker.stop() == 0
+        installation.decide(total)
         (place,) = [nth for nth, entry in enumerate(entries(installation)) if entry["entry"] == "claim"]
         assert place == len(old)
         installation.delete(installation.names.changelog)
@@ -186,9 +182,7 @@ def test_a_stray_record_is_named(
     meaning, key, value = NO_OUTPUTS[nth]
     installation = Installation(broker, tmp_path, f"stray-{nth}", partitions=1)
     total = installation.send(readings(40))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     name: str = getattr(installation.names, meaning)
     offset = asyncio.run(_stray(installation, name, key, value))
     with installation.worker() as worker:
@@ -221,7 +215,5 @@ def test_own_aborted_records_are_own(installation: Installation) -> None:
         with installation.worker() as worker:
             worker.await_log("owns partitions [0]")
             worker.process.kill()
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     installation.answered_once()

@@ -23,9 +23,7 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
 def decided(installation: Installation, count: int) -> None:
     """Let a worker decide so many readings."""
     installation.send(readings(count))
-    with installation.worker() as worker:
-        worker.await_committed(count)
-        assert worker.stop() == 0
+    installation.decide(count)
 
 
 def test_offsets_set_forward_are_set_back(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,9 +42,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
     installation.set_offset(100)
     installation.delete(installation.names.changelog)
     assert installation.command("recover") == 0
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     installation.answered_once()
     assert installation.command("audit") == 0
 
@@ -58,9 +54,7 @@ def test_passed_over_by_an_explicit_word(installation: Installation) -> None:
     installation.set_offset(130)
     assert installation.command("recover", "--accept-skipped-input") == 0
     assert installation.command("recover") == 0, "told by the rejects, it need not be accepted twice"
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     answered = sorted(input_of(record) for record in installation.read(installation.names.releases))
     assert answered == [*range(100), *range(130, total)]
     (told,) = installation.read(installation.names.rejects)
@@ -75,16 +69,12 @@ def test_passed_over_by_an_explicit_word(installation: Installation) -> None:
 def test_markers_of_transactions_are_no_records(installation: Installation) -> None:
     """An offset set to the end of the log lies behind one, and no output names it: nothing undecided is there."""
     asyncio.run(_send_in_a_transaction(installation))
-    with installation.worker() as worker:
-        worker.await_committed(20)
-        assert worker.stop() == 0
+    installation.decide(20)
     installation.delete(installation.names.changelog)
     installation.set_offset(21)
     assert installation.command("recover") == 0
     installation.send(readings(20, start=20))
-    with installation.worker() as worker:
-        worker.await_committed(41)
-        assert worker.stop() == 0
+    installation.decide(41)
     installation.answered_once()
 
 

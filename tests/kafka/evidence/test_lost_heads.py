@@ -89,9 +89,7 @@ def recovered(installation: Installation, capsys: pytest.CaptureFixture[str], *w
 def assert_nobody_begins_anew(installation: Installation) -> None:
     """After more of all series every chain goes on where it was: no place of one twice, no release twice."""
     total = 70 + installation.send(readings(20, start=40))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     entries = [json.loads(record.value) for record in installation.read(installation.names.ledger)]
     new = {entry["series"]: entry["sequence"] for entry in entries if entry["series"] != "home-busy"}
     assert len(new) == 20

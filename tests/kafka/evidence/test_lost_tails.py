@@ -62,9 +62,7 @@ def _decided(broker: LocalBroker, folder: Path, name: str) -> Installation:
             worker.await_committed(total)
         assert worker.stop() == 0
     if loss.rejects:
-        with installation.worker() as worker:
-            worker.await_committed(total + installation.send(readings(loss.rejects)))
-            assert worker.stop() == 0
+        installation.decide(total + installation.send(readings(loss.rejects)))
     return installation
 
 
@@ -91,9 +89,7 @@ def test_releases_without_their_tail_are_noticed_at_the_next_start(
     assert "(releases-short)" in capsys.readouterr().err
     assert installation.command("recover", "--accept-lost-releases") == 0
     total = installation.send(readings(BATCH, start=5 * BATCH)) + 5 * (BATCH + 1)
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     assert len(installation.read(installation.names.releases)) == (6 - batches) * BATCH
     with installation.worker("b") as worker:
         worker.await_log("owns partitions [0]")
@@ -111,16 +107,11 @@ def test_a_changelog_without_its_tail_is_settled(sites: dict[str, Installation],
     (installation.folder / "data-a").rename(installation.folder / "data-b")
     installation.more["batch_records"] = BATCH + 7  # one of them ends behind what has its outputs
     total = installation.send(readings(BATCH, start=5 * BATCH)) + 5 * (BATCH + 1)
-    with installation.worker("a") as worker:
-        worker.await_committed(total)
-        assert f"input from {2 * (BATCH + 1)} to {5 * (BATCH + 1) - 1} has its outputs" in worker.log.read_text()
-        assert worker.stop() == 0
+    said = installation.decide(total, "a")
+    assert f"input from {2 * (BATCH + 1)} to {5 * (BATCH + 1) - 1} has its outputs" in said
     assert all(new[: len(old)] == old for new, old in zip(_written(installation), written, strict=True))
     total += installation.send(readings(2 * BATCH, start=6 * BATCH))
-    with installation.worker("b") as worker:
-        worker.await_committed(total)
-        assert "the changelog was written anew from an earlier point" in worker.log.read_text()
-        assert worker.stop() == 0
+    assert "the changelog was written anew from an earlier point" in installation.decide(total, "b")
     _assert_once(installation)
 
 
@@ -133,9 +124,7 @@ def test_a_changelog_cut_within_a_transaction_is_rebuilt(sites: dict[str, Instal
         assert "stopped (changelog-short)" in worker.log.read_text()
     assert installation.command("recover") == 0
     total = installation.send(readings(BATCH, start=5 * BATCH)) + 5 * (BATCH + 1)
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     _assert_once(installation)
 
 
@@ -145,9 +134,7 @@ def test_rejects_alone_tell_what_was_decided(sites: dict[str, Installation]) -> 
     installation.set_offset(0)
     shutil.rmtree(installation.folder / "data-a")
     total = installation.send(readings(BATCH, start=2 * BATCH)) + 2 * (BATCH + 1) + 5
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     _assert_once(installation)
 
 

@@ -34,9 +34,7 @@ def test_a_remade_changelog_is_never_written_on(installation: Installation) -> N
         assert "stopped (row-missing)" in worker.log.read_text()
     assert installation.command("recover") == 0
     total += installation.send(readings(400, start=403))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     installation.answered_once()
     assert installation.command("audit") == 0
 
@@ -56,9 +54,7 @@ def test_a_remade_ledger_is_never_written_on(installation: Installation) -> None
 def test_rows_of_another_changelog_are_no_state(installation: Installation) -> None:
     """What an earlier version wrote on a remade changelog is found out by the id that its partition row holds."""
     total = installation.send(readings(40))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     asyncio.run(store_row(installation, replace(stored_row(installation), changelog="of another life")))
     with installation.worker() as worker:
         assert worker.await_end() == 1
@@ -68,9 +64,7 @@ def test_rows_of_another_changelog_are_no_state(installation: Installation) -> N
 def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation) -> None:
     """Its new records would lie below what was decided, and pass unseen."""
     total = installation.send(readings(40))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     row = stored_row(installation)
     assert row.last_offset == row.next_offset - 1 == total - 1
     # The log cannot be cut under a running broker; the state is that of one whose last record was appended earlier.
@@ -128,9 +122,7 @@ def test_an_events_topic_that_grows_ends_its_workers(installation: Installation)
 def test_a_new_partition_of_grown_topics_decides_nothing(installation: Installation) -> None:
     """Series that the new count puts there have spent elsewhere: they would have their whole budget again."""
     total = installation.send(readings(40))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     before = _written(installation)
     for topic in installation.names:
         installation.grow(topic, 2)

@@ -60,18 +60,14 @@ def test_without_series_a_separator_may_come(installation: Installation) -> None
             assert worker.stop() == 0
     installation.more["member_separator"] = ":"
     total = installation.send([reading("p:a")])
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     assert len(installation.read(installation.names.ledger)) == 3
 
 
 def test_recovered_members_claim_no_more(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
     """Claims and caps come back from the ledger alone, under the separator that wrote it and no other."""
     total = installation.send([reading("p/a"), reading("p/b"), reading("q/a")])
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     installation.delete(installation.names.changelog)
     for separator in (":", None):
         installation.more["member_separator"] = separator
@@ -80,9 +76,7 @@ def test_recovered_members_claim_no_more(installation: Installation, capsys: pyt
     installation.more |= {"member_separator": "/", "member_epsilon": 9.0}
     assert installation.command("recover") == 0
     total += installation.send([reading("p/c"), reading("q/b"), reading("q/c"), reading("p/a", 1)])
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     rejects = [json.loads(record.value) for record in installation.read(installation.names.rejects)]
     assert sorted((reject["series"], reject["reason"]) for reject in rejects) == [
         ("p/c", "member-cap"),

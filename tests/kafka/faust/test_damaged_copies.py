@@ -61,9 +61,7 @@ def test_damaged_copies_are_read_back_from_the_changelog(broker: LocalBroker, tm
     installation = Installation(broker, tmp_path, "damaged-copies", partitions=PARTITIONS)
     installation.more = {"data_folder": tmp_path / "data"}
     total = installation.send(readings(1_200, series=200))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     total += installation.send(readings(1_200, series=200, start=1_200))
     with installation.worker() as worker:
         worker.await_committed(total)  # killed behind this: what is decided stands in the logs of writes
@@ -90,9 +88,7 @@ def test_damage_found_during_work(installation: Installation) -> None:
     """A row that cannot be read is read back with all others at that moment; no series begins anew."""
     installation.more["cached_series"] = 100
     total = installation.send(readings(2_000, series=500))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     with installation.worker("damaged") as worker:
         worker.await_log("health at")
         worker.await_ready(200, "partitions")
@@ -174,9 +170,7 @@ def test_a_full_disk_ends_the_worker_and_another_goes_on(
     with installation.worker("again", data_folder=str(folder)) as worker:
         assert worker.await_end() == 2
     assert "has no room" in worker.log.read_text()
-    with installation.worker("elsewhere", data_folder=str(installation.folder / "elsewhere")) as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total, "elsewhere", data_folder=str(installation.folder / "elsewhere"))
     installation.answered_once()
     assert_topics_hold_what_replay_computes(installation)
 
@@ -206,9 +200,7 @@ def test_too_many_open_files_end_the_worker_without_a_flood(installation: Instal
     assert f"this process may open {open_files}" in said
     assert "LimitNOFILE" in said
     assert len(said) < 40_000, said
-    with installation.worker("elsewhere", data_folder=str(installation.folder / "elsewhere")) as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total, "elsewhere", data_folder=str(installation.folder / "elsewhere"))
     installation.answered_once()
 
 

@@ -12,6 +12,7 @@ import pytest
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.brokers import Brokers
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.memory.brokers import MemoryBrokers
@@ -92,15 +93,16 @@ class Site:
         limits: Limits | None = None,
         metrics: Metrics | None = None,
         signing_key: SigningKey | None = None,
+        brokers: Brokers | None = None,
     ) -> tuple[Partitions, Feed]:
-        """Return a worker's partitions, of which it owns none."""
+        """Return a worker's partitions, of which it owns none; ``brokers`` are the cluster as it sees it."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
         feed = Feed(self.cluster)
         parts = WorkerParts(
             settings=Settings(**given),
             context=Context(KEYS, (default("home-*"),), limits or Limits(), partition_of=lambda _: 0),
             names=NAMES,
-            brokers=MemoryBrokers(self.cluster, name, "life", NAMES),
+            brokers=brokers or MemoryBrokers(self.cluster, name, "life", NAMES),
             signing_key=signing_key,
             metrics=metrics or Metrics(),
             rows=MemoryRows(),
@@ -108,6 +110,13 @@ class Site:
         )
         feed.owner = Partitions(parts)
         return feed.owner, feed
+
+    async def working(self, name: str) -> tuple[Partitions, Feed]:
+        """Return the partitions of a worker that owns the partition and decides it."""
+        partitions, feed = self.worker(name)
+        await partitions.assign([0], 1)
+        await until(lambda: partitions.working == [0])
+        return partitions, feed
 
     async def send(self, feed: Feed, count: int = 3) -> None:
         """Append events and hand them on."""
@@ -143,9 +152,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def test_a_fresh_partition_works_and_ends_well(site: Site) -> None:
     """Its row comes before the first entry; what it decided is committed once, and acknowledged."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a")
     assert site.decided() == 0
     await site.send(feed)
     await until(lambda: site.decided() == 3)
@@ -157,9 +164,7 @@ async def test_a_fresh_partition_works_and_ends_well(site: Site) -> None:
 
 async def test_held_it_decides_nothing_and_goes_on(site: Site) -> None:
     """A rebalance that leaves it where it is takes nothing over anew."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a")
     await partitions.hold()
     await site.send(feed)
     await asyncio.sleep(0.1)
@@ -173,12 +178,8 @@ async def test_held_it_decides_nothing_and_goes_on(site: Site) -> None:
 
 async def test_fenced_it_waits_until_it_is_the_owner(site: Site) -> None:
     """What another owner fences commits nothing more; it comes back only when the group says that it is the owner."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
-    other, _ = site.worker("b")
-    await other.assign([0], 1)
-    await until(lambda: other.working == [0])
+    partitions, feed = await site.working("a")
+    other, _ = await site.working("b")
     feed.ours = False
     await site.send(feed)
     await until(lambda: partitions.working == [])
@@ -192,9 +193,7 @@ async def test_fenced_it_waits_until_it_is_the_owner(site: Site) -> None:
 
 async def test_a_remade_topic_stops_it(site: Site) -> None:
     """It says so, and what waits is decided by nobody; to close it is still possible."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a")
     site.cluster.remake(NAMES.events)
     await site.send(feed)
     await until(lambda: partitions.stopped == {0: "topic-replaced"})

@@ -4,7 +4,8 @@ import asyncio
 import gc
 import json
 import logging
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from stream_app.deciding.counters import Collection
 from stream_app.kafka.evidence.ends import input_lost
+from stream_app.kafka.memory.brokers import MemoryBrokers, MemoryReader
 from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
+from stream_app.kafka.memory.log import Draft, Isolation
 from tests.kafka.owner.test_partition import NAMES, Site, until
 
 
@@ -35,9 +37,7 @@ def site(tmp_path: Path) -> Site:
 @pytest.mark.parametrize("expired", [3, 2])
 async def test_a_group_that_has_decided_is_never_begun_anew(site: Site, expired: int) -> None:
     """Input expired up to the group's offset, rows and ledger are gone: what was spent is unknown, so it must stop."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a")
     await site.send(feed)
     await until(lambda: site.decided() == 3)
     await partitions.close()
@@ -54,44 +54,39 @@ async def test_a_group_that_has_decided_is_never_begun_anew(site: Site, expired:
     await other.close()
 
 
-class _Sneaks:
-    """Brokers between whose answers somebody else appends an entry: when the restorer has asked whose the logs are."""
+class _Shared(MemoryBrokers):
+    """Brokers that another application writes to as well, just before the tail is read."""
 
-    def __init__(self, inner: Any, sneak: Any) -> None:
-        """Let nobody in yet."""
-        self._inner, self._sneak, self.judged = inner, sneak, 0
+    def __init__(self, site: Site, name: str, write: Callable[[], None]) -> None:
+        """See the site's cluster as a worker of that name."""
+        super().__init__(site.cluster, name, "life", NAMES)
+        self._write, self._looks = write, 0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def reader(self, isolation: Any) -> Any:
-        """Open a reader; the second of uncommitted records comes after the first look at whose they are."""
-        if isolation == "read_uncommitted":
-            self.judged += 1
-            if self.judged == 2:
-                self._sneak()
-        return self._inner.reader(isolation)
+    @asynccontextmanager
+    async def reader(self, isolation: Isolation) -> AsyncIterator[MemoryReader]:
+        """Open a reader; the first one of uncommitted records looks at whose the logs are, the second at the tail."""
+        self._looks += isolation == "read_uncommitted"
+        if isolation == "read_uncommitted" and self._looks == 2:
+            self._write()
+        async with super().reader(isolation) as reader:
+            yield reader
 
 
 async def test_who_writes_while_the_tail_is_read_stops_the_start(site: Site) -> None:
     """Whose the logs are is asked before the tail is read, and again behind the last thing read."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a")
     await site.send(feed)
     await until(lambda: site.decided() == 3)
     await partitions.close()
     last = [one for one in site.committed(NAMES.ledger) if one.key == b"home-1"][-1]
     entry = json.loads(last.value) | {"sequence": 99, "hash": "f" * 64}
 
-    def sneak() -> None:
+    def write() -> None:
         """Append an entry as another application would, without a transaction."""
         draft = Draft(b"home-1", json.dumps(entry).encode(), 0, [("input", b"99")])
         site.cluster.append(Place(NAMES.ledger, 0), [draft])
 
-    other, _ = site.worker("b")
-    parts = other._parts  # noqa: SLF001
-    other._parts = replace(parts, brokers=_Sneaks(parts.brokers, sneak))  # noqa: SLF001
+    other, _ = site.worker("b", brokers=_Shared(site, "b", write))
     await other.assign([0], 1)
     await until(lambda: bool(other.working or other.stopped))
     assert other.stopped == {0: "foreign-writer"}
@@ -99,30 +94,18 @@ async def test_who_writes_while_the_tail_is_read_stops_the_start(site: Site) -> 
 
 
 @pytest.mark.usefixtures("quiet")
-async def test_a_stopped_partition_holds_no_raw_counters(site: Site) -> None:
-    """PRIVACY: what open steps count, raw, was forgotten with the stop; the error that broke the input off keeps it."""
-    partitions, _ = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
-    partitions.fail(0, input_lost(3, 5).stopped(0))
-    await until(lambda: partitions.stopped == {0: "input-lost"})
+@pytest.mark.parametrize("reason", ["input-lost", "topic-replaced"])
+async def test_a_stopped_partition_holds_no_raw_counters(site: Site, reason: str) -> None:
+    """PRIVACY: what open steps count, raw, is forgotten with the stop; the error that ended the input is kept."""
+    partitions, feed = await site.working("a")
+    if reason == "input-lost":
+        partitions.fail(0, input_lost(3, 5).stopped(0))
+    else:
+        site.cluster.remake(NAMES.events)
+        await site.send(feed)
+    await until(lambda: partitions.stopped == {0: reason})
     await asyncio.sleep(0.05)
     gc.collect()
     held = [one for one in gc.get_objects() if isinstance(one, Collection)]
     assert not held
-    await partitions.close()
-
-
-@pytest.mark.usefixtures("quiet")
-async def test_a_stop_for_another_reason_holds_none_either(site: Site) -> None:
-    """The control: where the error is not kept, nothing is."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
-    site.cluster.remake(NAMES.events)
-    await site.send(feed)
-    await until(lambda: partitions.stopped == {0: "topic-replaced"})
-    await asyncio.sleep(0.05)
-    gc.collect()
-    assert not [one for one in gc.get_objects() if isinstance(one, Collection)]
     await partitions.close()

@@ -18,17 +18,13 @@ def test_a_cold_copy_goes_on_elsewhere(tmp_path: Path) -> None:
     with LocalBroker.start(tmp_path / "first") as first:
         installation = Installation(first, tmp_path / "site", "copied")
         total = installation.send(readings(60))
-        with installation.worker() as worker:
-            worker.await_committed(total)
-            assert worker.stop() == 0
+        installation.decide(total)
     shutil.copytree(tmp_path / "first" / "data", tmp_path / "second" / "data")
     with LocalBroker.start(tmp_path / "second") as second:
         moved = replace(installation, broker=second)
         shutil.rmtree(moved.folder / "data-a")  # as the page says
         total += moved.send(readings(40, start=60))
-        with moved.worker() as worker:
-            worker.await_committed(total)
-            assert worker.stop() == 0
+        moved.decide(total)
         moved.answered_once()
         assert moved.command("audit") == 0
         assert_topics_hold_what_replay_computes(moved)
@@ -39,9 +35,7 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     """An installation named after the test, with something decided."""
     made = Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"), partitions=1)
     total = made.send(readings(20))
-    with made.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    made.decide(total)
     return made
 
 

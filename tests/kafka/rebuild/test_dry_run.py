@@ -66,9 +66,7 @@ def test_a_start_is_told_before_it_is_made(installation: Installation, capsys: p
     """No binding entries, then some that come out the same, then some of a version that decides otherwise."""
     partitions = range(installation.partitions)
     total = installation.send(readings(400))
-    with installation.worker() as worker:
-        worker.await_committed(total)
-        assert worker.stop() == 0
+    installation.decide(total)
     quiet = "goes on; 0 ledger entries bind, 0 records wait"
     assert rehearsed(installation, capsys) == (0, [f"partition {nth}: {quiet}" for nth in partitions])
 
@@ -76,9 +74,7 @@ def test_a_start_is_told_before_it_is_made(installation: Installation, capsys: p
     bound = "goes on; 2 ledger entries bind, 1 records wait"
     told = [f"partition {nth}: {bound if nth == place else quiet}" for nth in partitions]
     assert rehearsed(installation, capsys) == (0, told)
-    with installation.worker() as worker:
-        worker.await_committed(total + 1)
-        assert worker.stop() == 0
+    installation.decide(total + 1)
     installation.answered_once()
 
     place = left_behind(installation, "home-999", otherwise=True)

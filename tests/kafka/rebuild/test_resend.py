@@ -44,9 +44,7 @@ def chains(installation: Installation) -> tuple[Chains, Chains]:
 
 def decided(installation: Installation) -> None:
     """Have everything decided that was sent."""
-    with installation.worker() as worker:
-        worker.await_committed(len(installation.read(installation.names.events)))
-        assert worker.stop() == 0
+    installation.decide(len(installation.read(installation.names.events)))
 
 
 async def send_raw(installation: Installation, key: bytes | None, value: bytes) -> None:
