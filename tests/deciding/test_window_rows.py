@@ -1,6 +1,7 @@
 """Rows, rebuilt rows and losses of series at level w-event, and the rows that versions before it stored."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -48,18 +49,24 @@ def log(scheme: str, value: dict[str, object]) -> list[Record]:
     return [*events, {"type": "close", "series": "a"}]
 
 
-@pytest.mark.parametrize("value", [NUMBER, COUNTS], ids=["number", "counts"])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_rows_as_bytes_and_rows_rebuilt(scheme: str, value: dict[str, object]) -> None:
-    """Each row reads back equal, is rebuilt from ledger and releases to the byte, and decides the rest alike."""
+def decided_alike(records: Iterable[Record]) -> Run:
+    """Return the run of records; rows as bytes decide them alike, and after each its row is rebuilt to the byte."""
     whole, table = Run(CONTEXT), TableRun(CONTEXT)
-    for record in log(scheme, value):
+    for record in records:
         table.feed(record)
         if isinstance(whole.feed(record), Decided):
             rebuilt = rebuild(CONTEXT, whole.ledger, whole.releases)
             assert rebuilt == whole.rows
             assert rows.dump(rebuilt["a"], None, set()) == rows.dump(whole.rows["a"], None, set())
     assert table.outputs == whole.outputs
+    return whole
+
+
+@pytest.mark.parametrize("value", [NUMBER, COUNTS], ids=["number", "counts"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rows_as_bytes_and_rows_rebuilt(scheme: str, value: dict[str, object]) -> None:
+    """Each row reads back equal, is rebuilt from ledger and releases to the byte, and decides the rest alike."""
+    whole = decided_alike(log(scheme, value))
     assert sum(json.loads(release)["decision"] == "perturbed" for release in whole.releases) > 4
 
 
@@ -127,14 +134,7 @@ def test_rows_of_windows_beside_landmarks(scheme: str) -> None:
     records += [observation("a", 10 * step, 3) for step in range(30, 44)]
     records.append(policy("a", 3, protection={"level": "landmark", "step": 10}, epsilon=2.0, weaker=True))
     records += [observation("a", 10 * step, 3) for step in range(44, 54)]
-    whole, table = Run(CONTEXT), TableRun(CONTEXT)
-    for record in records:
-        table.feed(record)
-        if isinstance(whole.feed(record), Decided):
-            rebuilt = rebuild(CONTEXT, whole.ledger, whole.releases)
-            assert rebuilt == whole.rows
-            assert rows.dump(rebuilt["a"], None, set()) == rows.dump(whole.rows["a"], None, set())
-    assert table.outputs == whole.outputs
+    whole = decided_alike(records)
     charged = [json.loads(entry)["charged_nano"] for entry in whole.ledger if b'"entry":"landmarks"' in entry]
     assert (max(charged, default=0) > 0) == (scheme != "skip")
 
