@@ -6,7 +6,6 @@ Refused parameters raise `PolicyError`, which lists every fault with its member,
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from math import floor
 from typing import Literal, assert_never
 
 from pydantic import ValidationError
@@ -18,17 +17,11 @@ from stream_app.privacy.kinds import Counts, Kind
 from stream_app.privacy.kinds.kind_form import KindFault, kind_of, substitute_fault
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.parameters import (
-    AdaptiveForm,
-    BalancedForm,
-    BudgetAbsorptionForm,
-    BudgetDistributionForm,
     CountsForm,
     KellarisForm,
     NumberForm,
     ParametersForm,
-    SamplingForm,
     SkipForm,
-    UniformForm,
 )
 from stream_app.privacy.protection import (
     EventLevel,
@@ -40,18 +33,8 @@ from stream_app.privacy.protection import (
     windows_of,
 )
 from stream_app.privacy.rule import LARGEST_BUDGET_NANO, Rule, rule_for
-from stream_app.privacy.scheme import (
-    MILLION,
-    Adaptive,
-    Balanced,
-    BudgetAbsorption,
-    BudgetDistribution,
-    Scheme,
-    Skip,
-    Uniform,
-    sampling_of,
-)
-from stream_app.privacy.values import exact, nano
+from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of, scheme_of
+from stream_app.privacy.values import nano
 
 SCHEMES: dict[str, tuple[str, ...]] = {
     "landmark": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
@@ -210,7 +193,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         epsilon_nano=epsilon_nano,
         step_ms=form.protection.step,
         protection=protection,
-        scheme=_scheme(form),
+        scheme=scheme_of(form.scheme),
         filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
         kind=kind,
         correlation=form.correlation,
@@ -282,26 +265,3 @@ def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterato
     if window is not None and nano(form.epsilon) < 2 * window:
         message = f"private needs a nano-epsilon for each of 2 * window = {2 * window} shares; raise it or use released"
         yield Fault("epsilon", message)
-
-
-def _scheme(form: ParametersForm) -> Scheme:
-    scheme = form.scheme
-    match scheme:
-        case UniformForm():
-            return Uniform()
-        case AdaptiveForm():
-            return _sampling(scheme)
-        case SkipForm():
-            return Skip()
-        case BalancedForm():
-            return Balanced(floor(exact(scheme.regular_share) * MILLION))
-        case BudgetDistributionForm():
-            return BudgetDistribution(None if scheme.dissimilarity == "private" else _sampling(scheme))
-        case BudgetAbsorptionForm():
-            return BudgetAbsorption(None if scheme.dissimilarity == "private" else _sampling(scheme))
-        case _:
-            assert_never(scheme)
-
-
-def _sampling(form: SamplingForm) -> Adaptive:
-    return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))

@@ -8,12 +8,23 @@ Differentially private event sequences over infinite streams, VLDB 2014 (Uniform
 this project's.
 """
 
+from math import floor
 from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
 
 from stream_app.privacy.guard import Flags, Guard, Nanos, Window, WindowLevel
-from stream_app.privacy.values import NANO
+from stream_app.privacy.parameters import (
+    AdaptiveForm,
+    BalancedForm,
+    BudgetAbsorptionForm,
+    BudgetDistributionForm,
+    SamplingForm,
+    SchemeForm,
+    SkipForm,
+    UniformForm,
+)
+from stream_app.privacy.values import NANO, exact, nano
 
 MILLION = 10**6
 
@@ -165,3 +176,26 @@ def sampling_of(scheme: Scheme) -> Adaptive | None:
     if isinstance(scheme, Adaptive):
         return scheme
     return scheme.sampling if isinstance(scheme, BudgetDistribution | BudgetAbsorption) else None
+
+
+def scheme_of(form: SchemeForm) -> Scheme:
+    """Return the scheme that a form describes."""
+    match form:
+        case UniformForm():
+            return Uniform()
+        case AdaptiveForm():
+            return _sampling(form)
+        case SkipForm():
+            return Skip()
+        case BalancedForm():
+            return Balanced(floor(exact(form.regular_share) * MILLION))
+        case BudgetDistributionForm():
+            return BudgetDistribution(None if form.dissimilarity == "private" else _sampling(form))
+        case BudgetAbsorptionForm():
+            return BudgetAbsorption(None if form.dissimilarity == "private" else _sampling(form))
+        case _:
+            assert_never(form)
+
+
+def _sampling(form: SamplingForm) -> Adaptive:
+    return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))
