@@ -6,7 +6,7 @@ Raw values stand in `Observation` and `Contribution`, which therefore hide them 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Final, final, overload
+from typing import Final, cast, final, overload
 
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.reason import Reason
@@ -79,6 +79,10 @@ class Records:
             whole.keys.extend(stretch.keys)
             whole.values.extend(stretch.values)
         return whole
+
+    def pairs(self) -> "Iterator[tuple[bytes, bytes | None]]":
+        """Return key and value of each record; all have a key, as those of a compacted topic do."""
+        return zip(cast("list[bytes]", self.keys), self.values, strict=True)
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from stream_app.formats.records import Records
 from stream_app.monitoring.logs import LoggableError
 
 if TYPE_CHECKING:
@@ -35,23 +36,7 @@ class Extent(NamedTuple):
     end: int | None
 
 
-class RowRecord(Protocol):
-    """One record of a changelog, as a reader gives it."""
-
-    @property
-    def offset(self) -> int:
-        """The offset; offsets without a record are transaction markers, or records that compaction removed."""
-
-    @property
-    def key(self) -> bytes | None:
-        """The key."""
-
-    @property
-    def value(self) -> bytes | None:
-        """The value."""
-
-
-class LogRecord(RowRecord, Protocol):
+class LogRecord(Protocol):
     """One record of a log, as a reader gives it."""
 
     @property
@@ -63,8 +48,20 @@ class LogRecord(RowRecord, Protocol):
         """The partition's number."""
 
     @property
+    def offset(self) -> int:
+        """The offset; offsets without a record are transaction markers, or records that compaction removed."""
+
+    @property
     def timestamp(self) -> int:
         """Milliseconds since 1970-01-01 UTC: when it was appended (events), or what its producer said (all others)."""
+
+    @property
+    def key(self) -> bytes | None:
+        """The key."""
+
+    @property
+    def value(self) -> bytes | None:
+        """The value."""
 
     @property
     def headers(self) -> Sequence[tuple[str, bytes]]:
@@ -94,8 +91,8 @@ class Reader(Protocol):
         "read_committed" aborted records are left out.
         """
 
-    def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[list[Any]]:
-        """Yield what ``records`` does as `RowRecord`s, which cost less."""
+    def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
+        """Yield what ``records`` does without headers, as columns, which cost less."""
 
 
 class Pages(Protocol):

@@ -7,7 +7,8 @@ hands out batch by batch what its C code decoded. Importing this module changes 
 process, Faust's too; whoever sets ``whole`` before it reads a fetch gets it as one `Records`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 from aiokafka import codec
@@ -43,11 +44,26 @@ def readable_codecs() -> tuple[str, ...]:
 
 
 class Batch(NamedTuple):
-    """The records of one batch, at least one, as aiokafka decodes them: offset, timestamp, key, value, headers."""
+    """The records of one batch, at least one, without an object for any of them."""
 
     producer: int | None
     """Whose transaction they are of; -1 or None of no producer."""
-    records: list[Any]
+    records: Records
+    headers: list[Sequence[tuple[str, bytes]]]
+    timestamp_type: int | None
+    """1: the broker set the timestamps; 0: the producer did; None: the format is an older one."""
+
+
+class _Single(NamedTuple):
+    """A record as aiokafka makes its own of it."""
+
+    offset: int
+    timestamp: int
+    timestamp_type: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    checksum: None = None
 
 
 def by_batch(_: Any) -> Any:
@@ -74,11 +90,9 @@ class Fetch(fetcher.PartitionRecords):
                 if self._check_crcs and not batch.validate_crc():
                     raise CorruptRecordException("Invalid CRC")  # noqa: TRY301 (as what the decoders raise)
                 if not self._is_passed_over(batch):
-                    records = list(batch)
-                    if records and records[0].offset < self.next_fetch_offset:  # brokers give whole batches
-                        records = [record for record in records if record.offset >= self.next_fetch_offset]
-                    if records:
-                        yield Batch(batch.producer_id, records)
+                    found = self._read(batch)
+                    if found.records:
+                        yield found
                 # Behind the last record that the batch ever had: compaction may have removed it.
                 self.next_fetch_offset = batch.next_offset
         except Exception as error:
@@ -87,6 +101,26 @@ class Fetch(fetcher.PartitionRecords):
             number = 0 if batch is None else getattr(batch, "compression_type", 0)
             name = CODECS[number] if number < len(CODECS) else f"number {number}"
             raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
+
+    def _read(self, batch: Any) -> Batch:
+        offsets: list[int] = []
+        times: list[int] = []
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        headers: list[Sequence[tuple[str, bytes]]] = []
+        add_offset, add_time, add_key = offsets.append, times.append, keys.append
+        add_value, add_headers = values.append, headers.append
+        start = self.next_fetch_offset  # a fetch begins with the whole batch that its offset is in
+        for record in batch:
+            offset = record.offset
+            if offset >= start:
+                add_offset(offset)
+                add_time(record.timestamp)
+                add_key(record.key)
+                add_value(record.value)
+                add_headers(record.headers or ())
+        records = Records(self._tp.topic, self._tp.partition, offsets, times, keys, values)
+        return Batch(batch.producer_id, records, headers, getattr(batch, "timestamp_type", None))
 
     def _is_passed_over(self, batch: Any) -> bool:
         """Tell whether a batch holds no records for this reader: a marker, or what a producer aborted."""
@@ -103,23 +137,15 @@ class Fetch(fetcher.PartitionRecords):
             yield from self.batches()
             return
         if self.whole:
-            if columns := self._columns():
-                yield columns
+            if stretches := [batch.records for batch in self.batches()]:
+                yield Records.joined(stretches)
             return
-        for batch in self.batches():
-            for record in batch.records:
+        for _, records, headers, kind in self.batches():
+            columns = (records.offsets, records.timestamps_ms, repeat(kind), records.keys, records.values, headers)
+            for record in map(_Single, *columns):
                 made = self._consumer_record(self._tp, record)
                 self.next_fetch_offset = record.offset + 1
                 yield made
-
-    def _columns(self) -> Records:
-        columns = Records(self._tp.topic, self._tp.partition, [], [], [], [])
-        for _, records in self.batches():
-            columns.offsets.extend([record.offset for record in records])
-            columns.timestamps_ms.extend([record.timestamp for record in records])
-            columns.keys.extend([record.key for record in records])
-            columns.values.extend([record.value for record in records])
-        return columns
 
 
 fetcher.PartitionRecords = Fetch

@@ -1,14 +1,16 @@
 """Reads logs up to their ends, outside of any consumer group: a stretch of one partition, or a whole topic."""
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.structs import ConsumerRecord
 
+from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Isolation
 from stream_app.kafka.client.batches import Batch, by_batch
 from stream_app.kafka.client.security import client_arguments, started
@@ -32,7 +34,7 @@ class _Read(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]]
+    headers: Sequence[tuple[str, bytes]]
     producer: int | None
 
 
@@ -97,10 +99,10 @@ class LogReader:
         async for batches in self._batches(topic, partition, start, before):
             yield _records(TopicPartition(topic, partition), batches)
 
-    async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[list[Any]]:
-        """Yield what ``records`` does, as aiokafka decoded it: nothing is made of a record."""
+    async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
+        """Yield what ``records`` does without headers, as columns: nothing is made of a record."""
         async for batches in self._batches(topic, partition, start, None):
-            yield [record for batch in batches for record in batch.records]
+            yield Records.joined([batch.records for batch in batches])
 
     async def _batches(self, topic: str, partition: int, start: int, before: int | None) -> AsyncIterator[list[Batch]]:
         tp = TopicPartition(topic, partition)
@@ -117,12 +119,12 @@ class LogReader:
 
 
 def _records(place: TopicPartition, batches: list[Batch]) -> list[Any]:
-    topic, partition = place
-    return [
-        _Read(topic, partition, one.offset, one.timestamp, one.key, one.value, one.headers, producer)
-        for producer, records in batches
-        for one in records
-    ]
+    topic, partition = (repeat(one) for one in place)
+    found: list[Any] = []
+    for producer, one, headers, _ in batches:
+        columns = (one.offsets, one.timestamps_ms, one.keys, one.values, headers)
+        found.extend(map(_Read, topic, partition, *columns, repeat(producer)))
+    return found
 
 
 async def records_of(

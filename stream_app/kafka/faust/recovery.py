@@ -59,7 +59,7 @@ class Recovery(FaustRecovery):
         try:
             if self._breaks_off(tp, records):
                 return
-            self.app.store.write(tp.partition, zip(records.keys, records.values, strict=True), last)
+            self.app.store.write(tp.partition, records.pairs(), last)
         except (DamagedCopyError, LocalStateError) as error:
             self._give_up(tp, error)
             return

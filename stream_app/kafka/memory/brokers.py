@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from stream_app.formats.records import Records
 from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
@@ -63,9 +64,12 @@ class MemoryReader:
             if position == at:  # the log lost its end: there may come another
                 await asyncio.sleep(BACKOFF_SECONDS)
 
-    def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[list[MemoryRecord]]:
-        """Yield what ``records`` does."""
-        return self.records(topic, partition, start)
+    async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
+        """Yield what ``records`` does without headers, as columns."""
+        async for found in self.records(topic, partition, start):
+            offsets, times = [one.offset for one in found], [one.timestamp for one in found]
+            keys, values = [one.key for one in found], [one.value for one in found]
+            yield Records(topic, partition, offsets, times, keys, values)
 
     def _fetch(self, topic: str, partition: int, position: int) -> tuple[list[MemoryRecord], int]:
         """Return what one fetch gives, whole batches, and the position behind it."""

@@ -6,10 +6,10 @@ its partition rows tells that, or another record where the copy's last one was.
 """
 
 import logging
-from collections.abc import Iterable
-from typing import Any
+from bisect import bisect_right
 
-from stream_app.kafka.brokers import DamagedCopyError, Reader, RowRecord, Rows
+from stream_app.formats.records import Records
+from stream_app.kafka.brokers import DamagedCopyError, Reader, Rows
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.parts import ReadBack
 from stream_app.kafka.stops import PartitionStoppedError
@@ -18,13 +18,10 @@ from stream_app.monitoring.metrics import Metrics, WorkerMetric
 logger = logging.getLogger(__name__)
 
 
-def lives(records: Iterable[Any]) -> set[str]:
+def lives(records: Records) -> set[str]:
     """Return the lives that the partition rows among changelog records are of."""
-    return {
-        PartitionRow.decode(record.value).life
-        for record in records
-        if record.key == PARTITION_KEY and record.value is not None
-    }
+    rows = records.pairs()
+    return {PartitionRow.decode(value).life for key, value in rows if key == PARTITION_KEY and value is not None}
 
 
 class ChangelogCopy:
@@ -76,24 +73,25 @@ class ChangelogCopy:
         progress.remaining[self._partition] = end - start
         try:
             async for found in reader.rows(self._topic, self._partition, start if done is None else done):
-                records = found if done is None else [record for record in found if record.offset > done]
-                if len(records) < len(found) and not self._holds(found[0]):
+                known = 0 if done is None else bisect_right(found.offsets, done)
+                if known and not self._holds(found.keys[0], found.values[0]):
                     return False
+                records = found[known:] if known else found
                 if row is not None and lives(records) - {row.life}:
                     return False
                 if not records:
                     continue
-                last = records[-1].offset
-                self._rows.write(self._partition, [(record.key, record.value) for record in records], last)
+                last = records.offsets[-1]
+                self._rows.write(self._partition, records.pairs(), last)
                 progress.rows += len(records)
                 progress.remaining[self._partition] = end - last - 1
         finally:
             del progress.remaining[self._partition]
         return True
 
-    def _holds(self, last: RowRecord) -> bool:
+    def _holds(self, key: bytes | None, value: bytes | None) -> bool:
         """Return whether the copy's last record is the one that lies there now, which compaction may have removed."""
-        return last.key is not None and self._rows.read(self._partition, last.key) == last.value
+        return key is not None and self._rows.read(self._partition, key) == value
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:

@@ -160,7 +160,7 @@ async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stor
     """Return the rows that the changelog holds whole; ``reader`` reads committed records."""
     copy = MemoryRows()
     async for records in reader.rows(names.changelog, partition, 0):
-        copy.write(partition, ((record.key, record.value) for record in records), records[-1].offset)
+        copy.write(partition, records.pairs(), records.offsets[-1])
     defaults: dict[str, Policy] = {}
     found: dict[str, SeriesRow] = {}
     read = partial(copy.read, partition)

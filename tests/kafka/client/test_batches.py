@@ -14,7 +14,7 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.kafka.client.batches import Fetch, UnreadableBatchError, by_batch
+from stream_app.kafka.client.batches import Batch, Fetch, UnreadableBatchError, by_batch
 
 _ORACLE: Any = Fetch.__mro__[1]  # aiokafka's own class
 _PLACE = TopicPartition("state", 3)
@@ -78,6 +78,22 @@ def fetched(kind: Any, log: bytes, start: int, aborted: list[tuple[int, int]], i
     return kind(_PLACE, MemoryRecords(log), list(aborted), start, key, None, True, isolation)  # noqa: FBT003
 
 
+class Single(NamedTuple):
+    """A record with what aiokafka's has of it."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+
+
+def singles(batch: Batch) -> list[Single]:
+    """Return the records of a batch."""
+    found = batch.records
+    return list(map(Single, found.offsets, found.timestamps_ms, found.keys, found.values, batch.headers))
+
+
 def told(record: Any) -> tuple[object, ...]:
     """Return what a record says."""
     return record.offset, record.timestamp, record.key, record.value, tuple(record.headers)
@@ -96,9 +112,10 @@ def test_batches_hold_what_aiokafka_unpacks(batches: list[Laid], start: int, dat
         expected = [told(record) for record in oracle]
         found = fetched(fetcher.PartitionRecords, log, start, aborted, isolation, by_batch)
         whole = list(found)
-        assert [told(record) for batch in whole for record in batch.records] == expected
+        assert [told(record) for batch in whole for record in singles(batch)] == expected
+        assert {one.producer for one in whole} <= {5, 6, 7, 8}
         assert found.next_fetch_offset == oracle.next_fetch_offset
-        assert all(batch.records for batch in whole)
+        assert all(len(batch.records) for batch in whole)
         each = fetched(fetcher.PartitionRecords, log, start, aborted, isolation)
         assert [told(record) for record in each] == expected
         assert each.next_fetch_offset == oracle.next_fetch_offset
@@ -109,7 +126,7 @@ def test_a_batch_tells_its_producer() -> None:
     first, base = single(5, b"1", 0)
     second, _ = single(6, b"2", base)
     found = list(fetched(Fetch, first + second, 0, [], _COMMITTED, by_batch))
-    assert [(batch.producer, [record.value for record in batch.records]) for batch in found] == [
+    assert [(batch.producer, batch.records.values) for batch in found] == [
         (5, [b"1"]),
         (6, [b"2"]),
     ]
@@ -125,7 +142,7 @@ def test_each_batch_is_checked_against_its_checksum() -> None:
     broken = bytearray(single(5, b"2222", base)[0])
     broken[-3] ^= 1
     records = fetched(Fetch, whole + bytes(broken), 0, [], _COMMITTED, by_batch)
-    assert [record.offset for batch in records for record in batch.records] == [0]
+    assert [batch.records.offsets for batch in records] == [[0]]
     assert records.next_fetch_offset == base
     with pytest.raises(UnreadableBatchError) as raised:
         list(fetched(Fetch, bytes(broken), base, [], _COMMITTED, by_batch))
