@@ -14,6 +14,8 @@ from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.peers.programs import ROOT, python_of
+from benchmarks.peers.roster import PEERS, of_tree
 from benchmarks.result import Bars, Result
 from benchmarks.rig.machine import Machine
 from benchmarks.rig.process import ClientError
@@ -25,6 +27,7 @@ from stream_app.localbroker import LocalBrokerError
 BENCHES: Mapping[str, str] = {
     "worker": "events/s over those of a bare client that writes the same bytes",
     "faust": "events/s over those of Faust as it comes",
+    "peers": "speed, latency and memory beside Kafka Streams, Quix Streams, Faust and plain loops (docs/benchmarks.md)",
     "series": "memory and speed with a million series",
     "members": "what claims and caps cost: 100,000 members with five series each, and the same series without",
     "latency": "from append to committed release at half load",
@@ -39,27 +42,33 @@ BENCHES: Mapping[str, str] = {
 }
 """What each benchmark measures. Its module in ``measures`` offers ``DEFAULT`` sizes and ``run(ground, sizes, show)``.
 
-``BROKER`` are further settings of the broker. Where ``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of
+``BROKER`` are further settings of the broker, ``table(result)`` shows people more than the list of figures. Where ``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of
 the ground.
 """
-_SIZES = ("events", "series", "partitions", "repeats", "scheme", "filter", "kind")
+_OF_ALL = ("events", "series", "partitions", "repeats", "scheme", "filter", "kind")
+_OF_PEERS = ("only", "tree", "warm", "seconds")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; 0 when everything ran, whatever was found, 1 when a client or the broker failed, 2 without a broker."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it tells of each retry, as with topics just made
     machine = Machine.this()
     out = Console(stderr=arguments.json)
     if not out.is_terminal:
         out.width = 120
     out.print(str(machine), highlight=False)
-    given = {size: getattr(arguments, size) for size in _SIZES if getattr(arguments, size) is not None}
+    given = {size: value for size in _OF_ALL + _OF_PEERS if (value := getattr(arguments, size)) is not None}
+    if arguments.name != "peers" and (foreign := [f"--{size}" for size in _OF_PEERS if size in given]):
+        parser.error(f"{', '.join(foreign)}: for the benchmark peers alone")
     results: list[Result] = []
     try:
         for name in [arguments.name] if arguments.name else BENCHES:
             with tempfile.TemporaryDirectory(prefix="landmark-bench-", dir=arguments.folder) as folder:
-                results.append(measured(name, Path(folder), given))
+                results.append(measured(name, Path(folder).absolute(), given))
+            if hasattr(module := _module(name), "table"):
+                out.print(module.table(results[-1]))
             out.print(_table(results[-1]))
     except (ClientError, KafkaError, LocalBrokerError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
@@ -79,13 +88,17 @@ def measured(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
         ClientError: when a program under measurement fails.
         LocalBrokerError: when there is no broker.
     """
-    module: Any = importlib.import_module(f"benchmarks.measures.{name}")
+    module = _module(name)
     sizes = replace(module.DEFAULT, **given)
     with Bars() as bars:
         if not getattr(module, "NEEDS_BROKER", True):
             return cast("Result", module.run(folder, sizes, bars.show))
         with Ground.prepared(folder, getattr(module, "BROKER", None)) as ground:
             return cast("Result", module.run(ground, sizes, bars.show))
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"benchmarks.measures.{name}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,6 +120,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scheme", choices=SCHEMES, help="scheme of the policy (default: adaptive; core: all)")
     parser.add_argument("--filter", choices=FILTERS, help="filter of the policy (default: the scheme's own)")
     parser.add_argument("--kind", choices=VALUES, help="kind of the values (default: number; core: all)")
+    peers = parser.add_argument_group("of peers alone")
+    names = ",".join(peer.name for peer in PEERS)
+    peers.add_argument("--only", type=_peers, metavar="NAME,..", help=f"measure these peers: {names} (default: all)")
+    peers.add_argument(
+        "--tree", type=_checkout, help="measure the worker of another checkout too, as tree,tree-compiled"
+    )
+    peers.add_argument("--warm", type=_positive, help="events before Kafka Streams counts (default: 1000000)")
+    peers.add_argument("--seconds", type=_positive, help="how long each load lasts, for latencies (default: 10)")
     parser.add_argument("--folder", type=Path, help="where broker and state live meanwhile (default: a temporary one)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
@@ -129,6 +150,20 @@ def _table(result: Result) -> Table:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _peers(text: str) -> tuple[str, ...]:
+    known = {peer.name for peer in (*PEERS, *of_tree(ROOT))}
+    if unknown := sorted(set(text.split(",")) - known):
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(sorted(known))}")
+    return tuple(text.split(","))
+
+
+def _checkout(text: str) -> Path:
+    tree = Path(text).resolve()
+    if not python_of(tree).exists():
+        raise argparse.ArgumentTypeError(f"{tree}: no checkout with an environment; run `make install` there")
+    return tree
 
 
 def _positive(text: str) -> int:

@@ -38,9 +38,18 @@ class Client:
     @contextmanager
     def started(cls, module: str, arguments: Sequence[str], cores: frozenset[int], log: Path) -> "Iterator[Client]":
         """Run ``python -m module arguments`` held to ``cores``; end it with the ``with`` block."""
+        with cls.running([sys.executable, "-m", module, *arguments], cores, log) as client:
+            yield client
+
+    @classmethod
+    @contextmanager
+    def running(
+        cls, command: Sequence[str], cores: frozenset[int], log: Path, where: Path | None = None
+    ) -> "Iterator[Client]":
+        """Run any command held to ``cores``, in the folder ``where`` if given; end it with the ``with`` block."""
         with log.open("ab") as out:
             with pinned(cores):
-                process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=out, stderr=out)
+                process = subprocess.Popen(command, stdout=out, stderr=out, cwd=where)
             try:
                 yield cls(process, log)
             finally:
@@ -71,8 +80,15 @@ class Client:
 
     def peak_bytes(self) -> int:
         """Return the most memory that was resident at once."""
+        return self._memory("VmHWM:")
+
+    def resident_bytes(self) -> int:
+        """Return the memory that is resident now."""
+        return self._memory("VmRSS:")
+
+    def _memory(self, name: str) -> int:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
-        (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+        (line,) = (line for line in status.splitlines() if line.startswith(name))
         return int(line.split()[1]) * _KIBIBYTE
 
 

@@ -134,6 +134,6 @@ class Site:
         admin = AIOKafkaAdminClient(**client_arguments(self.settings))
         await admin.start()
         try:
-            await admin.delete_topics([name for name in await admin.list_topics() if name.startswith(self.name)])
+            await admin.delete_topics([name for name in await admin.list_topics() if self.name in name])
         finally:
             await admin.close()

@@ -1,25 +1,45 @@
-"""Faust as it comes: one agent, a RocksDB table and two sends an event, tuned, at least once, deciding nothing.
+"""Faust as it comes: one agent, a RocksDB table and two sends an event, tuned, at least once.
 
-``python -m benchmarks.rig.stock CONFIG LAYOUT RELEASES LEDGER`` consumes the events topic of a configuration and
-writes values of the layout's sizes. Its changelog topic is the one of the application id `<application>-other`.
+``python -m benchmarks.rig.stock CONFIG LAYOUT RELEASES LEDGER`` consumes the events topic of a configuration, decides
+nothing and writes values of the layout's sizes; without the other words it does the work of `benchmarks.peers.work` and
+writes to the configuration's own topics. Its changelog topic is the one of the application id `<application>-other`.
 """
 
 import asyncio
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import faust
+from orjson import dumps, loads
 
+from benchmarks.peers import work
 from benchmarks.rig.layout import Layout
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
 
 _RAW: dict[str, Any] = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
 
+Answer = Callable[[Any, Any], tuple[bytes, bytes, bytes]]
+"""From an event and the table to release, ledger record and the series' new row."""
 
-def app_of(settings: Settings, layout: Layout, releases: str, ledger: str) -> Any:
+
+def idle(layout: Layout) -> Answer:
+    """Answer with constant bytes of the layout's sizes."""
+    answer = (bytes(layout.release_bytes), bytes(layout.ledger_bytes), bytes(layout.changelog_bytes))
+    return lambda _event, _table: answer
+
+
+def busy(event: Any, table: Any) -> tuple[bytes, bytes, bytes]:
+    """Answer as every peer does."""
+    stored = table.get(event.key)
+    release, entry, row = work.answer(event.value, None if stored is None else loads(stored))
+    return release, entry, dumps(row)
+
+
+def app_of(settings: Settings, work_of: Answer, releases: str, ledger: str) -> Any:
     """Return the app; defaults stand where they were found fastest."""
     names = TopicNames.of(settings.prefix, settings.application)
     app = faust.App(
@@ -44,11 +64,11 @@ def app_of(settings: Settings, layout: Layout, releases: str, ledger: str) -> An
         "state", key_type=bytes, value_type=bytes, partitions=settings.partitions, options={"driver": "rocksdict"}
     )
     events, released, entered = (app.topic(name, **_RAW) for name in (names.events, releases, ledger))
-    release, entry, row = (bytes(size) for size in (layout.release_bytes, layout.ledger_bytes, layout.changelog_bytes))
 
     async def answer(stream: Any) -> None:
         """Send twice and write the table for every event."""
         async for event in stream.events():
+            release, entry, row = work_of(event, table)
             table[event.key] = row
             await entered.send(key=event.key, value=entry)
             await released.send(key=event.key, value=release)
@@ -63,8 +83,13 @@ async def _run(app: Any) -> None:
 
 
 if __name__ == "__main__":
-    config, layout_file, *topics = sys.argv[1:]
+    config, *words = sys.argv[1:]
     logging.basicConfig(level=logging.WARNING)
     chosen = Settings.load(Path(config))
     chosen.data_folder.with_name("stock").mkdir(parents=True, exist_ok=True)
-    asyncio.run(_run(app_of(chosen, Layout.load(Path(layout_file).read_bytes()), *topics)))
+    if words:
+        layout_file, *topics = words
+        asyncio.run(_run(app_of(chosen, idle(Layout.load(Path(layout_file).read_bytes())), *topics)))
+    else:
+        own = TopicNames.of(chosen.prefix, chosen.application)
+        asyncio.run(_run(app_of(chosen, busy, own.releases, own.ledger)))

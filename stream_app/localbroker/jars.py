@@ -42,21 +42,22 @@ def find_java() -> str:
     return java
 
 
-def fetch_jars(folder: Path | None = None, progress: Progress = lambda _: None) -> Path:
+def fetch_jars(folder: Path | None = None, progress: Progress = lambda _: None, pins: Path = _HERE) -> Path:
     """Return the folder of the jars; fetch them first when it is not there.
 
-    Several processes may ask at once: one fetches, the others wait. A folder appears whole or not at all.
+    ``pins`` holds ``pom.xml`` and ``jars.sha256``, which say what jars: those of the broker, unless given. Several
+    processes may ask at once: one fetches, the others wait. A folder appears whole or not at all.
     """
     target = default_cache() if folder is None else folder
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(target.with_name(f"{target.name}.lock")):
+    with locked(target.with_name(f"{target.name}.lock")):
         if not target.is_dir():
             maven = _find_maven()
             with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as work:
-                _copy(maven, Path(work), progress)
-                _verify(Path(work) / "lib")
+                _copy(maven, pins, Path(work), progress)
+                _verify(Path(work) / "lib", pins)
                 (Path(work) / "lib").rename(target)
     return target
 
@@ -70,14 +71,15 @@ def _find_maven() -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time in."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _copy(maven: str, work: Path, progress: Progress) -> None:
-    shutil.copy(_HERE / "pom.xml", work)
+def _copy(maven: str, pins: Path, work: Path, progress: Progress) -> None:
+    shutil.copy(pins / "pom.xml", work)
     progress(f"fetching Apache Kafka {KAFKA_VERSION} (about 45 MB, once)")
     command = [maven, "-B", _COPY, "-DincludeScope=runtime", f"-DoutputDirectory={work / 'lib'}"]
     said = []
@@ -93,9 +95,9 @@ def _copy(maven: str, work: Path, progress: Progress) -> None:
         raise LocalBrokerError("Maven fetching Apache Kafka", reason, "Check the network, try again")
 
 
-def _verify(folder: Path) -> None:
+def _verify(folder: Path, pins: Path) -> None:
     wanted = {}
-    for line in (_HERE / "jars.sha256").read_text().splitlines():
+    for line in (pins / "jars.sha256").read_text().splitlines():
         digest, name = line.split()
         wanted[name] = digest
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}

@@ -1,0 +1,114 @@
+"""The page of the peers from a run's JSON: ``python -m benchmarks.peers.page``, after a run wrote docs/peers.json.
+
+It writes the table of docs/benchmarks.md and the picture beside it.
+"""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.peers.programs import ROOT
+from benchmarks.peers.roster import PEERS, of_tree
+from stream_app.formats import wire
+from stream_app.pictures import LANDMARK_COLOUR, REGULAR_COLOUR, Draw, picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DOCS: Final = ROOT / "docs"
+FIGURES, PAGE, PICTURE = DOCS / "peers.json", DOCS / "benchmarks.md", DOCS / "pictures" / "peers.png"
+BEGIN, END = "<!-- figures: python -m benchmarks.peers.page -->", "<!-- end of figures -->"
+TITLES: Final = {peer.name: peer.title for peer in (*PEERS, *of_tree(ROOT))}
+COLUMNS: Final = {
+    "rate": "events/s",
+    "cpu": "CPU, µs an event",
+    "2000": "p50 / p99 ms at 2,000/s",
+    "12000": "at 12,000/s",
+    "half": "at half its own speed",
+    "resident": "resident MB",
+}
+_PLOTS: Final = {"rate": "Events a second", "cpu": "Processor time, µs an event", "p99_12000": "p99 at 12,000/s, ms"}
+
+
+def rows(result: Mapping[str, Any]) -> list[list[str]]:
+    """Return the cells of the table, the head first: medians, and the least and most of all rounds in brackets."""
+    figures = result["figures"]
+    found = [["client", *COLUMNS.values()]]
+    for name, title in TITLES.items():
+        if f"{name}_rate" in figures:
+            found.append([title, *(_cell(figures, name, column) for column in COLUMNS)])
+    return found
+
+
+def markdown(document: Mapping[str, Any]) -> str:
+    """Return what stands between the marks of the page."""
+    (result,) = (each for each in document["results"] if each["bench"] == "peers")
+    head, *body = rows(result)
+    lines = [_line(head), "|---|" + "---:|" * (len(head) - 1), *map(_line, body)]
+    sizes, machine = result["sizes"], document["machine"]
+    said = (
+        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, load {machine['load']} when it began. "
+        f"{sizes['events']:,} events of {sizes['series']:,} series, {sizes['partitions']} partitions, "
+        f"rounds: {sizes['repeats']}. Medians; the least and the most of all rounds in brackets."
+    )
+    ratios = [
+        f"* {target['figure'].replace('_', ' ')}: {_short(result['figures'][target['figure']])} "
+        f"({target['bound']} {target['value']:g} is the aim)"
+        for target in result["targets"]
+    ]
+    return "\n".join([said, "", *lines, *(["", "As ratios within a round:", "", *ratios] if ratios else [])])
+
+
+def draw(document: Mapping[str, Any], path: Path) -> None:
+    """Write the picture: bars of medians, with the spread of the rounds."""
+    (result,) = (each for each in document["results"] if each["bench"] == "peers")
+    picture(path, [(title, _bars(result["figures"], figure)) for figure, title in _PLOTS.items()])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write table and picture from a file of figures; without one, from docs/peers.json."""
+    document: Any = wire.load(Path(arguments[0] if arguments else FIGURES).read_bytes())
+    between = f"{BEGIN}\n{markdown(document)}\n{END}"
+    page = re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: between, PAGE.read_text(), flags=re.DOTALL)
+    PAGE.write_text(page)
+    draw(document, PICTURE)
+    return 0
+
+
+def _bars(figures: Mapping[str, Any], which: str) -> Draw:
+    def on(axes: "Axes") -> None:
+        names = [name for name in TITLES if f"{name}_{which}" in figures][::-1]
+        found = [figures[f"{name}_{which}"] for name in names]
+        medians = [each["median"] for each in found]
+        spread = [[each["median"] - each["min"] for each in found], [each["max"] - each["median"] for each in found]]
+        colours = [REGULAR_COLOUR if name in {peer.name for peer in PEERS[:5]} else LANDMARK_COLOUR for name in names]
+        axes.barh([TITLES[name] for name in names], medians, xerr=spread, color=colours, ecolor="black", capsize=3)
+        axes.bar_label(axes.containers[-1], [f" {value:,.0f}" for value in medians], padding=8)  # type: ignore[arg-type]
+        axes.margins(x=0.12)
+
+    return on
+
+
+def _cell(figures: Mapping[str, Any], name: str, column: str) -> str:
+    if f"{name}_{column}" in figures:
+        return _short(figures[f"{name}_{column}"])
+    both = [figures.get(f"{name}_{share}_{column}") for share in ("p50", "p99")]
+    return " / ".join("-" if figure is None else _short(figure) for figure in both) if any(both) else "-"
+
+
+def _short(figure: Mapping[str, Any]) -> str:
+    return f"{_number(figure['median'])} ({_number(figure['min'])}-{_number(figure['max'])})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,87 @@
+"""What peers run from, made when it is first asked for: jars, a compiled program, environments of Python.
+
+Jars and the environment of Quix Streams stay in the per-user cache that the broker's jars are in; the rest is made anew.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from benchmarks.rig.process import ClientError
+from stream_app.localbroker.jars import KAFKA_VERSION, default_cache, fetch_jars, find_java, locked
+
+ROOT = Path(__file__).parents[2]
+_HERE = Path(__file__).parent
+_PINS = _HERE / "quix.txt"
+_LEFT_OUT = shutil.ignore_patterns(".*", "build", "docs", "tests", "*.so", "*.egg-info", "__pycache__")
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The programs of a run, in its ``folder``."""
+
+    folder: Path
+
+    @cached_property
+    def streams(self) -> list[str]:
+        """The Kafka Streams program as a command without arguments.
+
+        Raises:
+            ClientError: without a Java compiler, or when it refuses the program.
+            LocalBrokerError: without Java or Maven.
+        """
+        jars = fetch_jars(default_cache().with_name(f"kafka-streams-{KAFKA_VERSION}"), pins=_HERE)
+        classes = self.folder / "classes"
+        if shutil.which("javac") is None:
+            raise ClientError("Kafka Streams needs a Java compiler: sudo apt-get install --yes openjdk-17-jdk-headless")
+        compiling = ["javac", "-Xlint:all", "-Werror", "-cp", f"{jars}/*", "-d", str(classes)]
+        _done([*compiling, str(_HERE / "PeerStreams.java")])
+        return [find_java(), "-Xms512m", "-Xmx512m", "-cp", f"{classes}:{jars}/*", "PeerStreams"]
+
+    @cached_property
+    def quix(self) -> str:
+        """The Python of an environment with Quix Streams; raises `ClientError` when it cannot be made."""
+        pins = hashlib.sha256(_PINS.read_bytes() + sys.version.encode()).hexdigest()
+        place = default_cache().with_name(f"quix-{pins[:16]}")
+        python, whole = place / "bin" / "python", place / "whole"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with locked(place.with_name(f"{place.name}.lock")):
+            if not whole.exists():
+                _done([sys.executable, "-m", "venv", "--clear", str(place)])
+                _done([str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "-r", str(_PINS)])
+                whole.touch()
+        return str(python)
+
+    def compiled(self, tree: Path) -> Path:
+        """Return a folder with a checkout's package, compiled by mypyc; raises `ClientError` when it cannot be."""
+        name = hashlib.sha256(str(tree).encode()).hexdigest()[:16]
+        copy, target = self.folder / f"source-{name}", self.folder / f"compiled-{name}"
+        if not target.exists():
+            shutil.copytree(tree, copy, ignore=_LEFT_OUT)
+            installing = [
+                str(python_of(tree)),
+                "-m",
+                "pip",
+                "install",
+                "-qq",
+                "--disable-pip-version-check",
+                "--no-deps",
+            ]
+            _done(["env", "COMPILE_LANDMARK_STREAM=1", *installing, "--target", str(target), str(copy)])
+        return target
+
+
+def python_of(tree: Path) -> Path:
+    """Return the Python that a checkout's worker runs on: of its own environment, but for this checkout."""
+    return Path(sys.executable) if tree == ROOT else tree / ".venv" / "bin" / "python"
+
+
+def _done(command: Sequence[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        raise ClientError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-3000:]}")

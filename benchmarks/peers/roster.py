@@ -1,0 +1,97 @@
+"""The peers by name: how each is started on a site, and how much it is given."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.peers import work
+from benchmarks.peers.programs import ROOT, Programs, python_of
+from benchmarks.rig.site import Site
+
+
+class Command(NamedTuple):
+    """Words to run, and the folder to run them in."""
+
+    words: list[str]
+    where: Path = ROOT
+
+
+Start = Callable[[Site, Programs], Command]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A program that answers events."""
+
+    name: str
+    title: str
+    start: Start
+    warm: float = 0.1
+    """Share of the run's warming events that it is given before anything counts."""
+    share: float = 1.0
+    """Share of the run's events that it is measured over: slow ones would take minutes for all."""
+
+
+def _loop(which: str) -> Start:
+    return lambda site, _: Command([sys.executable, "-m", "benchmarks.peers.loop", which, str(site.config)])
+
+
+def _streams(site: Site, programs: Programs) -> Command:
+    names = site.names
+    settings = {
+        "application.id": site.settings.application,
+        "bootstrap.servers": site.settings.bootstrap_servers,
+        "state.dir": str(site.folder / "streams"),
+        "replication.factor": "1",
+        "auto.offset.reset": "earliest",
+        "commit.interval.ms": "100",
+        "max.poll.records": "8000",
+        "producer.linger.ms": "100",
+        "producer.batch.size": "1000000",
+        "producer.buffer.memory": "134217728",
+        "statestore.cache.max.bytes": "0",
+    }
+    words = [names.events, names.releases, names.ledger, work.KEY.decode()]
+    words += [str(pad) for pad in (work.ENTRY_PAD, work.ROW_PAD)]
+    return Command([*programs.streams, *words, *(f"{name}={value}" for name, value in settings.items())])
+
+
+def _quix(site: Site, programs: Programs) -> Command:
+    names, settings = site.names, site.settings
+    words = [settings.bootstrap_servers, settings.application, names.events, names.releases, names.ledger]
+    return Command([programs.quix, "-m", "benchmarks.peers.quix", *words, str(site.folder / "quix")])
+
+
+def _stock(site: Site, _: Programs) -> Command:
+    return Command([sys.executable, "-m", "benchmarks.rig.stock", str(site.config)])
+
+
+def _worker(tree: Path) -> Start:
+    words = [str(python_of(tree)), "-m", "stream_app", "worker", "--config"]
+    return lambda site, _: Command([*words, str(site.config)], tree)
+
+
+def _compiled(tree: Path) -> Start:
+    words = [str(python_of(tree)), "-m", "stream_app", "worker", "--config"]
+    return lambda site, programs: Command([*words, str(site.config)], programs.compiled(tree))
+
+
+PEERS = (
+    Peer("bare", "bare aiokafka client, no work", _loop("bare")),
+    Peer("plain", "plain aiokafka loop, state in a dict", _loop("plain")),
+    Peer("streams", "Kafka Streams, RocksDB", _streams, warm=1.0),
+    Peer("quix", "Quix Streams, RocksDB", _quix, warm=0.02, share=0.25),
+    Peer("stock", "Faust as it comes, RocksDB, at least once", _stock, warm=0.01, share=0.05),
+    Peer("worker", "this worker", _worker(ROOT)),
+    Peer("compiled", "this worker, compiled", _compiled(ROOT)),
+)
+
+
+def of_tree(tree: Path) -> tuple[Peer, Peer]:
+    """Return the worker of another checkout, which has an environment of its own, as it is and compiled."""
+    return (
+        Peer("tree", "the other checkout's worker", _worker(tree)),
+        Peer("tree-compiled", "the other checkout's worker, compiled", _compiled(tree)),
+    )
