@@ -42,8 +42,8 @@ BENCHES: Mapping[str, str] = {
 }
 """What each benchmark measures. Its module in ``measures`` offers ``DEFAULT`` sizes and ``run(ground, sizes, show)``.
 
-``BROKER`` are further settings of the broker, ``table(result)`` shows people more than the list of figures. Where ``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of
-the ground.
+``BROKER`` are further settings of the broker, ``table(result)`` shows people more than the list of figures. Where
+``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of the ground.
 """
 _OF_ALL = ("events", "series", "partitions", "repeats", "scheme", "filter", "kind")
 _OF_PEERS = ("only", "tree", "warm", "seconds")

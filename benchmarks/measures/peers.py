@@ -46,7 +46,7 @@ class PeerSizes(Sizes):
     def document(self) -> dict[str, object]:
         """Return the sizes as JSON values, but for a folder of the machine."""
         shown = {name: getattr(self, name) for name in (*Sizes.__slots__, "warm", "seconds", "only")}
-        return {**shown, "tree": self.tree is not None}
+        return shown if self.tree is None else {**shown, "tree": self.tree.name}
 
 
 DEFAULT = PeerSizes(events=400_000, series=10_000)

@@ -33,7 +33,7 @@ _PLOTS: Final = {"rate": "Events a second", "cpu": "Processor time, µs an event
 
 
 def rows(result: Mapping[str, Any]) -> list[list[str]]:
-    """Return the cells of the table, the head first: medians, and the least and most of all rounds in brackets."""
+    """Return the cells of the table, the head first: medians, and the spread of the last of them in brackets."""
     figures = result["figures"]
     found = [["client", *COLUMNS.values()]]
     for name, title in TITLES.items():
@@ -49,7 +49,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     lines = [_line(head), "|---|" + "---:|" * (len(head) - 1), *map(_line, body)]
     sizes, machine = result["sizes"], document["machine"]
     said = (
-        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, load {machine['load']} when it began. "
+        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, load {machine['load']} at first. "
         f"{sizes['events']:,} events of {sizes['series']:,} series, {sizes['partitions']} partitions, "
         f"rounds: {sizes['repeats']}. Medians; the least and the most of all rounds in brackets."
     )
@@ -94,12 +94,13 @@ def _bars(figures: Mapping[str, Any], which: str) -> Draw:
 def _cell(figures: Mapping[str, Any], name: str, column: str) -> str:
     if f"{name}_{column}" in figures:
         return _short(figures[f"{name}_{column}"])
-    both = [figures.get(f"{name}_{share}_{column}") for share in ("p50", "p99")]
-    return " / ".join("-" if figure is None else _short(figure) for figure in both) if any(both) else "-"
+    half, most = (figures.get(f"{name}_{share}_{column}") for share in ("p50", "p99"))
+    return "-" if most is None else f"{_number(half['median'])} / {_short(most)}"
 
 
 def _short(figure: Mapping[str, Any]) -> str:
-    return f"{_number(figure['median'])} ({_number(figure['min'])}-{_number(figure['max'])})"
+    spread = "" if len(figure["runs"]) == 1 else f" ({_number(figure['min'])}-{_number(figure['max'])})"
+    return f"{_number(figure['median'])}{spread}"
 
 
 def _number(value: float) -> str:

@@ -1,6 +1,6 @@
 """What peers run from, made when it is first asked for: jars, a compiled program, environments of Python.
 
-Jars and the environment of Quix Streams stay in the per-user cache that the broker's jars are in; the rest is made anew.
+Jars and the environment of Quix Streams stay in the per-user cache, as the broker's jars; the rest is made anew.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class Programs:
         with locked(place.with_name(f"{place.name}.lock")):
             if not whole.exists():
                 _done([sys.executable, "-m", "venv", "--clear", str(place)])
-                _done([str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "-r", str(_PINS)])
+                _done([*_pip(python), "-r", str(_PINS)])
                 whole.touch()
         return str(python)
 
@@ -63,22 +63,18 @@ class Programs:
         copy, target = self.folder / f"source-{name}", self.folder / f"compiled-{name}"
         if not target.exists():
             shutil.copytree(tree, copy, ignore=_LEFT_OUT)
-            installing = [
-                str(python_of(tree)),
-                "-m",
-                "pip",
-                "install",
-                "-qq",
-                "--disable-pip-version-check",
-                "--no-deps",
-            ]
-            _done(["env", "COMPILE_LANDMARK_STREAM=1", *installing, "--target", str(target), str(copy)])
+            installing = [*_pip(python_of(tree)), "--no-deps", "--target", str(target), str(copy)]
+            _done(["env", "COMPILE_LANDMARK_STREAM=1", *installing])
         return target
 
 
 def python_of(tree: Path) -> Path:
     """Return the Python that a checkout's worker runs on: of its own environment, but for this checkout."""
     return Path(sys.executable) if tree == ROOT else tree / ".venv" / "bin" / "python"
+
+
+def _pip(python: Path) -> list[str]:
+    return [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
 
 
 def _done(command: Sequence[str]) -> None:

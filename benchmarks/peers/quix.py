@@ -1,6 +1,6 @@
 """Quix Streams: one stateful function, state in RocksDB, exactly once.
 
-``python -m benchmarks.peers.quix SERVERS GROUP EVENTS RELEASES LEDGER FOLDER``, in an environment of its own (quix.txt).
+``python -m benchmarks.peers.quix SERVERS GROUP EVENTS RELEASES LEDGER FOLDER``, in an environment of its own.
 """
 
 import sys

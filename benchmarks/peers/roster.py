@@ -79,11 +79,11 @@ def _compiled(tree: Path) -> Start:
 
 
 PEERS = (
-    Peer("bare", "bare aiokafka client, no work", _loop("bare")),
-    Peer("plain", "plain aiokafka loop, state in a dict", _loop("plain")),
-    Peer("streams", "Kafka Streams, RocksDB", _streams, warm=1.0),
-    Peer("quix", "Quix Streams, RocksDB", _quix, warm=0.02, share=0.25),
-    Peer("stock", "Faust as it comes, RocksDB, at least once", _stock, warm=0.01, share=0.05),
+    Peer("bare", "bare aiokafka client", _loop("bare")),
+    Peer("plain", "plain aiokafka loop", _loop("plain")),
+    Peer("streams", "Kafka Streams", _streams, warm=1.0),
+    Peer("quix", "Quix Streams", _quix, warm=0.02, share=0.25),
+    Peer("stock", "Faust as it comes", _stock, warm=0.01, share=0.05),
     Peer("worker", "this worker", _worker(ROOT)),
     Peer("compiled", "this worker, compiled", _compiled(ROOT)),
 )
@@ -92,6 +92,6 @@ PEERS = (
 def of_tree(tree: Path) -> tuple[Peer, Peer]:
     """Return the worker of another checkout, which has an environment of its own, as it is and compiled."""
     return (
-        Peer("tree", "the other checkout's worker", _worker(tree)),
-        Peer("tree-compiled", "the other checkout's worker, compiled", _compiled(tree)),
+        Peer("tree", "the other checkout", _worker(tree)),
+        Peer("tree-compiled", "the other checkout, compiled", _compiled(tree)),
     )

@@ -1,4 +1,4 @@
-"""One trial of one peer: a backlog for its speed, then loads for its latency, then whether every event was answered once.
+"""One trial of one peer: a backlog for its speed, loads for its latency, then whether each event was answered once.
 
 All of it is seen on the releases topic, the same way for every peer: a partition's n-th release answers its n-th event.
 """
@@ -61,7 +61,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Records for each event, and the mean bytes of their values: releases, ledger entries and rows of the changelog."""
+    """Records for each event, and the mean bytes of their values: of releases, ledger entries and rows."""
 
     records: dict[str, float]
     value_bytes: dict[str, float]
@@ -264,4 +264,5 @@ def _number(record: Any, numbers: list[int], series: int) -> int:
         if name == INPUT_HEADER:
             return numbers[int(value)]
     release: Any = wire.load(record.value)
-    return (release["timestamp"] - START_MS) // HOUR_MS * series + int(release["series"].rpartition("-")[2])
+    step = (int(release["timestamp"]) - START_MS) // HOUR_MS
+    return step * series + int(release["series"].rpartition("-")[2])

@@ -1,7 +1,7 @@
 """The work of every peer that works: parse an event, hash it under a key, move its series' means, dump three records.
 
-No privacy. A release, a ledger record and a state row an event, each as long as the worker's. `PeerStreams.java` does the
-same; Quix Streams runs this file in an environment of its own, so it needs orjson alone.
+No privacy. A release, a ledger record and a row an event, as long as the worker's. `PeerStreams.java` does the same.
+Quix Streams runs this file in an environment of its own, so it needs orjson alone.
 """
 
 import hashlib
