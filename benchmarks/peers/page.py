@@ -95,7 +95,7 @@ def _cell(figures: Mapping[str, Any], name: str, column: str) -> str:
     if f"{name}_{column}" in figures:
         return _short(figures[f"{name}_{column}"])
     half, most = (figures.get(f"{name}_{share}_{column}") for share in ("p50", "p99"))
-    return "-" if most is None else f"{_number(half['median'])} / {_short(most)}"
+    return "-" if half is None or most is None else f"{_number(half['median'])} / {_short(most)}"
 
 
 def _short(figure: Mapping[str, Any]) -> str:

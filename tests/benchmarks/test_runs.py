@@ -26,7 +26,8 @@ FIGURES = {
     | {"state_series", "cached_series", "worker_memory", "worker_cpu_event", "broker_cpu_event"}
     | {"recovered_rows", "recovery_row", "recovery_cpu_row", "audit_cpu_entry", "audit_memory"},
 }
-WITHOUT_BROKER = {"core", "audit", "loss", "collect"}
+ELSEWHERE = {"core", "audit", "loss", "collect", "peers"}
+"""Without a broker; `test_peers`."""
 EVENTS = 25_000
 SIZES = {
     "worker": {"events": EVENTS, "series": 50},
@@ -41,7 +42,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in BENCHES if name not in WITHOUT_BROKER])
+@pytest.mark.parametrize("name", [name for name in BENCHES if name not in ELSEWHERE])
 def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
     """Sizes as asked for, every figure measured once, and targets that name figures."""
     shown: list[str] = []
