@@ -42,6 +42,8 @@ class BatchDecider:
     ) -> None:
         self.end = 0
         """How many records were decided."""
+        self.enough = False
+        """Set meanwhile, it leaves those records for the next batch that would still be decided one by one."""
         self._context: Final = context
         self._source: Final = source
         self._states: Final = source.states
@@ -74,12 +76,12 @@ class BatchDecider:
             more = self.alone.decide((records[number],))
             puts[number] = self._puts[:]
             self._puts.clear()
-            if not more:
+            if count % SLICE == 0:
+                yield
+            if not more or self.enough:
                 self.end = number + 1
                 chosen = chosen.before(self.end)
                 break
-            if count % SLICE == 0:
-                yield
         steps: list[Steps] = []
         for done, tally in decided(self._context.keys, self._states, chosen):
             steps.append(done)

@@ -19,6 +19,8 @@ from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.reason import Reason
 
+MOST_SECONDS = 0.05
+"""Time of its own after which a batch takes no record more that is decided alone: what waits behind it waits for it."""
 SAMPLED = 50
 """Series of a batch whose budget, rate and loss are observed: all of them would cost as much as deciding."""
 
@@ -107,8 +109,13 @@ async def decide(
         settle = tail.settle if tail.binds(given.start) else None
         outlets = Outlets(ledger.append, releases.append, rejects.append, settle)
     decider = BatchDecider(context, rows, outlets, collection, rows.find_member, rows.fewest)
+    clock, spent = asyncio.get_running_loop().time, 0.0
+    resumed = clock()
     for _ in decider.decide(records):
+        spent += clock() - resumed
+        decider.enough = spent >= MOST_SECONDS
         await asyncio.sleep(0)
+        resumed = clock()
     done, rest = _parted(given, decider.end)
     batch = Batch.of(done, *pages)
     batch.rest, batch.silent = rest, silent

@@ -92,7 +92,8 @@ class Inbox:
     @property
     def ample(self) -> bool:
         """Whether deciding what waits takes as long as a commit, so that it had better go on beside one."""
-        return self._records * _COMMITS >= self._most_records or self._bytes * _COMMITS >= self._most_bytes
+        much = self._records * _COMMITS >= self._most_records or self._bytes * _COMMITS >= self._most_bytes
+        return much or self._rest is not None
 
     def __len__(self) -> int:
         return self._records

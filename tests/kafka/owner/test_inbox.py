@@ -105,6 +105,18 @@ def test_an_eighth_of_a_batch_is_ample(records: int, size: int, *, ample: bool) 
     assert inbox.ample == ample
 
 
+def test_what_was_not_decided_does_not_wait_for_the_commit() -> None:
+    """It was left because the batch took long."""
+    inbox = Inbox(1_000, 100_000)
+    inbox.restart(0)
+    assert inbox.put(Sent("a"), fetched(0, 4))
+    given = inbox.take()
+    assert given is not None
+    assert not inbox.ample
+    inbox.give_back(BatchInput(2, given.end, given.records[2:], given.messages))
+    assert inbox.ample
+
+
 def test_records_do_not_show_themselves() -> None:
     """A fetch in a log says its place only."""
     assert "x" not in repr(fetched(1, 3)).replace("offsets", "")

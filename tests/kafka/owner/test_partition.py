@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from stream_app.deciding.columns.batch import SLICE
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
@@ -20,6 +21,7 @@ from stream_app.kafka.memory.cluster import MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner import batch
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
@@ -200,6 +202,24 @@ async def test_a_remade_topic_stops_it(site: Site) -> None:
     assert (partitions.running, site.committed(NAMES.ledger)[1:], site.committed(NAMES.releases)) == ([], [], [])
     for topic in (NAMES.releases, NAMES.rejects):
         assert site.cluster.log(topic, 0).visible(0, 1 << 30, "read_uncommitted") == []
+    await partitions.close()
+
+
+async def test_a_batch_that_takes_long_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is the next batch, and nothing is decided twice or left out."""
+    monkeypatch.setattr(batch, "MOST_SECONDS", 0.0)
+    partitions, feed = site.worker("a")
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    count = 2 * SLICE + 5
+    for number in range(count):
+        value = json.dumps(observation(f"nobody-{number}", 1, 1.0)).encode()
+        site.cluster.append(Place(NAMES.events, 0), [Draft(b"nobody-%d" % number, value, 0)])
+    await feed.seek(0, 0)
+    await until(lambda: site.decided() == count)
+    rows = [one for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
+    assert [json.loads(one.value)["next_offset"] for one in rows] == [0, SLICE, 2 * SLICE, count]
+    assert [json.loads(one.value)["offset"] for one in site.committed(NAMES.rejects)] == list(range(count))
     await partitions.close()
 
 
