@@ -88,14 +88,14 @@ PLANTED: Final = (
         "tail not settled",
         "entries beyond the restored state bind, aborted ones too",
         f"{_OWNER}.tail:Tail.settle",
-        38,
+        4,
         (("bound != entry.hash", "not bound"),),
     ),
     Planted(
         "tail read committed alone",
         "the ledger's tail is read with what was aborted",
         f"{_OWNER}.restore:Restorer.restore",
-        38,
+        4,
         (('reader("read_uncommitted")', 'reader("read_committed")'),),
     ),
     Planted(
@@ -162,7 +162,7 @@ PLANTED: Final = (
         "key change adopted with binding entries",
         "a changed key or configuration is adopted only where nothing binds",
         f"{_OWNER}.tail:Tail.settle",
-        38,
+        4,
         (("bound != entry.hash", "bound != entry.hash and not self._changes"),),
     ),
     Planted(
@@ -219,7 +219,7 @@ PLANTED: Final = (
         "local rows are brought up to date only where the changelog still holds the last record that they took",
         f"{_OWNER}.changelogcopy:ChangelogCopy._apply",
         1420,
-        (("len(records) < len(found) and not self._holds(found[0])", "False"),),
+        (("known and not self._holds(found.keys[0], found.values[0])", "False"),),
     ),
     Planted(
         "answered input written again",
