@@ -13,6 +13,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 from mode import Service
+from mode.utils.locks import Event
 
 from stream_app.formats.records import Records
 from stream_app.kafka.client.batches import UnreadableBatchError
@@ -34,6 +35,7 @@ class Consumer(driver.Consumer):
         super().__init__(*arguments, **named)
         self._kept: dict[TP, int] = {}
         self._flows_since: dict[TP, float] = {}
+        self._wanted = Event()
 
     @property
     def thread(self) -> ConsumerThread:
@@ -82,16 +84,22 @@ class Consumer(driver.Consumer):
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109 (Faust's)
         """Fetch; apply changelog records, and yield one message for each partition of the events topic."""
+        self._wanted.clear()
+        if self._buffered_partitions and self.flow_active and not self._get_active_partitions():
+            # All are full: Faust would sleep for a second, whatever is wanted again meanwhile.
+            await self.wait(self._wanted, timeout=timeout)
+            return
         try:
             found, active = await self._wait_next_records(timeout)
         except ConsumerEndedError:
             await self.sleep(timeout)
             return
+        fetched, stretches = cast("dict[TP, Records]", found or {}), self._thread.stretches
         generation = self.app.consumer_generation_id
-        if found is None or self.should_stop or not self.flow_active:
+        if self.should_stop or not self.flow_active:
             # Fetched while a rebalance began: whoever is assigned next seeks to where the state is.
+            self._miss(fetched)
             return
-        fetched, stretches = cast("dict[TP, Records]", found), self._thread.stretches
         for tp, records in fetched.items():
             if tp.topic in self.app.tables.changelog_topics:
                 self.app.recovery.apply(tp, records)
@@ -99,11 +107,19 @@ class Consumer(driver.Consumer):
         for tp, records in fetched.items():
             if tp.topic != self.app.events_topic:
                 continue
-            if self.app.consumer_generation_id != generation:
-                return
-            if tp in (active or ()) or tp in self._buffered_partitions:
+            if self.app.consumer_generation_id == generation and (
+                tp in (active or ()) or tp in self._buffered_partitions
+            ):
                 start, end = stretches.get(tp, (records.offsets[0], records.offsets[-1] + 1))
                 yield tp, self._message(tp, records, Fetched(records, start, end))
+            else:
+                self._miss([tp])
+
+    def _miss(self, fetched: Iterable[TP]) -> None:
+        """Fetch again what was fetched and not handed on: the consumer stands behind it, and nothing else may come."""
+        for tp in fetched:
+            if tp.topic == self.app.events_topic:
+                self.app.partitions.miss(tp.partition)
 
     def _message(self, tp: TP, records: Records, fetched: Fetched) -> ConsumerMessage:
         return ConsumerMessage(
@@ -140,6 +156,16 @@ class Consumer(driver.Consumer):
         super().resume_partitions(
             {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp.partition)}
         )
+        self._look()
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        """Fetch a partition again that was full, at once."""
+        super().on_buffer_drop(tp)
+        self._look()
+
+    def _look(self) -> None:
+        self._wanted.set()
+        self._thread.look()
 
     async def perform_seek(self) -> None:
         """Seek to where each partition's state ends: the partition rows rule, not the group's offsets."""

@@ -36,6 +36,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self.stretches: dict[TP, tuple[int, int]] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
         self._silent = False
+        self._looks = False
 
     async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         """Return what the thread answers; raises ``ConsumerEndedError`` when it has ended, or ends before it does.
@@ -100,17 +101,30 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         timeout: float | None = None,  # noqa: ASYNC109 (Faust's signature)
         max_records: int | None = None,  # noqa: ARG002 (a fetch is taken whole)
     ) -> Any:
+        self._looks = False
         records = await self._drain(consumer, active_partitions)
-        if not records and timeout:
+        if not records and timeout and not self._looks:
             waiter = consumer._fetcher._create_fetch_waiter()  # noqa: SLF001
-            await asyncio.wait([waiter], timeout=timeout)
+            done, _ = await asyncio.wait([waiter], timeout=timeout)
             waiter.cancel()
             records = await self._drain(consumer, active_partitions)
-            if not records:
+            if not done:
                 # PRIVACY: fetches that the client dropped, for a seek or a rebalance, hang in cycles of its own. The
                 # collector comes by itself after a hundred thousand other objects: in an idle worker, hours later.
                 gc.collect(1)
         return records
+
+    def look(self) -> None:
+        """Look at once at what was fetched: partitions are wanted that were not. Called from the app's loop."""
+        with suppress(RuntimeError):  # its loop is closed
+            self.thread_loop.call_soon_threadsafe(self._look)
+
+    def _look(self) -> None:
+        self._looks = True
+        if self._consumer is not None:
+            for waiter in self._consumer._fetcher._fetch_waiters.copy():  # noqa: SLF001
+                if not waiter.done():
+                    waiter.set_result(None)
 
     async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP]) -> dict[TP, Records]:
         """Return what was fetched already, as columns: no object is made of a record."""
@@ -122,7 +136,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         drained: dict[TP, Records] = {}
         for tp, result in list(consumer._fetcher._records.items()):  # noqa: SLF001
             # Each by itself: what is unreadable in one loses nothing of the others. An error waits for its turn alone.
-            if (active and tp not in active) or (drained and not hasattr(result, "_partition_records")):
+            # What nobody wants any more stays: the set is the consumer's own, and may be empty by now.
+            if tp not in active or (drained and not hasattr(result, "_partition_records")):
                 continue
             try:
                 drained |= {tp: one for tp, (one,) in (await super()._fetch_records(consumer, {tp}, 0)).items()}

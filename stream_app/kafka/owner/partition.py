@@ -91,13 +91,18 @@ class Partition:
         if not self.runs:
             return
         if not self._inbox.put(message, fetched):
-            asking = asyncio.create_task(self._ask_again())
-            self._refetches.add(asking)
-            asking.add_done_callback(self._refetches.discard)
+            self.miss()
             return
         self._wake.set()
         if self._inbox.full:
             self._parts.feed.pause(self.number)
+
+    def miss(self) -> None:
+        """Fetch again from where the input is whole."""
+        if self.runs:
+            asking = asyncio.create_task(self._ask_again())
+            self._refetches.add(asking)
+            asking.add_done_callback(self._refetches.discard)
 
     def fail(self, error: Exception) -> None:
         """Decide what was put before, then stop for ``error``: nothing more comes."""

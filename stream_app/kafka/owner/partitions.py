@@ -105,6 +105,11 @@ class Partitions:
         """Return where each running partition goes on."""
         return {number: partition.next_offset for number, partition in self._owned.items() if partition.runs}
 
+    def miss(self, number: int) -> None:
+        """Fetch again what was fetched of a partition, and did not reach it."""
+        if number in self._owned:
+            self._owned[number].miss()
+
     def put(self, number: int, fetched: Fetched, message: Message) -> None:
         """Give a partition what was fetched of it; ``message`` is acknowledged once all of it is committed."""
         partition = self._owned.get(number)

@@ -17,7 +17,7 @@ from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import Metrics
-from tests.kafka.installation import Installation
+from tests.kafka.installation import Installation, readings
 
 SECONDS = 90.0
 
@@ -79,6 +79,34 @@ async def test_what_was_asked_is_refused_when_the_thread_ends(app: App) -> None:
         await thread.stop()
         with pytest.raises(ConsumerEndedError):
             await asked
+
+
+async def test_it_looks_again_when_it_is_asked(app: App) -> None:
+    """A partition is wanted again that was full: nobody waits until something else is fetched, or a second."""
+    thread = cast("Consumer", app.consumer).thread
+    async with asyncio.timeout(SECONDS):
+        asked = asyncio.create_task(thread.getmany(set(), 1e6))
+        while (await asyncio.wait({asked}, timeout=2.0))[0]:  # what begins may wake it
+            asked = asyncio.create_task(thread.getmany(set(), 1e6))
+        thread.look()
+        assert await asked == {}
+
+
+async def test_what_nobody_wants_is_not_taken(app: App, installation: Installation) -> None:
+    """Taken while all partitions are full, or paused, it would be dropped, and nothing fetch it again."""
+    consumer = cast("Consumer", app.consumer)
+    places = [TP(app.events_topic, number) for number in (0, 1)]
+    for place in places:
+        consumer.on_buffer_full(place)
+    await asyncio.to_thread(installation.send, readings(100))
+    async with asyncio.timeout(SECONDS):
+        while not consumer.thread._ensure_consumer()._fetcher._records:  # noqa: ASYNC110, SLF001 (no event tells it)
+            await asyncio.sleep(0.05)
+        assert await consumer.thread.getmany(set(), 0) == {}
+        for place in places:
+            consumer.on_buffer_drop(place)
+        while sum(app.partitions.positions().values()) < 100:  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.05)
 
 
 async def test_nobody_waits_longer_than_is_said(app: App) -> None:

@@ -164,6 +164,21 @@ async def test_a_fresh_partition_works_and_ends_well(site: Site) -> None:
     assert partitions.owned == {}
 
 
+async def test_what_was_lost_on_its_way_is_fetched_again(site: Site) -> None:
+    """Nothing may come behind it that would show the hole; of a partition that is another's nothing is fetched."""
+    partitions, feed = site.worker("a")
+    partitions.miss(0)
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    feed.owner = None
+    await site.send(feed)
+    feed.owner = partitions
+    partitions.miss(0)
+    await until(lambda: site.decided() == 3)
+    assert len(site.committed(NAMES.releases)) == 3
+    await partitions.close()
+
+
 async def test_held_it_decides_nothing_and_goes_on(site: Site) -> None:
     """A rebalance that leaves it where it is takes nothing over anew."""
     partitions, feed = await site.working("a")
