@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DOCS: Final = ROOT / "docs"
 FIGURES, PAGE, PICTURE = DOCS / "peers.json", DOCS / "benchmarks.md", DOCS / "pictures" / "peers.png"
 BEGIN, END = "<!-- figures: python -m benchmarks.peers.page -->", "<!-- end of figures -->"
+QUIET: Final = 0.7
+"""Load average before a run up to which its figures count."""
 TITLES: Final = {peer.name: peer.title for peer in (*PEERS, *of_tree(ROOT))}
 COLUMNS: Final = {
     "rate": "events/s",
@@ -53,6 +55,10 @@ def markdown(document: Mapping[str, Any]) -> str:
         f"{sizes['events']:,} events of {sizes['series']:,} series, {sizes['partitions']} partitions, "
         f"rounds: {sizes['repeats']}. Medians; the least and the most of all rounds in brackets."
     )
+    if machine["load"] > QUIET:
+        said += (
+            "\n\n**Other programs kept the machine busy: speeds and latencies mean little, processor time something.**"
+        )
     ratios = [
         f"* {target['figure'].replace('_', ' ')}: {_short(result['figures'][target['figure']])} "
         f"({target['bound']} {target['value']:g} is the aim)"

@@ -96,7 +96,8 @@ def tried(ground: Ground, peer: Peer, programs: Programs, sizes: Sizes, loads: "
     Raises:
         ClientError: if it ends, makes no progress, or leaves an event out or answers it twice.
     """
-    warm, measured = max(1, int(peer.warm * loads.warm)), max(1, int(peer.share * sizes.events))
+    # A series' first event costs more than later ones.
+    warm, measured = max(sizes.series, int(peer.warm * loads.warm)), max(1, int(peer.share * sizes.events))
     with Site.made(ground, f"bench-peers-{peer.name}-{loads.number}", sizes) as site:
         given = site.send(events(_of(sizes, warm + measured)))
         command = peer.start(site, programs)
@@ -225,8 +226,9 @@ async def _checked(site: Site, given: int) -> None:
         expected[partitions[number % sizes.series]].append(number)
     async with LogReader.opened(site.settings, "read_committed") as reader:
         for partition, numbers in enumerate(expected):
-            batches = [batch async for batch in reader.records(site.names.releases, partition, 0)]
-            found = [_number(record, numbers, sizes.series) for batch in batches for record in batch if record.key]
+            found: list[int] = []
+            async for records in reader.records(site.names.releases, partition, 0):
+                found += [_number(record, numbers, sizes.series) for record in records if record.key]
             if found != numbers:
                 lost, surplus = len(set(numbers) - set(found)), len(found) - len(set(found))
                 raise ClientError(
@@ -262,7 +264,7 @@ def _number(record: Any, numbers: list[int], series: int) -> int:
     """Return the number of the event that a release answers: by its header, or by what it says."""
     for name, value in record.headers:
         if name == INPUT_HEADER:
-            return numbers[int(value)]
+            return numbers[int(value)] if int(value) < len(numbers) else -1
     release: Any = wire.load(record.value)
     step = (int(release["timestamp"]) - START_MS) // HOUR_MS
     return step * series + int(release["series"].rpartition("-")[2])
