@@ -136,7 +136,7 @@ class LocalBroker:
         return None if state is None or not state.process.alive() else cls(folder.absolute(), state)
 
     def answers(self) -> bool:
-        """Tell whether the broker answers a request now: its listener opens only when it is ready to serve."""
+        """Tell whether the broker answers now, and names a broker to speak to: only then do clients get anywhere."""
         return _answers(self.state.port)
 
     def stop(self) -> None:
@@ -229,12 +229,16 @@ def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) ->
 
 
 def _answers(port: int) -> bool:
-    """Send ApiVersions, the first request of every client, and wait for any answer to it."""
+    """Ask for the cluster's metadata (version 1, of no topic), and return whether it names a broker.
+
+    A broker opens its listener once the controller counts it in, which may be just before it has read so itself.
+    """
     client = b"landmark-stream"
-    body = struct.pack(">hhih", 18, 0, 1, len(client)) + client
+    body = struct.pack(">hhih", 3, 1, 1, len(client)) + client + struct.pack(">i", 0)
     with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=2.0) as connection:
         connection.sendall(struct.pack(">i", len(body)) + body)
-        return len(connection.recv(8)) > 0
+        size_id_brokers = connection.makefile("rb").read(12)
+        return len(size_id_brokers) == 12 and size_id_brokers[8:] > bytes(4)
     return False
 
 

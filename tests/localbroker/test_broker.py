@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from stream_app.cli import main
 from stream_app.localbroker import LocalBrokerError, jars
-from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.broker import BrokerState, LocalBroker
 from stream_app.localbroker.process import Process
 from tests.patience import PATIENCE_SECONDS
 
@@ -89,6 +89,26 @@ def test_refuses_a_second_one_in_the_same_folder(broker: LocalBroker) -> None:
         LocalBroker.start(broker.folder)
     assert broker.bootstrap_servers in caught.value.found
     assert broker.answers()
+
+
+@pytest.mark.parametrize(("answer", "ready"), [(bytes(4), False), (b"\0\0\0\1", True), (b"", False)])
+def test_a_broker_that_knows_of_none_is_not_ready_yet(tmp_path: Path, answer: bytes, ready: bool) -> None:  # noqa: FBT001
+    """Its metadata names no broker, not even itself, so every client would fail; or it hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+
+        def serve() -> None:
+            """Answer one request with so many brokers: size, the request's id, their number."""
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1024)
+                connection.sendall(b"\0\0\0\x08" + b"\0\0\0\1" + answer)
+
+        served = pool.submit(serve)
+        own = Process.of(os.getpid())
+        assert own is not None
+        state = BrokerState(own, listener.getsockname()[1], 0, jars.KAFKA_VERSION)
+        assert LocalBroker(tmp_path, state).answers() == ready
+        served.result()
 
 
 def test_refuses_a_taken_port(broker: LocalBroker, tmp_path: Path) -> None:
