@@ -79,10 +79,9 @@ def texts(column: Column) -> list[bytes]:
     return orjson.dumps(column, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
 
 
-def lists(*columns: Column) -> list[bytes]:
-    """Return the JSON of the numbers that stand beside each other in some columns, without brackets."""
-    rows = np.stack(columns, 1)
-    return orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
+def lists(rows: Column) -> list[bytes]:
+    """Return the JSON of the numbers of each row of a matrix, without brackets."""
+    return orjson.dumps(np.ascontiguousarray(rows), option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
 
 
 def hashes(digests: bytes) -> list[bytes]:

@@ -1,8 +1,8 @@
 """Many steps at once: `fold.step` for one step of each of many series under one rule, as columns of integers.
 
-It takes what most events are: numbers under windows of single steps, without filter, of series that have decided a
-step before. Guarantee: the same result as `fold.step` to the last bit, which stands as the specification; draws that
-doubles cannot decide go through its own exact sampling.
+It takes what most events are: numbers under windows of single steps, of series that have decided a step before.
+Guarantee: the same result as `fold.step` to the last bit, which stands as the specification; draws that doubles cannot
+decide go through its own exact sampling.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from stream_app.privacy.guard import Flags, Nanos, spend_each
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Cells
 from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.level import Levels, number_drifted_each, number_measured_each
 from stream_app.privacy.noise.mechanisms import discrete_laplace, discrete_laplace_each
 from stream_app.privacy.noise.randomness import (
     FIRST_BLOCK,
@@ -43,7 +44,12 @@ class Held:
     regular_peak_nano: Nanos
     source_ms: Ints
     measurement: Cells
+    estimate: Cells
     rate_nano: Nanos
+    level: Levels
+    """Of the filter; without one there is nothing in it."""
+    elapsed: Ints
+    """Steps since the last decided one."""
 
 
 class Places(NamedTuple):
@@ -68,7 +74,9 @@ class Taken:
     regular_peak_nano: Nanos
     source_ms: Ints
     measurement: Cells
+    estimate: Cells
     rate_nano: Nanos
+    level: Levels
 
 
 def places(rule: Rule, steps: Ints, first_step: Ints, landmarks: list[LandmarkSet], spare_left: Ints) -> Places:
@@ -162,15 +170,30 @@ def take(rule: Rule, held: Held, at: Places, cells: Cells, draws: Draws, events:
         refused = asked[~draws.coins(events[asked], held.rate_nano[asked])]
         spend_nano[refused] = 0
     published, spent, peak = spend_each(budget, spent, peak, spend_nano, at.landmark)
+    source_ms, measurement, estimate = held.source_ms.copy(), held.measurement.copy(), held.estimate.copy()
+    rate_nano, level = held.rate_nano.copy(), held.level
+    if rule.filtered:
+        level = number_drifted_each(rule.kind, level, held.elapsed)  # of those that are published it is made anew
     fresh = np.flatnonzero(published)
-    source_ms, measurement, rate_nano = held.source_ms.copy(), held.measurement.copy(), held.rate_nano.copy()
     if len(fresh):
-        paid = spend_nano[fresh]
+        paid, began = spend_nano[fresh], source_ms[fresh] != NEVER
         measured = draws.noise(events[fresh], paid, cells[fresh], rule.kind.sensitivity)
         if rule.sampling is not None:
             still = rule.kind.still_each(measurement[fresh], measured, paid)
-            moved = rule.sampling.next_rates(rate_nano[fresh], still)
-            rate_nano[fresh] = np.where(source_ms[fresh] == NEVER, rate_nano[fresh], moved)
+            rates = rate_nano[fresh]
+            rate_nano[fresh] = np.where(began, rule.sampling.next_rates(rates, still), rates)
         measurement[fresh] = measured
+        if rule.filtered:
+            level[fresh], numbers = number_measured_each(
+                rule.kind,
+                held.level[fresh],
+                began,
+                rule.kind.axis.double_each(measured),
+                rule.kind.scale_each(paid),
+                held.elapsed[fresh],
+            )
+            estimate[fresh] = rule.boundaries.within(numbers)
+        else:
+            estimate[fresh] = rule.kind.clamp_each(measured)
         source_ms[fresh] = at.steps[fresh] * rule.step_ms
-    return Taken(published, spend_nano, spent, peak, source_ms, measurement, rate_nano)
+    return Taken(published, spend_nano, spent, peak, source_ms, measurement, estimate, rate_nano, level)

@@ -3,7 +3,8 @@
 Free post-processing (Dwork and Roth 2014, proposition 2.1): it reads releases, never raw values. Several models run
 side by side, which differ in how fast the level may move (``q``); the one with the smallest running cost is published.
 Scalar Kalman updates with a heavy-tailed gain for bounded numbers; a Bayesian belief for categories. Only + - * / and
-sqrt in a fixed order, so all machines agree: do not reorder, factor or vectorise.
+sqrt in a fixed order, so all machines agree: do not reorder or factor. Columns of many series (`.._each`) take the same
+operations in the same order, element by element, and agree as well.
 
 The state is one flat tuple of doubles, empty before the first measurement; its layout stands above each function.
 """
@@ -11,6 +12,9 @@ The state is one flat tuple of doubles, empty before the first measurement; its 
 from fractions import Fraction
 from math import sqrt
 from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
 
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
 from stream_app.privacy.kinds.axis import Axis
@@ -104,6 +108,54 @@ def _number_measured(
             best, chosen = c, m
         new += (m, p, c)
     return tuple(new), ReleasedCells((kind.axis.nearest(chosen),))
+
+
+Levels = npt.NDArray[np.float64]
+"""The states of many series, a row each, or figures of them."""
+Steps = npt.NDArray[np.int64]
+NUMBER_WIDTH = 3 * len(NUMBER_POWERS)
+
+
+def number_measured_each(
+    kind: Number, levels: Levels, began: npt.NDArray[np.bool_], numbers: Levels, scales: Levels, elapsed: Steps
+) -> tuple[Levels, Levels]:
+    """Return `measured` of many numbers: the states after it, and the estimates as numbers, not yet of cells.
+
+    ``began`` says which series have a state, ``elapsed`` is as for `measured`. The same operations in the same order,
+    so the same doubles.
+    """
+    w = kind.upper - kind.lower
+    most = w * w / 12
+    k, b = np.minimum(elapsed, MOST_STEPS).astype(np.float64), scales
+    fresh = np.array(((kind.lower + kind.upper) / 2, most, 0.0) * len(NUMBER_POWERS))
+    new = np.where(began[:, None], levels, fresh)
+    r = 2 * b * b
+    best = chosen = np.zeros(len(numbers))
+    for n, j in enumerate(NUMBER_POWERS):
+        m, p, c = new[:, 3 * n], new[:, 3 * n + 1], new[:, 3 * n + 2]
+        p = np.minimum(p + w * w / 16 / 64**j * k, most)
+        d = numbers - m
+        v = p + 1.25 * b * np.sqrt(p)
+        far = b * np.abs(d)
+        outlier = far > v
+        gain = p / np.where(outlier, far, v)
+        p = np.where(outlier, p, p - p * gain)
+        m = m + gain * d
+        h = 1 - gain
+        c = c + (h * h * d * d / r + 2 * gain - 1)
+        better = c < best if n else np.ones(len(c), np.bool_)
+        best, chosen = np.where(better, c, best), np.where(better, m, chosen)
+        new[:, 3 * n], new[:, 3 * n + 1], new[:, 3 * n + 2] = m, p, c
+    return new, chosen
+
+
+def number_drifted_each(kind: Number, levels: Levels, elapsed: Steps) -> Levels:
+    """Return `drifted` of many numbers, whose series have a state."""
+    w = kind.upper - kind.lower
+    k, new = np.minimum(elapsed, MOST_STEPS).astype(np.float64), levels.copy()
+    for n, j in enumerate(NUMBER_POWERS):
+        new[:, 3 * n + 1] = np.minimum(new[:, 3 * n + 1] + w * w / 16 / 64**j * k, w * w / 12)
+    return new
 
 
 # Location: x, y, p, c for each model, metres on the plane.

@@ -25,9 +25,9 @@ RuleProtection = LandmarkLevel | EventLevel | UserLevel
 class Rule:
     """Everything but what each series has of its own; equal rules are one object, as long as they are in use."""
 
-    __slots__ = ("boundaries", "identity", "kind", "protection", "sampling", "scheme", "step_ms", "version")
+    __slots__ = ("boundaries", "filtered", "identity", "kind", "protection", "sampling", "scheme", "step_ms", "version")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the parts of a rule)
         self,
         version: int,
         step_ms: int,
@@ -36,6 +36,8 @@ class Rule:
         kind: Number,
         identity: bytes,
         boundaries: Boundaries,
+        *,
+        filtered: bool,
     ) -> None:
         self.version: Final = version
         self.step_ms: Final = step_ms
@@ -45,6 +47,7 @@ class Rule:
         self.kind: Final = kind
         self.identity: Final = identity
         self.boundaries: Final = boundaries
+        self.filtered: Final = filtered
 
     @property
     def exhaustible(self) -> bool:
@@ -57,25 +60,40 @@ def rule_for(
     step_ms: int,
     protection: Protection,
     scheme: Scheme,
-    filtered: Literal["none", "level"],
+    name: Literal["none", "level"],
     kind: Kind,
     identity: bytes,
 ) -> Rule | None:
-    """Return the rule of a policy of these parts, or None where its steps are decided one by one."""
-    if not isinstance(kind, Number) or filtered != "none" or kind.sensitivity * NANO > _LARGEST:
+    """Return the rule of a policy of these parts, or None where its steps are decided one by one.
+
+    ``name`` is that of its filter.
+    """
+    filtered = name == "level"
+    if not isinstance(kind, Number) or kind.sensitivity * NANO > _LARGEST:
+        return None
+    if filtered and not kind.clamped:  # an estimate may lie anywhere, and boundaries are those of cells in the range
         return None
     match protection:
         case LandmarkLevel() if protection.window == 1:
-            return _rule(version, step_ms, LandmarkLevel(NO_LANDMARKS, 0), scheme, kind, identity)
+            return _rule(version, step_ms, LandmarkLevel(NO_LANDMARKS, 0), scheme, kind, identity, filtered=filtered)
         case EventLevel() | UserLevel():
-            return _rule(version, step_ms, protection, scheme, kind, identity)
+            return _rule(version, step_ms, protection, scheme, kind, identity, filtered=filtered)
         case _:
             return None
 
 
 @lru_cache(maxsize=4096)
 def _rule(
-    version: int, step_ms: int, protection: RuleProtection, scheme: Scheme, kind: Number, identity: bytes
+    version: int,
+    step_ms: int,
+    protection: RuleProtection,
+    scheme: Scheme,
+    kind: Number,
+    identity: bytes,
+    *,
+    filtered: bool,
 ) -> Rule | None:
     boundaries = kind.axis.boundaries
-    return None if boundaries is None else Rule(version, step_ms, protection, scheme, kind, identity, boundaries)
+    if boundaries is None:
+        return None
+    return Rule(version, step_ms, protection, scheme, kind, identity, boundaries, filtered=filtered)

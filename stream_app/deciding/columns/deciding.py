@@ -9,6 +9,7 @@ from stream_app.deciding.columns.sorting import Flags, Ints, Together
 from stream_app.deciding.columns.states import (
     BUDGET,
     DECIDED,
+    ESTIMATED,
     FIRST,
     MEASURED,
     PEAK,
@@ -22,6 +23,7 @@ from stream_app.deciding.columns.states import (
     States,
 )
 from stream_app.privacy.columns import Draws, Held, places, take
+from stream_app.privacy.level import Levels
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.state import NEVER
 
@@ -31,8 +33,8 @@ class Steps:
     """What the steps of one group came to: equally many of each, in the order of the batch."""
 
     __slots__ = (
-        "budget_nano", "epochs", "group", "landmark", "left", "measured", "nth", "peak", "places", "published",
-        "sequences", "source_ms", "spend_nano", "spent", "starts_ms",
+        "budget_nano", "epochs", "estimates", "group", "landmark", "left", "measured", "nth", "peak", "places",
+        "published", "sequences", "source_ms", "spend_nano", "spent", "starts_ms",
     )  # fmt: skip
 
     def __init__(self, group: Group, nth: Ints, places: Ints, starts_ms: Ints, budget_nano: Ints) -> None:
@@ -46,7 +48,7 @@ class Steps:
         self.published: Final = np.zeros(count, np.bool_)
         self.landmark: Final = np.zeros(count, np.bool_)
         self.left, self.spend_nano, self.spent, self.peak = (np.zeros(count, np.int64) for _ in range(4))
-        self.source_ms, self.measured, self.sequences = (np.zeros(count, np.int64) for _ in range(3))
+        self.source_ms, self.measured, self.estimates, self.sequences = (np.zeros(count, np.int64) for _ in range(4))
 
 
 class Tally(NamedTuple):
@@ -73,6 +75,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     rule = group.rule
     here, own = np.unique(chosen.places[nth], return_inverse=True)
     figures = states.figures[here]
+    levels = states.levels[here] if rule.filtered else np.zeros((len(here), 0))
     used_before = int((figures[:, SPENT] + figures[:, PEAK]).sum())
     steps = Steps(group, nth, chosen.places[nth], chosen.starts_ms[nth], figures[own, BUDGET])
     landmarks = [states.periods[place].landmarks for place in steps.places.tolist()]
@@ -86,14 +89,17 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     draws = {epoch: Draws(_secret(keys, epoch), epoch, rule, names, steps.starts_ms) for epoch in _each(steps.epochs)}
     for events, epoch in _rounds(ranks, steps.epochs):
         series = own[events]
-        held = figures[series]
-        taken = take(rule, _held(held), at.of(events), cells[events], draws[epoch], events)
+        held, now = figures[series], at.of(events)
+        before = _held(held, levels[series], now.steps - held[:, DECIDED] // rule.step_ms)
+        taken = take(rule, before, now, cells[events], draws[epoch], events)
+        levels[series] = taken.level
         for column, after in (
             (SPENT, taken.landmark_spent_nano),
             (PEAK, taken.regular_peak_nano),
             (RATE, taken.rate_nano),
             (SOURCE, taken.source_ms),
             (MEASURED, taken.measurement),
+            (ESTIMATED, taken.estimate),
             (SEQUENCE, held[:, SEQUENCE] + 1),
             (DECIDED, steps.starts_ms[events]),
         ):
@@ -101,9 +107,12 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
         steps.published[events], steps.spend_nano[events] = taken.published, taken.spend_nano
         steps.spent[events], steps.peak[events] = taken.landmark_spent_nano, taken.regular_peak_nano
         steps.source_ms[events], steps.measured[events] = taken.source_ms, taken.measurement
+        steps.estimates[events] = taken.estimate
         steps.sequences[events] = held[:, SEQUENCE] + 1
     figures[:, USED] = states.batch
     states.figures[here] = figures
+    if rule.filtered:
+        states.levels[here] = levels
     used_nano = int((figures[:, SPENT] + figures[:, PEAK]).sum()) - used_before
     return steps, Tally(group, _decisions(steps), int(steps.spend_nano[steps.published].sum()), used_nano)
 
@@ -128,14 +137,17 @@ def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
             yield events[of_epochs == epoch], epoch
 
 
-def _held(figures: Ints) -> Held:
+def _held(figures: Ints, levels: Levels, elapsed: Ints) -> Held:
     return Held(
         budget_nano=figures[:, BUDGET],
         landmark_spent_nano=figures[:, SPENT],
         regular_peak_nano=figures[:, PEAK],
         source_ms=figures[:, SOURCE],
         measurement=figures[:, MEASURED],
+        estimate=figures[:, ESTIMATED],
         rate_nano=figures[:, RATE],
+        level=levels,
+        elapsed=elapsed,
     )
 
 

@@ -4,7 +4,7 @@ A series stands here or among the decoded rows (`stream_app.kafka.owner.cache`),
 not change is one `Period`, which series of one default policy share. Mutable, one object a partition.
 """
 
-from typing import Final, final
+from typing import Final, TypeVar, final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -14,6 +14,7 @@ from stream_app.deciding.rows import SeriesRow, ending
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
 from stream_app.privacy.guard import NO_WINDOW, Guard
+from stream_app.privacy.level import NUMBER_WIDTH, Levels
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.renewal import next_bound_ms
 from stream_app.privacy.rule import Rule
@@ -22,10 +23,12 @@ from stream_app.privacy.values import ReleasedCells
 
 Matrix = npt.NDArray[np.int64]
 
-BUDGET, SPARE, SPENT, PEAK, DECIDED, FIRST, RATE, SOURCE, MEASURED, SEQUENCE, UNTIL, GROUP, USED, LINK = range(14)
+(
+    BUDGET, SPARE, SPENT, PEAK, DECIDED, FIRST, RATE, SOURCE, MEASURED, ESTIMATED, SEQUENCE, UNTIL, GROUP, USED, LINK
+) = range(15)  # fmt: skip
 """Columns: E, spare left, S, M, start of the last decided step, first step of the period, rate, source, measurement,
-sequence, from when on a bound of a renewal is due, number of the group, number of the last batch that had an event of
-the series, and the hash of its last entry."""
+estimate, sequence, from when on a bound of a renewal is due, number of the group, number of the last batch that had an
+event of the series, and the hash of its last entry."""
 WIDTH: Final = LINK + HASH_BYTES // 8
 FREE: Final = -1
 """Stands for the group at a place that no series has."""
@@ -78,6 +81,8 @@ class States:
         self.names: list[str] = []
         self.periods: list[Period] = []
         self.figures: Matrix = np.full((_FEWEST, WIDTH), FREE, np.int64)
+        self.levels: Levels = np.zeros((0, NUMBER_WIDTH))
+        """The states of filters, as long as the other figures once a group has one."""
         self.groups: list[Group] = []
         self.batch = 0
         self._most = max(1, most)
@@ -98,9 +103,8 @@ class States:
             or clock.last_step == NEVER
             or clock.decided_ms != clock.last_step * rule.step_ms
             or clock.decided_end_ms != clock.decided_ms + rule.step_ms
-            or latest.level
             or len(latest.measurement) != (latest.source_ms != NEVER)
-            or latest.estimate != (latest.measurement and rule.kind.clamp(latest.measurement))
+            or len(latest.level) != (NUMBER_WIDTH if rule.filtered and latest.measurement else 0)
         ):
             return None
         group = self._by_rule.get((id(rule), row.default))
@@ -134,22 +138,28 @@ class States:
             latest.rate_nano,
             latest.source_ms,
             latest.measurement[0] if latest.measurement else 0,
+            latest.estimate[0] if latest.estimate else 0,
             row.sequence,
             LAST_TIMESTAMP_MS + 1 if due_ms is None else due_ms,
             group.number,
             self.batch,
         )
         self.figures[place, LINK:] = np.frombuffer(bytes.fromhex(row.previous), np.int64)
+        if group.rule.filtered:
+            if len(self.levels) < len(self.figures):
+                self.levels = _grown(self.levels, len(self.figures))
+            if latest.level:
+                self.levels[place] = latest.level
         return place
 
     def row(self, place: int) -> SeriesRow:
         """Return the row of the series at a place."""
         series, period = self.names[place], self.periods[place]
-        budget, _, spent, peak, decided_ms, first_step, rate, source_ms, measured, sequence = self.figures[
+        budget, _, spent, peak, decided_ms, first_step, rate, source_ms, measured, estimated, sequence = self.figures[
             place, :UNTIL
         ].tolist()
-        step_ms, kind = period.policy.step_ms, period.group.rule.kind
-        measurement = ReleasedCells(() if source_ms == NEVER else (measured,))
+        step_ms = period.policy.step_ms
+        released = source_ms != NEVER
         clock = Clock(
             period_start_ms=period.start_ms,
             decided_ms=decided_ms,
@@ -159,10 +169,10 @@ class States:
         )
         latest = Latest(
             source_ms=source_ms,
-            measurement=measurement,
-            estimate=kind.clamp(measurement) if measurement else measurement,
+            measurement=ReleasedCells((measured,) if released else ()),
+            estimate=ReleasedCells((estimated,) if released else ()),
             rate_nano=rate,
-            level=(),
+            level=tuple(self.levels[place].tolist()) if released and period.group.rule.filtered else (),
         )
         state = State(Guard(budget, spent, peak), period.promise, clock, latest, closed=False)
         return SeriesRow(
@@ -194,9 +204,7 @@ class States:
             self.names.append(series)
             self.periods.append(period)
             if place >= len(self.figures):
-                grown = np.full((2 * len(self.figures), WIDTH), FREE, np.int64)
-                grown[: len(self.figures)] = self.figures
-                self.figures = grown
+                self.figures = _grown(self.figures, 2 * len(self.figures))
         self.index[series] = place
         return place
 
@@ -229,3 +237,13 @@ class States:
             oldest = np.argpartition(self.figures[stored, USED], count - 1)[:count]
             for place in stored[oldest].tolist():
                 self.forget(self.names[place])
+
+
+_M = TypeVar("_M", Matrix, Levels)
+
+
+def _grown(figures: _M, length: int) -> _M:
+    """Return figures with free places behind them."""
+    grown = np.full((length, figures.shape[1]), FREE, figures.dtype)
+    grown[: len(figures)] = figures
+    return grown

@@ -12,6 +12,7 @@ from stream_app.deciding.columns.deciding import Steps
 from stream_app.deciding.columns.sorting import Ints
 from stream_app.deciding.columns.states import (
     DECIDED,
+    ESTIMATED,
     FIRST,
     LINK,
     MEASURED,
@@ -20,16 +21,16 @@ from stream_app.deciding.columns.states import (
     SEQUENCE,
     SOURCE,
     SPENT,
+    Period,
     States,
 )
 from stream_app.formats.columns import Step, hashes, lists, texts, written
-from stream_app.privacy.kinds import Number
 from stream_app.privacy.state import NEVER
 
 Output = tuple[bytes, int, bytes, bytes]
 """What is written of a step: the record key, the timestamp, the ledger entry and the release."""
 
-_ROW = b'[%d,"%b",%b,%b,%b,%b,[%b],[%b],[],%b]'
+_ROW = b'[%d,"%b",%b,%b,%b,%b,[%b],[%b],[%b],%b]'
 
 
 def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:
@@ -64,7 +65,7 @@ def _steps(states: States, steps: Steps) -> Iterator[Step]:
         steps.starts_ms.tolist(),
         [version] * len(steps.places),
         steps.published.tolist(),
-        texts(kind.axis.double_each(_estimates(kind, steps.measured))),
+        texts(kind.axis.double_each(steps.estimates)),
         texts(kind.axis.double_each(steps.measured)),
         spends.tolist(),
         texts(kind.scale_each(spends)),
@@ -80,10 +81,6 @@ def _steps(states: States, steps: Steps) -> Iterator[Step]:
     )
 
 
-def _estimates(kind: Number, measured: Ints) -> Ints:
-    return np.clip(measured, kind.axis.low, kind.axis.high) if kind.clamped else measured
-
-
 def links(states: States, places: Ints) -> list[bytes]:
     """Return the hash of the last entry of the series at each place, in hex."""
     return hashes(states.figures[places, LINK:].tobytes())
@@ -97,30 +94,32 @@ def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
     periods = [states.periods[place] for place in places.tolist()]
     steps_ms = np.array([period.policy.step_ms for period in periods], np.int64)
     decided_ms = figures[:, DECIDED]
-    clocks = lists(
-        decided_ms,
-        decided_ms + steps_ms,
-        figures[:, FIRST],
-        decided_ms // steps_ms,
-        figures[:, RATE],
-        figures[:, SOURCE],
-    )
+    ends_ms, last_steps = decided_ms + steps_ms, decided_ms // steps_ms
+    clocks = (decided_ms, ends_ms, figures[:, FIRST], last_steps, figures[:, RATE], figures[:, SOURCE])
     columns = zip(
         [states.names[place] for place in places.tolist()],
         periods,
         figures[:, SEQUENCE].tolist(),
         links(states, places),
-        lists(figures[:, SPENT], figures[:, PEAK]),
-        clocks,
+        lists(figures[:, [SPENT, PEAK]]),
+        lists(np.stack(clocks, 1)),
         figures[:, SOURCE].tolist(),
         figures[:, MEASURED].tolist(),
+        figures[:, ESTIMATED].tolist(),
+        _levels(states, places, periods),
         strict=True,
     )
     pairs: list[tuple[bytes, bytes]] = []
-    for name, period, sequence, link, budget, clock, source, measured in columns:
-        axis, kind = period.group.rule.kind.axis, period.group.rule.kind
-        cell = b"" if source == NEVER else b"%d" % measured
-        clamped = cell if not cell or not kind.clamped else b"%d" % axis.clamp(measured)
-        row = _ROW % (sequence, link, period.beginning, budget, period.middle, clock, cell, clamped, period.ending)
+    for name, period, sequence, link, budget, clock, source, measured, estimated, level in columns:
+        cells = (b"%d" % measured, b"%d" % estimated, level) if source != NEVER else (b"", b"", b"")
+        row = _ROW % (sequence, link, period.beginning, budget, period.middle, clock, *cells, period.ending)
         pairs.append((b"s" + name.encode(), row))
     return pairs
+
+
+def _levels(states: States, places: Ints, periods: Sequence[Period]) -> Sequence[bytes]:
+    """Return the states of filters as JSON; empty without one."""
+    if not len(states.levels):
+        return [b""] * len(places)
+    found = lists(states.levels[places])
+    return [level if period.group.rule.filtered else b"" for level, period in zip(found, periods, strict=True)]

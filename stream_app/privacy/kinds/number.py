@@ -75,6 +75,10 @@ class Number:
         """Return an estimate within the declared range (unless ``clamp`` is false)."""
         return ReleasedCells((self.axis.clamp(cells[0]),)) if self.clamped else cells
 
+    def clamp_each(self, cells: Cells) -> Cells:
+        """Return `clamp` of many estimates."""
+        return np.clip(cells, self.axis.low, self.axis.high) if self.clamped else cells
+
     def publish(self, cells: ReleasedCells) -> float:
         """Return the number of a cell."""
         return self.axis.double(cells[0])

@@ -54,7 +54,7 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     found: dict[str, Any] = {"protection": protection, "scheme": draw(st.sampled_from(schemes))}
     found["value"] = draw(st.sampled_from(VALUES[:4] * 3 + VALUES[4:]))
     found["epsilon"] = draw(st.sampled_from([0.01, 1.0, 1.0, 5.5, 8000.0]))
-    found["filter"] = draw(st.sampled_from(["none", "none", "none", "level"]))
+    found["filter"] = draw(st.sampled_from(["none", "level"]))
     if protection["level"] in {"landmark", "user"} and draw(st.booleans()):
         found["renew"] = [20, 41]
     return found
