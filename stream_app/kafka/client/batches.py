@@ -7,15 +7,17 @@ hands out batch by batch what its C code decoded. Importing this module changes 
 process, Faust's too; whoever sets ``whole`` before it reads a fetch gets it as one `Records`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from aiokafka import codec
 from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException, KafkaError, UnsupportedCodecError
 
 from stream_app.formats.records import Records
+
+Read = TypeVar("Read")
 
 CODECS: Final = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
 """Kafka's codecs, by their number in a batch, as the topic setting ``compression.type`` names them."""
@@ -83,16 +85,21 @@ class Fetch(fetcher.PartitionRecords):
         Raises:
             UnreadableBatchError: if one cannot be read and nothing was yielded before it.
         """
+        for batch in self._each(self._made):
+            if batch.records:
+                yield batch
+
+    def _each(self, read: Callable[[Any], Read]) -> Iterator[Read]:
+        """Yield what is read of each batch that is left; raises as `batches` does."""
         begin, batch = self.next_fetch_offset, None
+        batches, checks = self._records, self._check_crcs
         try:
-            while self._records.has_next():
-                batch = self._records.next_batch()
-                if self._check_crcs and not batch.validate_crc():
+            while batches.has_next():
+                batch = batches.next_batch()
+                if checks and not batch.validate_crc():
                     raise CorruptRecordException("Invalid CRC")  # noqa: TRY301 (as what the decoders raise)
                 if not self._is_passed_over(batch):
-                    found = self._read(batch)
-                    if found.records:
-                        yield found
+                    yield read(batch)
                 # Behind the last record that the batch ever had: compaction may have removed it.
                 self.next_fetch_offset = batch.next_offset
         except Exception as error:
@@ -102,25 +109,30 @@ class Fetch(fetcher.PartitionRecords):
             name = CODECS[number] if number < len(CODECS) else f"number {number}"
             raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
 
-    def _read(self, batch: Any) -> Batch:
-        offsets: list[int] = []
-        times: list[int] = []
-        keys: list[bytes | None] = []
-        values: list[bytes | None] = []
+    def _made(self, batch: Any) -> Batch:
+        records = Records(self._tp.topic, self._tp.partition, [], [], [], [])
         headers: list[Sequence[tuple[str, bytes]]] = []
-        add_offset, add_time, add_key = offsets.append, times.append, keys.append
-        add_value, add_headers = values.append, headers.append
-        start = self.next_fetch_offset  # a fetch begins with the whole batch that its offset is in
-        for record in batch:
-            offset = record.offset
-            if offset >= start:
-                add_offset(offset)
-                add_time(record.timestamp)
-                add_key(record.key)
-                add_value(record.value)
-                add_headers(record.headers or ())
-        records = Records(self._tp.topic, self._tp.partition, offsets, times, keys, values)
+        self._append(batch, records, headers)
         return Batch(batch.producer_id, records, headers, getattr(batch, "timestamp_type", None))
+
+    def _append(self, batch: Any, records: Records, headers: list[Sequence[tuple[str, bytes]]] | None = None) -> None:
+        """Append all records of a batch to columns, or none if one of them cannot be read."""
+        offsets, times, keys, values = records.offsets, records.timestamps_ms, records.keys, records.values
+        before, following = len(offsets), self.next_fetch_offset
+        try:
+            for record in batch:
+                offset = record.offset
+                if offset >= following:  # a fetch begins with the whole batch that its offset is in
+                    following = offset + 1
+                    offsets.append(offset)
+                    times.append(record.timestamp)
+                    keys.append(record.key)
+                    values.append(record.value)
+                    if headers is not None:
+                        headers.append(record.headers or ())
+        except Exception:
+            del offsets[before:], times[before:], keys[before:], values[before:]
+            raise
 
     def _is_passed_over(self, batch: Any) -> bool:
         """Tell whether a batch holds no records for this reader: a marker, or what a producer aborted."""
@@ -137,8 +149,11 @@ class Fetch(fetcher.PartitionRecords):
             yield from self.batches()
             return
         if self.whole:
-            if stretches := [batch.records for batch in self.batches()]:
-                yield Records.joined(stretches)
+            records = Records(self._tp.topic, self._tp.partition, [], [], [], [])
+            for _ in self._each(lambda batch: self._append(batch, records)):
+                pass
+            if records:
+                yield records
             return
         for _, records, headers, kind in self.batches():
             columns = (records.offsets, records.timestamps_ms, repeat(kind), records.keys, records.values, headers)

@@ -12,7 +12,7 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stream_app.kafka.client.batches import UnreadableBatchError
+from stream_app.kafka.client.batches import Fetch, UnreadableBatchError
 
 _CRC, _ATTRIBUTES, _COUNT = slice(17, 21), 22, slice(57, 61)
 """Where they stand in a batch: https://kafka.apache.org/documentation/#recordbatch."""
@@ -25,7 +25,7 @@ class Batch:
     """A batch of a log."""
 
     records: tuple[tuple[int, bytes | None, bytes | None], ...]
-    """Steps from the offset before, keys and values."""
+    """Steps from the offset before, 0 for the same one again, keys and values."""
     codec: int
     producer: int
     transactional: bool
@@ -40,7 +40,7 @@ class Batch:
 def batches(draw: st.DrawFn) -> Batch:
     """Plain, transactional, compacted, compressed, of an old format, markers, damaged."""
     maybe = st.none() | st.binary(max_size=6)
-    records = st.lists(st.tuples(st.integers(1, 2), maybe, maybe), min_size=1, max_size=5)
+    records = st.lists(st.tuples(st.integers(0, 2), maybe, maybe), min_size=1, max_size=5)
     producer = draw(st.sampled_from((-1, *_PRODUCERS)))
     ends = producer >= 0 and draw(st.booleans())
     return Batch(
@@ -67,13 +67,14 @@ def laid(batch: Batch, base: int) -> tuple[bytes, int]:
         old = LegacyRecordBatchBuilder(magic=1, compression_type=0, batch_size=100_000)
         end = base
         for step, key, value in batch.records:
-            end += step
+            end += max(1, step)
             assert old.append(end - 1, timestamp=end, key=key, value=value, headers=[]) is not None
         return bytes(old.build()), end
-    new = DefaultRecordBatchBuilder(2, batch.codec, batch.transactional, batch.producer, 0, 0, 100_000)
+    codec = 0 if batch.marker else batch.codec  # brokers compress no marker
+    new = DefaultRecordBatchBuilder(2, codec, batch.transactional, batch.producer, 0, 0, 100_000)
     end = 0
     for step, key, value in ((1, batch.marker, b"\0" * 6),) if batch.marker else batch.records:
-        end += step
+        end += step if end else 1
         assert new.append(end - 1, 1_000 - end, key, value, []) is not None
     content = bytearray(new.build())
     content[:8] = base.to_bytes(8, "big")
@@ -84,10 +85,8 @@ def laid(batch: Batch, base: int) -> tuple[bytes, int]:
     return bytes(content[:-1] if batch.damage == "cut" else content), base + end
 
 
-def fetched(content: bytes, start: int, isolation: int, aborted: list[tuple[int, int]]) -> Any:
-    """Return the records of one fetch."""
-    place = TopicPartition("events", 3)
-    return fetcher.PartitionRecords(place, MemoryRecords(content), aborted, start, None, None, True, isolation)  # noqa: FBT003
+def _arguments(content: bytes, start: int, isolation: int, aborted: list[tuple[int, int]]) -> Any:
+    return TopicPartition("events", 3), MemoryRecords(content), aborted, start, None, None, True, isolation
 
 
 @example(log=[_GIVEN_UP, _ABORT, _GIVEN_UP], first=0, behind=0, isolation=fetcher.READ_COMMITTED, aborts=[(7, 0)])
@@ -108,7 +107,7 @@ def test_columns_are_what_single_records_are(
         if not content:  # a broker begins with the batch that the offset lies in; of old ones each holds one record
             behind = 0 if batch.legacy else min(behind, end - first - 1)
         content += piece
-    single, whole = (fetched(content, first + behind, isolation, aborts) for _ in range(2))
+    single, whole = (Fetch(*_arguments(content, first + behind, isolation, aborts)) for _ in range(2))
     whole.whole = True
     singles: list[Any] = []
     columns: list[Any] = []
@@ -124,5 +123,10 @@ def test_columns_are_what_single_records_are(
         (one.offset, one.timestamp, one.key, one.value) for one in singles
     ]
     assert all((each.topic, each.partition) == ("events", 3) and len(each) for each in columns)
+    if all(batch.damage == "none" for batch in log) and raised == [None, None] and single.next_fetch_offset == end:
+        theirs = list(Fetch.__mro__[1](*_arguments(content, first + behind, isolation, aborts)))  # aiokafka's own class
+        assert [(one.offset, one.timestamp, one.key, one.value) for one in singles] == [
+            (one.offset, one.timestamp, one.key, one.value) for one in theirs
+        ]
     assert whole.next_fetch_offset == single.next_fetch_offset
     assert [str(error) for error in raised] == [str(raised[0])] * 2
