@@ -8,6 +8,7 @@ from typing import Final
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.books.members import Member
 from stream_app.audit.books.terms import Terms
+from stream_app.audit.books.written import Written
 from stream_app.audit.chain import Place, digest_of, unproven
 from stream_app.audit.fastpath import advance
 from stream_app.audit.finding import Finding, Kept
@@ -51,7 +52,8 @@ class Auditor:
         live: Callable[[Finding], None] | None = None,
         aside: Callable[[Remark | KeyChange], None] | None = None,
     ) -> None:
-        self._series: dict[str, Series] = {}  # by the series' spelling in JSON
+        self._series: dict[bytes, Series] = {}  # by how an entry of the series begins, up to the end of its name
+        self._written = Written()
         self._tally = Tally(Kept(live))
         self._claimed = False
         self._pairing = Pairing() if compare else None
@@ -67,10 +69,10 @@ class Auditor:
         if self.heads is not None:
             self.heads.entries(lines)
         tell = self._tell if self._told else None
-        place = advance(self._series, lines, 0, self._tally, tell)
+        place = advance(self._series, lines, 0, self._tally, self._written, tell)
         while place < len(lines):
             self._in_full(lines[place])
-            place = advance(self._series, lines, place + 1, self._tally, tell)
+            place = advance(self._series, lines, place + 1, self._tally, self._written, tell)
 
     def releases(self, lines: Sequence[bytes]) -> None:
         """Check the next lines of the releases."""
@@ -171,10 +173,10 @@ class Auditor:
         if isinstance(entry, Finding):
             self._tally.add(entry)
             return
-        spelling = spelt(entry.series)[1:-1]  # without the quotation marks
-        series = self._series.get(spelling)
+        beginning = f'{{"series":{spelt(entry.series)[:-1]}'.encode()
+        series = self._series.get(beginning)
         if series is None:
-            series = self._series[spelling] = Series(entry.series)
+            series = self._series[beginning] = Series(entry.series)
         self._long(series, entry, digest_of(data))
         series.settle()
 

@@ -51,7 +51,9 @@ class LineReader:
         block = self._file.read(BLOCK)
         self.read += len(block)
         self.ended = not block
-        *lines, rest = (self._rest + block).split(b"\n")
+        text = self._rest + block
+        lines = text.split(b"\n")
+        rest = lines.pop()
         if self._passing:
             self._passing = not lines
             del lines[:1]
@@ -61,7 +63,9 @@ class LineReader:
             lines.append(rest)
             rest = b""
         self._rest = rest
-        found = [text for line in lines if (text := line.rstrip(b"\r"))]
+        if b"\r" in text:
+            lines = [line.rstrip(b"\r") for line in lines]
+        found = [line for line in lines if line]
         if UNCOMMITTED in found:
             raise UncommittedError
         self.count += len(found)

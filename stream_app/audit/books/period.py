@@ -20,6 +20,7 @@ from stream_app.audit.books.landmarks import (
 )
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.books.window import Window
+from stream_app.audit.books.written import Figures
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import (
     APPROXIMATED,
@@ -62,6 +63,7 @@ class Books:
     window: Window | None = None  # where any steps in a row are protected together
     opens_ms: int = 0  # until then the version waits, as windows hold steps that an earlier version spent on
     waited: bool = False  # whether it left out a release of which it had a share, to wait
+    figures: Figures | None = None  # at which the next entry finds it; known to the fast path alone (fastpath.py)
     until_ms: int = MAX_TIMESTAMP  # the last step's start before a bound of its renewals
 
     def look(self, step: int) -> Stretch:

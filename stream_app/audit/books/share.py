@@ -11,6 +11,7 @@ A share is a function of S, M and R, in nano-epsilon, and of whether the step is
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 Share = Callable[[int, int, int, bool], int]
@@ -18,8 +19,9 @@ Share = Callable[[int, int, int, bool], int]
 MILLION: Final = 10**6
 
 
+@lru_cache
 def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
-    """Return the share of a scheme at any level but user level.
+    """Return the share of a scheme at any level but user level, the same one for the same arguments.
 
     Raises:
         ValueError: if the scheme is not known.
@@ -71,8 +73,9 @@ def skip(budget: int) -> Share:
     return share
 
 
+@lru_cache
 def user(budget: int) -> Share:
-    """Return the share at user level, under any scheme that the level knows."""
+    """Return the share at user level, under any scheme that the level knows; the same one for the same budget."""
 
     def share(spent: int, _peak: int, left: int, _landmark: bool) -> int:  # noqa: FBT001
         return (budget - spent) // left if left > 0 else 0

@@ -1,0 +1,117 @@
+"""What was written of release entries, for those that come after: most series stand as others stood before them.
+
+The figures of an entry, from its decision to its release's hash, follow from the share, what was spent on landmarks,
+the peak, and what its step is. They are written once for all series that come by the same figures to the same text.
+"""
+
+from typing import Final, NamedTuple
+
+from stream_app.audit.books.share import Share
+from stream_app.audit.books.terms import Terms
+from stream_app.audit.form.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, WITHHELD
+
+_DECISION_AT: Final = len(',"decision":"')
+_DECISIONS: Final = {word[:1].encode(): word for word in (PERTURBED, APPROXIMATED, WITHHELD)}
+"""The decisions by their first letter."""
+_MOST_DIGITS: Final = len(str(MAX_TIMESTAMP))
+MOST: Final = 8_192
+"""Texts of figures that are kept, some 600 bytes each; and heads and timestamps, some 150 bytes each."""
+
+
+class Follow(NamedTuple):
+    """What follows from some figures by the text of the next entry's."""
+
+    left: int  # landmarks at or after the step, before it; with it and `landmark` alone the text is right
+    landmark: bool
+    decision: str
+    due: int  # share of the step, nano-epsilon
+    spend: int
+    after: "Figures"
+
+
+class Figures:
+    """Figures at which any number of series stand, and what follows from them by the texts of entries."""
+
+    __slots__ = ("follows", "peak_nano", "spent_nano")
+
+    def __init__(self, spent_nano: int, peak_nano: int) -> None:
+        self.spent_nano, self.peak_nano = spent_nano, peak_nano
+        self.follows: dict[bytes, Follow] = {}
+
+
+class Written:
+    """What was written of entries and read of them; all of it together takes some megabytes at the most."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self.heads: dict[int, bytes] = {}  # from the end of a series' name to the timestamp, by the sequence
+        self.times: dict[bytes, int] = {}  # timestamps (ms) by their digits
+        self._figures: dict[tuple[Share, str, int, int], Figures] = {}
+        self._texts = 0
+
+    def head(self, sequence: int) -> bytes:
+        """Write what stands between the name of an entry's series and its timestamp."""
+        if len(self.heads) >= self._most:
+            self.heads.clear()
+        found = self.heads[sequence] = b'","sequence":%d,"entry":"release","timestamp":' % sequence
+        return found
+
+    def time(self, digits: bytes) -> int:
+        """Read a timestamp (ms); -1 where it is none in its only notation."""
+        if not digits.isdigit() or len(digits) > _MOST_DIGITS or (digits.startswith(b"0") and digits != b"0"):
+            return -1
+        if len(self.times) >= self._most:
+            self.times.clear()
+        found = self.times[digits] = int(digits)
+        return found
+
+    def figures(self, terms: Terms, spent_nano: int, peak_nano: int) -> Figures:
+        """Return the figures that all series share which stand at them."""
+        # With the version and the budget, the share is all that the text depends on besides.
+        key = terms.share, terms.spelling, spent_nano, peak_nano
+        found = self._figures.get(key)
+        if found is None:
+            if len(self._figures) >= self._most:
+                self._forget()
+            found = self._figures[key] = Figures(spent_nano, peak_nano)
+        return found
+
+    def follow(self, before: Figures, terms: Terms, text: bytes, left: int, *, landmark: bool) -> Follow | None:
+        """Return what follows by a text from figures; None where the text is not the due one at a step of that kind."""
+        decision = _DECISIONS.get(text[_DECISION_AT : _DECISION_AT + 1])
+        spent, peak = before.spent_nano, before.peak_nano
+        due = terms.share(spent, peak, left, landmark)
+        spend, spending = 0, ""
+        if decision == PERTURBED:
+            if due <= 0:
+                return None
+            spend, spending = due, f'"epsilon_nano":{due},'
+            if landmark:
+                spent += spend
+            else:
+                peak = max(peak, spend)
+        if (
+            decision is None
+            or text
+            != (
+                f',"decision":"{decision}","landmark":{"true" if landmark else "false"},{terms.spelling},{spending}'
+                f'"landmark_spent_nano":{spent},"landmarks_left":{left - 1 if landmark and left else left},'
+                f'"regular_peak_nano":{peak},"release":"'
+            ).encode()
+        ):
+            return None
+        if self._texts >= self._most:
+            self._forget()
+        self._texts += 1
+        after = self.figures(terms, spent, peak) if spend else before
+        found = self.figures(terms, before.spent_nano, before.peak_nano).follows[text] = Follow(
+            left, landmark, decision, due, spend, after
+        )
+        return found
+
+    def _forget(self) -> None:
+        """Forget all texts; the series that stand at figures hold these on, which are small without the texts."""
+        for figures in self._figures.values():
+            figures.follows.clear()
+        self._figures.clear()
+        self._texts = 0
