@@ -16,6 +16,7 @@ from stream_app.audit.form.entry import Entry, ReleaseEntry
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
 from stream_app.audit.heads.check import HeadsCheck
 from stream_app.audit.heads.publickey import PublicKeys
+from stream_app.audit.openings import Openings
 from stream_app.audit.releases import CoveredEntry, Pairing
 from stream_app.audit.remark import KeyChange, KeysUsed, Remark
 from stream_app.audit.report.report import Report, Tally
@@ -53,7 +54,7 @@ class Auditor:
         aside: Callable[[Remark | KeyChange], None] | None = None,
     ) -> None:
         self._series: dict[bytes, Series] = {}  # by how an entry of the series begins, up to the end of its name
-        self._written = Written()
+        self._written, self._openings = Written(), Openings()
         self._tally = Tally(Kept(live))
         self._claimed = False
         self._pairing = Pairing() if compare else None
@@ -71,7 +72,8 @@ class Auditor:
         tell = self._tell if self._told else None
         place = advance(self._series, lines, 0, self._tally, self._written, tell)
         while place < len(lines):
-            self._in_full(lines[place])
+            if not self._opens(lines[place]):
+                self._in_full(lines[place])
             place = advance(self._series, lines, place + 1, self._tally, self._written, tell)
 
     def releases(self, lines: Sequence[bytes]) -> None:
@@ -175,10 +177,25 @@ class Auditor:
             return
         beginning = f'{{"series":{spelt(entry.series)[:-1]}'.encode()
         series = self._series.get(beginning)
-        if series is None:
+        told = self._tally.findings.count + self._remarks.count
+        if new := series is None:
             series = self._series[beginning] = Series(entry.series)
         self._long(series, entry, digest_of(data))
         series.settle()
+        if new and told == self._tally.findings.count + self._remarks.count:
+            self._openings.keep(data, series)
+
+    def _opens(self, data: bytes) -> bool:
+        """Take an entry that opens a series as others were opened before; tell whether it is one."""
+        opened = self._openings.open(data)
+        if opened is None or opened.beginning in self._series:
+            return False
+        series = self._series[opened.beginning] = opened.series
+        for code, sentence in self._rules.members.claim(series.name, series.guarantee.claim_nano):
+            self._tally.add(Finding(code, series.name, 1, sentence))
+        self._tally.others += 1
+        series.settle()
+        return True
 
     def _long(self, series: Series, entry: Entry, digest: bytes) -> None:
         former = series.chain.key
