@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tree", type=_checkout, help="measure the worker of another checkout too, as tree,tree-compiled"
     )
     peers.add_argument("--warm", type=_positive, help="events before Kafka Streams counts (default: 1000000)")
-    peers.add_argument("--seconds", type=_positive, help="how long each load lasts, for latencies (default: 10)")
+    peers.add_argument("--seconds", type=_positive, help="how long each load lasts, for latencies (default: 8)")
     parser.add_argument("--folder", type=Path, help="where broker and state live meanwhile (default: a temporary one)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser

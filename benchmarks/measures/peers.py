@@ -29,7 +29,7 @@ class PeerSizes(Sizes):
 
     warm: int = 1_000_000
     """Events before anything counts, for the Java program; others are given a share of them."""
-    seconds: float = 10.0
+    seconds: float = 8.0
     """How long each load lasts."""
     only: tuple[str, ...] | None = None
     """Names of the peers to measure; None: all."""
@@ -102,7 +102,7 @@ def _figures(found: Mapping[str, list[Finding]]) -> Iterator[tuple[str, Figure]]
                 yield f"{name}_{kind}_records", Figure.of("records/event", [count])
                 yield f"{name}_{kind}_bytes", Figure.of("bytes", [written.value_bytes[kind]])
     for one in ("worker", "compiled", "tree", "tree-compiled"):
-        for other in ("streams", "bare", "plain", "tree", "tree-compiled"):
+        for other in ("streams", "streams-quick", "bare", "plain", "tree", "tree-compiled"):
             if one in found and other in found and one != other:
                 yield from _ratios(one, other, found)
 

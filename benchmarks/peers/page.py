@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.peers.programs import ROOT
-from benchmarks.peers.roster import PEERS, of_tree
+from benchmarks.peers.roster import PEERS, WORKERS, of_tree
 from stream_app.formats import wire
 from stream_app.pictures import LANDMARK_COLOUR, REGULAR_COLOUR, Draw, picture
 
@@ -89,7 +89,7 @@ def _bars(figures: Mapping[str, Any], which: str) -> Draw:
         found = [figures[f"{name}_{which}"] for name in names]
         medians = [each["median"] for each in found]
         spread = [[each["median"] - each["min"] for each in found], [each["max"] - each["median"] for each in found]]
-        colours = [REGULAR_COLOUR if name in {peer.name for peer in PEERS[:5]} else LANDMARK_COLOUR for name in names]
+        colours = [LANDMARK_COLOUR if name in WORKERS else REGULAR_COLOUR for name in names]
         axes.barh([TITLES[name] for name in names], medians, xerr=spread, color=colours, ecolor="black", capsize=3)
         axes.bar_label(axes.containers[-1], [f" {value:,.0f}" for value in medians], padding=8)  # type: ignore[arg-type]
         axes.margins(x=0.12)

@@ -38,7 +38,11 @@ def _loop(which: str) -> Start:
     return lambda site, _: Command([sys.executable, "-m", "benchmarks.peers.loop", which, str(site.config)])
 
 
-def _streams(site: Site, programs: Programs) -> Command:
+def _streams(commit_ms: int) -> Start:
+    return lambda site, programs: _streams_command(site, programs, commit_ms)
+
+
+def _streams_command(site: Site, programs: Programs, commit_ms: int) -> Command:
     names = site.names
     settings = {
         "application.id": site.settings.application,
@@ -46,7 +50,7 @@ def _streams(site: Site, programs: Programs) -> Command:
         "state.dir": str(site.folder / "streams"),
         "replication.factor": "1",
         "auto.offset.reset": "earliest",
-        "commit.interval.ms": "100",
+        "commit.interval.ms": str(commit_ms),
         "max.poll.records": "8000",
         "producer.linger.ms": "100",
         "producer.batch.size": "1000000",
@@ -78,10 +82,12 @@ def _compiled(tree: Path) -> Start:
     return lambda site, programs: Command([*words, str(site.config)], programs.compiled(tree))
 
 
+WORKERS = frozenset({"worker", "compiled", "tree", "tree-compiled"})
 PEERS = (
     Peer("bare", "bare aiokafka client", _loop("bare")),
     Peer("plain", "plain aiokafka loop", _loop("plain")),
-    Peer("streams", "Kafka Streams", _streams, warm=1.0),
+    Peer("streams", "Kafka Streams", _streams(100), warm=1.0),
+    Peer("streams-quick", "Kafka Streams, commits every 25 ms", _streams(25), warm=1.0),
     Peer("quix", "Quix Streams", _quix, warm=0.02, share=0.25),
     Peer("stock", "Faust as it comes", _stock, warm=0.01, share=0.05),
     Peer("worker", "this worker", _worker(ROOT)),

@@ -16,7 +16,8 @@ from benchmarks.rig.site import Ground
 from tests.programs import program
 
 SIZES = peers.PeerSizes(events=25_000, series=50, partitions=1, repeats=1, warm=5_000, seconds=1)
-COMPILED = "compiled"  # tests/distribution/test_compiled.py compiles
+ELSEWHERE = {"compiled", "streams-quick"}
+"""tests/distribution/test_compiled.py compiles; the program is that of ``streams``."""
 KINDS = ("release", "entry", "row")
 TWICE = """
 import asyncio, sys
@@ -32,7 +33,7 @@ asyncio.run(loop.serve(Settings.load(Path(sys.argv[1])), lambda: wrong))
 """
 
 
-@pytest.mark.parametrize("name", [peer.name for peer in PEERS if peer.name != COMPILED])
+@pytest.mark.parametrize("name", [peer.name for peer in PEERS if peer.name not in ELSEWHERE])
 def test_answers_every_event_once(name: str, ground: Ground) -> None:
     """A run fails otherwise; a release, a ledger record and a row an event, as long as the worker's."""
     if name == "streams":
