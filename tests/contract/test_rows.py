@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from stream_app.kafka.brokers import DamagedCopyError, Rows
@@ -28,6 +29,17 @@ def test_rows_hold_what_was_written_last(rows: Rows) -> None:
     assert (rows.read(0, b"a"), rows.read(0, b"c"), rows.offset(0)) == (None, b"", 7)
     rows.write(0, [], 11)
     assert (rows.offset(0), rows.offset(1), rows.read(1, b"a")) == (11, 9, b"other")
+
+
+def test_the_last_row_of_a_key_rules_in_any_order_of_keys(rows: Rows) -> None:
+    """Many rows of few keys in one write, deleted ones among them, as a changelog holds them before it is compacted."""
+    drawn = np.random.default_rng(16)
+    for offset in range(20):
+        pairs = drawn.integers(0, (40, 2), (200, 2)).tolist()
+        written = [(b"%d" % key, b"%d" % at if stays else None) for at, (key, stays) in enumerate(pairs)]
+        rows.write(0, iter(written), offset)
+        last = dict(written)
+        assert {key: rows.read(0, key) for key in last} == last
 
 
 def test_rows_are_scanned_by_prefix_in_the_order_of_keys(rows: Rows) -> None:
