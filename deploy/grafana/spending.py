@@ -11,8 +11,8 @@ USED = 'landmark_budget_used_nano_epsilon_total{*, policy=~"$policy"}'
 LEFT_NANO = 'landmark_budget_left_nano_epsilon{*, policy=~"$policy"}'
 
 COUNTED = (
-    "Of the series that sent something since their worker took them over, the last cached_series of them; levels "
-    "landmark and user. At the levels event and w-event the budget comes back with each step or window."
+    "Of the series that sent something since their partition's producer was opened, the last cached_series of them; "
+    "levels landmark and user. At the levels event and w-event the budget comes back with each step or window."
 )
 PERTURBED = 'landmark_decisions_total{*, policy=~"$policy", decision="perturbed"}'
 RELEASED = 'landmark_decisions_total{*, policy=~"$policy", decision!="control"}'
@@ -193,7 +193,7 @@ DECISIONS = Row(
             "heatmap",
             "Sampling rate",
             "Series by their rate of publishing (adaptive, and bd and ba by what they released): low where "
-            "releases change little. Of the series that sent something since their worker took them over.",
+            "releases change little. Of the series that sent something since their partition's producer was opened.",
             "percentunit",
             (Query('sum by (rate) (landmark_sampling_rate_series{*, policy=~"$policy"})', "{{rate}}"),),
             width=12,

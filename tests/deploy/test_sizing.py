@@ -66,5 +66,11 @@ def test_measured_figures_stand_in_the_page() -> None:
     speeds, costs = MEASURED["events_per_second"], MEASURED["worker_cpu_microseconds"]
     for figure in (*speeds.values(), *costs.values(), MEASURED["recovered_rows_per_second"]):
         assert f"{figure:,}" in PAGE
-    for name in ("state_bytes_per_series", "cached_bytes_per_series", "worker_peak_megabytes"):
-        assert f"{MEASURED[name]} " in PAGE
+    for name in (
+        "state_bytes_per_series",
+        "worker_peak_megabytes",
+        "cached_bytes_per_series",
+        "filtered_bytes_per_series",
+        "decoded_bytes_per_series",
+    ):
+        assert f" {MEASURED[name]} " in PAGE

@@ -23,8 +23,9 @@ Labels: `partition` is the number of an input partition; `decision`, `scheme`, `
 by their place, `more` for those behind them, and `earlier` for default policies that left the configuration and rule
 series still. `share` and `rate` are upper ends of classes, from `0.00` to `1.00`.
 
-Series that changed last: those that sent something since their worker took them over, at most `cached_series` of them.
-Both processes also export `process_*`: memory, processor time, open files and the time of their start.
+Series that changed last: those that sent something since their partition's producer was opened, at most
+`cached_series` of them. Both processes also export `process_*`: memory, processor time, open files and when they
+started.
 
 """
 MIDDLE = (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis, saturated
+from stream_app.privacy.kinds.axis import _NOTHING, LARGEST_CELL, Axis, saturated
 from stream_app.privacy.values import exact, nano
 
 RESOLUTIONS = ["0.001", "0.1", "0.3", "0.0007", "1e-06", "1e-15", "2.5", "7", "1e+20", "123.456"]
@@ -102,6 +102,26 @@ def test_raw_numbers_are_clamped_to_the_range(
     if beside is not None:  # near an end
         number = float((ends[beside[0]] + Fraction(beside[1], 2)) / grid.cells_per_unit)
     assert grid.within(number) == max(min(ends), min(nearest(number, resolution), max(ends)))
+
+
+@pytest.mark.parametrize("resolution", ["0.001", "0.1", "0.3", "0.0007", "1e-06", "2.5", "7"])
+def test_many_at_once_have_the_cells_of_each(resolution: str) -> None:
+    """At and beside boundaries, tiny, subnormal and far outside, a column has the cells of exact decimals."""
+    grid = Axis(1 / Fraction(Decimal(resolution)), -(10**7), 10**7)
+    assert grid.boundaries is not None
+    tiny = [0.0, 5e-324, 1e-310, 2.3e-308, 1e-300, 1e-200, nextafter(1e-200, 1), 1e-183, 1e-30]
+    numbers = [*_boundaries(resolution), *tiny, *(-number for number in tiny), 1e308, -1e308]
+    cells = grid.boundaries.within(np.array(numbers)).tolist()
+    assert cells == [max(-(10**7), min(nearest(number, resolution), 10**7)) for number in numbers]
+
+
+def test_what_is_added_to_many_changes_no_larger_number() -> None:
+    """From 1e-183 on a double stays itself; what becomes of a smaller one is none that takes processors longer."""
+    larger = 10.0 ** np.random.default_rng(5).uniform(-183, 300, 10_000)
+    assert (larger + _NOTHING == larger).all()
+    assert (-larger + _NOTHING == -larger).all()
+    smaller = np.array([5e-324, 1e-310, 2.3e-308, 1e-250])
+    assert (np.concatenate([smaller, -smaller]) + _NOTHING > np.finfo(np.float64).smallest_normal).all()
 
 
 def test_random_doubles_at_every_magnitude() -> None:
