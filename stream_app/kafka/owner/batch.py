@@ -116,7 +116,7 @@ async def decide(
         decider.enough = spent >= MOST_SECONDS
         await asyncio.sleep(0)
         resumed = clock()
-    done, rest = _parted(given, decider.end)
+    done, rest = given.parted(decider.end)
     batch = Batch.of(done, *pages)
     batch.rest, batch.silent = rest, silent
     floor = collection.floor()
@@ -139,12 +139,3 @@ async def decide(
 
 def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
     """Write nothing: it was written before."""
-
-
-def _parted(given: BatchInput, decided: int) -> tuple[BatchInput, BatchInput | None]:
-    """Return the first records of some input, and what is left: its messages are complete with the latter."""
-    if decided == len(given.records):
-        return given, None
-    left = given.records[decided:]
-    end = left.offsets[0]
-    return BatchInput(given.start, end, given.records[:decided], []), BatchInput(end, given.end, left, given.messages)

@@ -9,6 +9,8 @@ from stream_app.kafka.brokers import Message
 
 _COMMITS = 8
 """Commits that fit into the time that the largest batch takes to decide: some hundred records to one."""
+_SHORTEST = 16
+"""Batches that the largest one is cut into at most, however long a few of its records took."""
 
 
 def _size(records: Records) -> int:
@@ -49,6 +51,14 @@ class BatchInput(NamedTuple):
     messages: list[Message]
     """The messages that it completes."""
 
+    def parted(self, count: int) -> "tuple[BatchInput, BatchInput | None]":
+        """Return the first ``count`` records, and what is left, with which the messages are complete; None: nothing."""
+        if count >= len(self.records):
+            return self, None
+        left = self.records[count:]
+        end = left.offsets[0]
+        return BatchInput(self.start, end, self.records[:count], []), BatchInput(end, self.end, left, self.messages)
+
 
 class _Piece(NamedTuple):
     message: Message
@@ -67,7 +77,8 @@ class Inbox:
         self._pieces: deque[_Piece] = deque()
         self._records = 0
         self._bytes = 0
-        self._rest: BatchInput | None = None
+        self._rests: list[BatchInput] = []  # what was given back; the last one comes first
+        self._room, self._given, self._cut = most_records, 0, False
         self._broken: Exception | None = None
         self.next_offset = 0
         self._start = 0
@@ -75,7 +86,7 @@ class Inbox:
     def restart(self, next_offset: int) -> None:
         """Forget everything and expect the log from ``next_offset`` on."""
         self._pieces.clear()
-        self._rest = None
+        self._rests.clear()
         self._records = self._bytes = 0
         self._start = self.next_offset = next_offset
 
@@ -93,7 +104,7 @@ class Inbox:
     def ample(self) -> bool:
         """Whether deciding what waits takes as long as a commit, so that it had better go on beside one."""
         much = self._records * _COMMITS >= self._most_records or self._bytes * _COMMITS >= self._most_bytes
-        return much or self._rest is not None
+        return much or bool(self._rests)
 
     def __len__(self) -> int:
         return self._records
@@ -118,8 +129,14 @@ class Inbox:
         return True
 
     def give_back(self, rest: BatchInput) -> None:
-        """Take in again what was not decided of the batch given last: it is the next one."""
-        self._rest = rest
+        """Take in again what was not decided of the batch given last: it comes next.
+
+        What is given back is read again. So batches are as short as what was decided of it, and grow to twice as much
+        each time that one is decided whole.
+        """
+        self._rests.append(rest)
+        self._cut = True
+        self._room = max(self._most_records // _SHORTEST, self._given - len(rest.records))
         self._records += len(rest.records)
         self._bytes += _size(rest.records)
 
@@ -131,17 +148,28 @@ class Inbox:
         """Return the input of the next batch, or None when nothing waits; raises what it was broken off for."""
         if self._broken is not None and not self._records:
             raise self._broken
-        if self._rest is not None:
-            returned, self._rest = self._rest, None
-            self._records -= len(returned.records)
-            self._bytes -= _size(returned.records)
-            return returned
+        self._room = self._room if self._cut else min(2 * self._room, self._most_records)
+        self._cut = False
+        taken = self._returned(self._rests.pop()) if self._rests else self._fetched()
+        if taken is not None:
+            self._given = len(taken.records)
+            self._records -= self._given
+            self._bytes -= _size(taken.records)
+        return taken
+
+    def _returned(self, rest: BatchInput) -> BatchInput:
+        taken, more = rest.parted(self._room)
+        if more is not None:
+            self._rests.append(more)
+        return taken
+
+    def _fetched(self) -> BatchInput | None:
         start, size, count = self._start, 0, 0
         stretches: list[Records] = []
         messages: list[Message] = []
-        while self._pieces and (not messages or count < self._most_records):
+        while self._pieces and (not messages or count < self._room):
             piece = self._pieces[0]
-            room = self._room(piece, count, size)
+            room = self._fitting(piece, count, size)
             if room >= len(piece.records):
                 self._pieces.popleft()
                 messages.append(piece.message)
@@ -161,13 +189,11 @@ class Inbox:
                 break
         if self._start == start:
             return None
-        self._records -= count
-        self._bytes -= size
         return BatchInput(start, self._start, Records.joined(stretches), messages)
 
-    def _room(self, piece: _Piece, taken: int, size: int) -> int:
+    def _fitting(self, piece: _Piece, taken: int, size: int) -> int:
         """Return how many of the piece's records fit; one always fits into an empty batch."""
-        room = self._most_records - taken
+        room = self._room - taken
         if size + piece.size <= self._most_bytes:
             return room
         fitting = 0

@@ -105,6 +105,25 @@ def test_an_eighth_of_a_batch_is_ample(records: int, size: int, *, ample: bool) 
     assert inbox.ample == ample
 
 
+def test_batches_are_as_short_as_what_was_decided_and_grow_again() -> None:
+    """What is given back is read again, so little of it is; a few records that took long shorten it to a sixteenth."""
+    inbox = Inbox(160, 100_000)
+    inbox.restart(0)
+    assert inbox.put(Sent("a"), fetched(0, 2_000))
+    given, decided = inbox.take(), [30, 12, 12, 60, 1, 10, 20, 40, 80, 160, 160]
+    lengths, seen, messages = [], [], []
+    while given is not None:
+        lengths.append(len(given.records))
+        done, rest = given.parted(decided[len(lengths) - 1] if len(lengths) <= len(decided) else 160)
+        seen += done.records.offsets
+        messages += done.messages
+        if rest is not None:
+            inbox.give_back(rest)
+        given = inbox.take()
+    assert lengths[:11] == [160, 30, 12, 6, 48, 10, 20, 17, 52, 160, 160]
+    assert (seen, messages, len(inbox)) == (list(range(2_000)), [Sent("a")], 0)
+
+
 def test_what_was_not_decided_does_not_wait_for_the_commit() -> None:
     """It was left because the batch took long."""
     inbox = Inbox(1_000, 100_000)
