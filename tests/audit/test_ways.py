@@ -1,6 +1,8 @@
 """The fast path and the full check find the same, in the same order, in whole ledgers forged in any way."""
 
+import re
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 from stream_app.audit import Auditor, Report
 from stream_app.audit.books.share import share_of, user
 from stream_app.audit.books.written import Written
+from stream_app.audit.chain import HASH_MEMBER, TAIL_BYTES
 from tests.audit.histories import History, histories
-from tests.audit.ways import LongWay
+from tests.audit.ways import LongWay, codes
 from tests.audit.written import LEDGERS, hash_of, write
 
 Record = dict[str, Any]
@@ -148,6 +151,54 @@ def test_every_figure_changed_in_a_series_that_stands_as_another_does(name: str)
                 other[index][member] = not entry[member]
             forged = seal_again([line for pair in zip(true, map(orjson.dumps, other), strict=True) for line in pair])
             assert told(Auditor, forged, [], 1000) == told(LongWay, forged, [], 1000)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (rb'{"series"', rb'{ "series"'),
+        (rb'"sequence":', rb'"sequence":0'),
+        (rb'"timestamp":', rb'"timestamp":0'),
+        (rb'"timestamp":', rb'"timestamp":+'),
+        (rb'"timestamp":(\d+)', rb'"timestamp":\1.0'),
+        (rb'"timestamp":(\d+)', rb'"timestamp":' + b"9" * 5_000),
+        (rb'"landmarks_left":', rb'"landmarks_left":0'),
+        (rb'"release":"(.{63}).', rb'"release":"\1g'),
+        (rb'"release":"(.{63}).', rb'"release":"\1A'),
+        (rb'"release":"(.{62})..', rb'"release":"\1' + "é".encode()),
+        (rb'"epoch":0', rb'"epoch":00'),
+        (rb'"hash"', rb'"hash" '),
+    ],
+)
+def test_no_other_spelling_is_taken(old: bytes, new: bytes) -> None:
+    """The right figures in another notation, hashed as they stand, after a series that has them in the right one."""
+    true = write(LEDGERS["uniform"]).lines()
+    other = write(LEDGERS["uniform"], "other").lines()
+    body = re.sub(old, new, other[1][:-TAIL_BYTES], count=1)
+    if body == other[1][:-TAIL_BYTES]:
+        forged = re.sub(old, new, other[1], count=1)
+    else:
+        forged = body + HASH_MEMBER + blake2b(body, digest_size=32).hexdigest().encode() + b'"}'
+    ledger = [*true, other[0], forged, *other[2:]]
+    report, said = told(Auditor, ledger, [], 1000)
+    assert (report, said) == told(LongWay, ledger, [], 1000)
+    assert "malformed-entry" in codes(report)
+
+
+def test_a_policy_that_opens_many_series_is_judged_in_each() -> None:
+    """With a fault, all of them have it; a right one opens no series with another hash, nor one a second time."""
+    entry = write(LEDGERS["uniform"]).entries[0]
+    wrong = dict(entry, budget_nano=entry["budget_nano"] + 1)
+    right, faulty = (
+        [dict(each, series=f"{name}{number}") for number in range(3)] for name, each in (("r", entry), ("w", wrong))
+    )
+    ledger = seal_again([orjson.dumps(each) for pair in zip(right, faulty, strict=True) for each in pair])
+    ledger += [ledger[2], ledger[4].replace(b"r2", b"r3")]
+    report, said = told(Auditor, ledger, [], 1000)
+    assert (report, said) == told(LongWay, ledger, [], 1000)
+    assert [finding.series for finding in report.findings if finding.code == "budget"] == ["w0", "w1", "w2"]
+    assert report.repeated == 1
+    assert {finding.code for finding in report.findings if finding.series == "r3"} == {"bad-hash"}
 
 
 def test_shares_are_the_same_one_only_for_the_same_arguments() -> None:
