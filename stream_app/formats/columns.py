@@ -115,9 +115,11 @@ def written(step: Step, key: bytes, previous: bytes) -> tuple[bytes, bytes, byte
 
     ``key`` is the fingerprint of the noise key, ``previous`` the hash of the entry before it in its series' chain.
     """
-    series, start_ms, version, perturbed, value, measurement, spend, scale, source_ms, landmark, *more = step
-    budget, spent, left, peak, sequence, epoch = more
-    name = orjson.dumps(series)
+    (
+        series, start_ms, version, perturbed, value, measurement, spend, scale, source_ms, landmark, budget, spent,
+        left, peak, sequence, epoch,
+    ) = step  # fmt: skip
+    name = _quoted(series)
     paid = b""
     if perturbed:
         decision, paid = b"perturbed", b'"epsilon_nano":%d,' % spend
@@ -147,6 +149,12 @@ def written(step: Step, key: bytes, previous: bytes) -> tuple[bytes, bytes, byte
     )
     link = _digest(entry)
     return release, b'%b,"hash":"%b"}' % (entry, link), link
+
+
+def _quoted(series: str) -> bytes:
+    """Return the JSON of a text: as it is, where nothing in it has to be escaped."""
+    plain = series.isprintable() and '"' not in series and "\\" not in series
+    return b'"%b"' % series.encode() if plain else orjson.dumps(series)
 
 
 def _digest(value: bytes) -> bytes:
