@@ -49,6 +49,10 @@ def run(ground: Ground, sizes: PeerSizes, show: Show) -> Result:
     """Try each peer ``repeats`` times, all of them in turn."""
     programs = Programs(ground.folder)
     peers = _chosen(sizes)
+    for at, peer in enumerate(peers):
+        show("made ready", at, len(peers))
+        if peer.needs is not None:
+            peer.needs(programs)
     found: dict[str, list[Finding]] = {peer.name: [] for peer in peers}
     for number in range(sizes.repeats):
         for at, peer in enumerate(peers):

@@ -65,6 +65,8 @@ class Programs:
             shutil.copytree(tree, copy, ignore=_LEFT_OUT)
             installing = [*_pip(python_of(tree)), "--no-deps", "--target", str(target), str(copy)]
             _done(["env", "COMPILE_LANDMARK_STREAM=1", *installing])
+            if not any(target.rglob("*.so")):
+                raise ClientError(f"{tree} has nothing that mypyc compiles")
         return target
 
 

@@ -32,6 +32,8 @@ class Peer:
     """Share of the run's warming events that it is given before anything counts."""
     share: float = 1.0
     """Share of the run's events that it is measured over: slow ones would take minutes for all."""
+    needs: Callable[[Programs], object] | None = None
+    """What is fetched or made for it before anything is measured."""
 
 
 def _loop(which: str) -> Start:
@@ -82,16 +84,20 @@ def _compiled(tree: Path) -> Start:
     return lambda site, programs: Command([*words, str(site.config)], programs.compiled(tree))
 
 
+def _java(programs: Programs) -> object:
+    return programs.streams
+
+
 WORKERS = frozenset({"worker", "compiled", "tree", "tree-compiled"})
 PEERS = (
     Peer("bare", "bare aiokafka client", _loop("bare")),
     Peer("plain", "plain aiokafka loop", _loop("plain")),
-    Peer("streams", "Kafka Streams", _streams(100), warm=1.0),
-    Peer("streams-quick", "Kafka Streams, commits every 25 ms", _streams(25), warm=1.0),
-    Peer("quix", "Quix Streams", _quix, warm=0.02, share=0.25),
+    Peer("streams", "Kafka Streams", _streams(100), warm=1.0, needs=_java),
+    Peer("streams-quick", "Kafka Streams, commits every 25 ms", _streams(25), warm=1.0, needs=_java),
+    Peer("quix", "Quix Streams", _quix, warm=0.02, share=0.25, needs=lambda programs: programs.quix),
     Peer("stock", "Faust as it comes", _stock, warm=0.01, share=0.05),
     Peer("worker", "this worker", _worker(ROOT)),
-    Peer("compiled", "this worker, compiled", _compiled(ROOT)),
+    Peer("compiled", "this worker, compiled", _compiled(ROOT), needs=lambda programs: programs.compiled(ROOT)),
 )
 
 
@@ -99,5 +105,10 @@ def of_tree(tree: Path) -> tuple[Peer, Peer]:
     """Return the worker of another checkout, which has an environment of its own, as it is and compiled."""
     return (
         Peer("tree", "the other checkout", _worker(tree)),
-        Peer("tree-compiled", "the other checkout, compiled", _compiled(tree)),
+        Peer(
+            "tree-compiled",
+            "the other checkout, compiled",
+            _compiled(tree),
+            needs=lambda programs: programs.compiled(tree),
+        ),
     )
