@@ -93,8 +93,8 @@ def together(context: Context, source: Source, records: Records, fewest: int) ->
     known &= np.isfinite(numbers) | replaced[groups]
     if context.limits.max_future_ms is not None:
         known &= times <= np.array(records.timestamps_ms, np.int64)[at] + context.limits.max_future_ms
-    if context.keys.epoch_ms is not None:
-        known &= starts_ms // context.keys.epoch_ms >= context.keys.first_epoch
+    epochs = starts_ms // context.keys.epoch_ms if context.keys.epoch_ms else np.zeros_like(starts_ms)
+    known &= epochs >= context.keys.first_epoch
     known &= ~_untimely(states, places, starts_ms, steps_ms)
     known = _whole(states, places, known)
     ranks = _ranks(places, known)

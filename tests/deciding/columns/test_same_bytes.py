@@ -15,84 +15,135 @@ from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.members import Member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records
+from stream_app.kafka.budgets import counted_budgets
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import KeyRing
-from tests.run import ADAPTIVE, BALANCED, KINDS, NUMBER, SKIP, UNIFORM, default, observation, policy
+from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
+from tests.run import ADAPTIVE, BALANCED, COUNTS, KINDS, NUMBER, SKIP, UNIFORM, default, observation, policy
 
-LEVELS: list[dict[str, object]] = [
+LAST = 60
+"""The last moment of a log, in units of its clock."""
+LEVELS: list[dict[str, Any]] = [
     {"level": "landmark", "landmarks": [4, [8, 11], [30, 33]], "step": 2},
     {"level": "landmark", "landmarks": [[2, 6]], "step": 1, "spare": 3},
-    {"level": "landmark", "landmarks": [5], "step": 3, "window": 3},
+    {"level": "landmark", "landmarks": [[3, 50]], "step": 1, "spare": 10**14},
     {"level": "event", "step": 2},
     {"level": "user", "length": 7, "step": 2},
+    {"level": "user", "length": 10**14},
+    {"level": "landmark", "landmarks": [5], "step": 3, "window": 3},
     {"level": "w-event", "window": 3},
 ]
+SCHEMES: dict[str, list[dict[str, object]]] = {
+    "landmark": [UNIFORM, ADAPTIVE, SKIP, BALANCED, {"name": "adaptive", "increase": 1, "decrease": 1, "minimum": 0}],
+    "event": [UNIFORM, ADAPTIVE, SKIP, {"name": "balanced", "regular_share": 1}],
+    "user": [UNIFORM, ADAPTIVE],
+    "w-event": [UNIFORM],
+}
 VALUES: list[dict[str, object]] = [
     NUMBER,
     {"kind": "number", "lower": -5, "upper": 20, "resolution": 2.5, "sensitivity": 5, "clamp": False},
     {"kind": "number", "lower": 0, "upper": 1, "resolution": 0.25, "invalid": 0.5},
-    {"kind": "number", "lower": -1e9, "upper": 1e9, "resolution": 1e-5},
+    {"kind": "number", "lower": -4e8, "upper": 4e8, "resolution": 1e-5, "sensitivity": 900},
+    {"kind": "number", "lower": 0, "upper": 9.2e9, "resolution": 1, "clamp": False},
     *KINDS.values(),
 ]
+EPSILONS = [1.0, 1.0, 0.01, 1e-9, 2.5, 2.5, 9000.0, 9000.0, 9000.1]
+"""Up to what fits into 64 bits, and a little more."""
 NUMBERS: st.SearchStrategy[object] = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.integers(-30, 30).map(lambda whole: whole / 8),
     st.integers(-(10**20), 10**20),
-    st.integers(-100, 100),
-    st.sampled_from([-0.0, 0.0005, 1.0005, 5e-324, "none", None, True, [], "7"]),
+    st.sampled_from([0, 7, -0.0, 0.0005, 1.0005, 5e-324]),
 )
+INVALID: list[object] = ["none", None, True, [], "7"]
+
+
+class Scale:
+    """How long a log's unit of time is, and when it begins."""
+
+    def __init__(self, unit_ms: int, *, late: bool) -> None:
+        self.unit_ms = unit_ms
+        self.begin_ms = LAST_TIMESTAMP_MS - LAST * unit_ms if late else 0
+
+    def time(self, moment: int) -> int:
+        """Return a moment in ms."""
+        return self.begin_ms + moment * self.unit_ms
+
+    def times(self, moments: list[Any]) -> list[Any]:
+        """Return moments and intervals in ms."""
+        return [self.times(one) if isinstance(one, list) else self.time(one) for one in moments]
+
+    def protection(self, level: dict[str, Any]) -> dict[str, Any]:
+        """Return a protection whose moments are in units."""
+        found = {**level, "step": level.get("step", 1) * self.unit_ms}
+        return found | ({"landmarks": self.times(level["landmarks"])} if "landmarks" in level else {})
 
 
 @st.composite
-def policies(draw: st.DrawFn) -> dict[str, Any]:
-    """Return what of a policy differs from the usual one."""
-    protection = draw(st.sampled_from(LEVELS))
-    schemes = [UNIFORM] if protection["level"] == "w-event" else [UNIFORM, ADAPTIVE]
-    if protection["level"] in {"landmark", "event"}:
-        schemes = [*schemes, SKIP, BALANCED]
-    found: dict[str, Any] = {"protection": protection, "scheme": draw(st.sampled_from(schemes))}
-    found["value"] = draw(st.sampled_from(VALUES[:4] * 3 + VALUES[4:]))
-    found["epsilon"] = draw(st.sampled_from([0.01, 1.0, 1.0, 5.5, 8000.0]))
-    found["filter"] = draw(st.sampled_from(["none", "level"]))
-    if protection["level"] in {"landmark", "user"} and draw(st.booleans()):
-        found["renew"] = [20, 41]
+def policies(draw: st.DrawFn, scale: Scale) -> dict[str, Any]:
+    """Return what of a policy differs from the usual one; most have a rule."""
+    odd = draw(st.integers(0, 20))
+    level = draw(st.sampled_from(LEVELS[-2:] if odd == 0 else LEVELS[:-2]))
+    found: dict[str, Any] = {"protection": scale.protection(level), "filter": draw(st.sampled_from(["none", "level"]))}
+    found["scheme"] = draw(st.sampled_from(SCHEMES[level["level"]]))
+    found["value"] = draw(st.sampled_from(VALUES[5:] if odd == 2 else VALUES[:5]))
+    found["epsilon"] = draw(st.sampled_from(EPSILONS))
+    if level["level"] in {"landmark", "user"} and draw(st.booleans()):
+        found["renew"] = scale.times([20, 41])
+    if odd == 3:
+        found["correlation"] = "known nowhere"
     return found
 
 
 SERIES = [f"home-{nth}" for nth in range(4)] + [f"bus-{nth}" for nth in range(3)] + ['a"\\é', "own-1", "own-2", "x"]
+WARD = {"value": COUNTS, "collect": {"neighbours": "replace", "open_steps": 2}}
+ODD = [b"", b"[", b"{}", b'{"series":"home-1"},{"series":"home-1"}', b'{"series":"home-1","timestamp":-1}']
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> list[dict[str, object] | bytes]:
+def logs(draw: st.DrawFn, scale: Scale) -> list[dict[str, Any] | bytes]:
     """Return records of a few series: most of them observations whose time goes on."""
-    records: list[dict[str, object] | bytes] = []
+    records: list[dict[str, Any] | bytes] = []
     now = dict.fromkeys(SERIES, 0)
-    for _ in range(draw(st.integers(1, 80))):
+    highest = draw(st.sampled_from([4, 4, LARGEST_VERSION]))
+    for _ in range(draw(st.integers(20, 80))):
         series = draw(st.sampled_from(SERIES))
-        kind = draw(st.integers(0, 30))
-        if kind == 0:
-            records.append(draw(st.sampled_from([b"", b"[", b"{}", b'{"series":"home-1"},{"series":"home-1"}'])))
-        elif kind == 1:
-            add = draw(st.lists(st.integers(0, 60), min_size=1, max_size=3))
-            records.append({"type": "landmarks", "series": series, "add": add})
-        elif kind == 2:
-            records.append({"type": "close", "series": series})
-        elif kind == 3:
-            records.append(policy(series, draw(st.integers(1, 4)), **draw(policies())))
-        else:
-            now[series] += draw(st.sampled_from([0, 1, 2, 2, 2, 3, 8, -1]))
-            records.append(observation(series, max(0, now[series]), draw(NUMBERS)))
+        match draw(st.integers(0, 60)):  # rare ones in the middle: ends are drawn more often
+            case 31:
+                records.append(draw(st.sampled_from(ODD)))
+            case 32:
+                add = draw(st.lists(st.integers(0, LAST - 1), min_size=1, max_size=3))
+                records.append({"type": "landmarks", "series": series, "add": scale.times(add)})
+            case 33:
+                records.append({"type": "close", "series": series})
+            case 34:
+                version = draw(st.integers(highest - 3, highest))
+                records.append(policy(series, version, **draw(policies(scale)), weaker=True))
+            case 35:
+                of_collected = [
+                    policy("ward", 1, **WARD),
+                    {"type": "watermark", "series": "ward", "timestamp": scale.time(now["x"]), "seed": "0" * 64},
+                    {"type": "contribution", "series": "ward", "timestamp": 1, "member": "m", "value": "walk"},
+                ]
+                records.append(draw(st.sampled_from(of_collected)))
+            case 36:
+                records.append(observation(series, scale.time(now[series] + 3), draw(st.sampled_from(INVALID))))
+            case odd:
+                by = draw(st.sampled_from([0, -1] if odd == 37 else [2, 2, 2, 1, 3, 8]))
+                now[series] = min(LAST, max(0, now[series] + by))
+                records.append(observation(series, scale.time(now[series]), draw(NUMBERS)))
     return records
 
 
 class Way:
     """A log being decided in one of the two ways."""
 
-    def __init__(self, context: Context, *, together: bool, fewest: int, cached: int) -> None:
-        self.context, self.together = context, together
+    def __init__(self, *, together: bool, fewest: int, cached: int) -> None:
+        self.together, self.fewest, self.cached = together, fewest, cached
         self.table = MemoryRows()
         self.reader = RowReader(self.table, 0, cached, fewest)
+        self.uncommitted: dict[bytes, bytes] = {}
         self.rows: dict[str, SeriesRow] = {}
         self.members: dict[str, Member] = {}
         self.collection = Collection(bytes(32))
@@ -107,10 +158,15 @@ class Way:
 
         return Outlets(put("ledger"), put("releases"), put("rejects"), None)
 
-    def decide(self, batch: Sequence[InputRecord]) -> tuple[object, ...]:
+    def begin_anew(self) -> None:
+        """Forget what is in memory but not in the table, as a worker that starts; counters are recalled."""
+        self._commit()
+        self.reader = RowReader(self.table, 0, self.cached, self.fewest)
+
+    def decide(self, context: Context, batch: Sequence[InputRecord]) -> tuple[object, ...]:
         """Decide a batch and return everything that is known of it afterwards."""
         if not self.together:
-            alone = Decider(self.context, self.rows.get, self.outlets(), self.collection, self.members.get)
+            alone = Decider(context, self.rows.get, self.outlets(), self.collection, self.members.get)
             alone.decide(batch)
             self.rows |= alone.changed
             self.members |= alone.members
@@ -118,7 +174,7 @@ class Way:
             counts = alone.decisions, alone.spent, alone.used()
             return links, dict(alone.stored()), counts, alone.rejected, alone.renewals
         decider = BatchDecider(
-            self.context, self.reader, self.outlets(), self.collection, self.members.get, self.reader.fewest
+            context, self.reader, self.outlets(), self.collection, self.members.get, self.reader.fewest
         )
         for _ in decider.decide(Records.of(batch)):
             pass
@@ -127,54 +183,73 @@ class Way:
         self.taken += len(decider.places)
         self.reader.take(decider.alone.changed)
         self.members |= decider.alone.members
-        # As a worker does: the rows of a batch are stored while the next one is decided.
-        self.reader.let_go()
+        # As a worker does: the rows of a batch are stored while the next one is decided, at last behind it.
+        self._commit()
         self.reader.hold(decider.alone.changed, decider.alone.members)
-        self.table.write(0, stored.items(), None)
+        self.uncommitted = stored
         counts = decider.decisions, decider.spent, decider.used
         return links, stored, counts, decider.alone.rejected, decider.alone.renewals
 
+    def _commit(self) -> None:
+        self.table.write(0, self.uncommitted.items(), None)
+        self.reader.let_go()
+
 
 @st.composite
-def contexts(draw: st.DrawFn) -> Context:
-    """Return a context with default policies, limits and keys of epochs."""
-    defaults = (default("home-*", **draw(policies())), default("bus-*", **draw(policies())), default("own-1"))
-    limits = Limits(
-        lifetime_nano=draw(st.sampled_from([None, 3 * 10**9, 10**14])),
-        max_future_ms=draw(st.sampled_from([None, 30])),
-        member_separator=draw(st.sampled_from([None, None, "-"])),
-        accept_weaker_policies=True,
-    )
-    routed = draw(st.booleans())
-    keys = KeyRing(
-        "0123456789abcdef", draw(st.sampled_from([0, 1])), bytes(range(32)), draw(st.sampled_from([None, 7]))
-    )
-    return Context(keys, defaults, limits, (lambda _: 0) if routed else None)
+def contexts(draw: st.DrawFn, scale: Scale) -> list[Context]:
+    """Return a context with default policies, limits and keys of epochs, and another one that may follow it."""
+    separator, routed = draw(st.sampled_from([None, None, "-"])), draw(st.booleans())
+    epoch_ms = draw(st.sampled_from([None, 7 * scale.unit_ms + scale.begin_ms // 3]))
+    found = []
+    for more in range(2):
+        globs = ("home-*", "bus-*")
+        defaults = (*(default(glob, **draw(policies(scale))) for glob in globs), default("*"))
+        limits = Limits(
+            lifetime_nano=draw(st.sampled_from([None, 10**16, 3 * 10**9])),
+            max_future_ms=draw(st.sampled_from([None, None, scale.time(30)])),
+            member_separator=separator,
+            accept_weaker_policies=True,
+        )
+        keys = KeyRing("0123456789abcdef", 0, bytes(range(32)), epoch_ms).erased_before(draw(st.integers(0, more)))
+        assert keys is not None
+        found.append(Context(keys, defaults, limits, (lambda _: 0) if routed else None))
+    return found
 
 
 @given(
-    context=contexts(),
-    log=logs(),
-    cuts=st.lists(st.integers(0, 80), max_size=4),
+    data=st.data(),
+    scale=st.builds(Scale, st.sampled_from([1, 1, 3_600_000]), late=st.booleans()),
+    cuts=st.lists(st.integers(8, 60), min_size=1, max_size=4),
     fewest=st.sampled_from([1, 1, 2, 3]),
     cached=st.sampled_from([1, 3, 1000]),
     wrong=st.integers(0, 200),
+    restart=st.sampled_from([0, 0, 1, 2]),
 )
 @settings(max_examples=300)
 def test_together_and_one_by_one_give_the_same(
-    context: Context, log: list[Any], cuts: list[int], fewest: int, cached: int, wrong: int
+    data: st.DataObject, scale: Scale, cuts: list[int], fewest: int, cached: int, wrong: int, restart: int
 ) -> None:
     """Ledger, releases and rejects in their order, rows, hashes, counts; whatever the batches and what is in memory."""
+    context, following = data.draw(contexts(scale))
+    log: list[Any] = data.draw(logs(scale))
     records = []
     for offset, document in enumerate(log):
         value = document if isinstance(document, bytes) else json.dumps(document).encode()
         series = document.get("series") if isinstance(document, dict) else None
         key = None if series is None or offset == wrong else context.key_of(str(series))
         records.append(InputRecord("events", 0, offset, offset // 2, key, value))
-    one, all_ = (Way(context, together=together, fewest=fewest, cached=cached) for together in (False, True))
-    for start, end in pairwise(sorted({0, len(records), *(min(cut, len(records)) for cut in cuts)})):
-        assert one.decide(records[start:end]) == all_.decide(records[start:end])
+    one, all_ = (Way(together=together, fewest=fewest, cached=cached) for together in (False, True))
+    batches = pairwise(sorted({0, len(records), *(min(cut, len(records)) for cut in cuts)}))
+    for number, (start, end) in enumerate(batches, 1):
+        assert one.decide(context, records[start:end]) == all_.decide(context, records[start:end])
         assert one.out == all_.out
         for name, row in one.rows.items():
             assert all_.reader.find(name) == row
+        if number == restart:
+            context = following
+            all_.begin_anew()
+        elif cached == 1000 and number < (restart or 9):
+            plain = RowReader(MemoryRows(), 0, cached, 10**6)
+            plain.take(one.rows)
+            assert counted_budgets([plain]) == counted_budgets([all_.reader])
     event(f"some were decided together: {all_.taken > 0}")
