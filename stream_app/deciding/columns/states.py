@@ -205,6 +205,8 @@ class States:
             self.periods.append(period)
             if place >= len(self.figures):
                 self.figures = _grown(self.figures, 2 * len(self.figures))
+                if len(self.levels):
+                    self.levels = _grown(self.levels, len(self.figures))
         self.index[series] = place
         return place
 
