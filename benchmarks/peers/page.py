@@ -74,8 +74,10 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write table and picture from a file of figures; without one, from docs/peers.json."""
+    """Write table and picture from a file of figures, which becomes docs/peers.json; without one, from that."""
     document: Any = wire.load(Path(arguments[0] if arguments else FIGURES).read_bytes())
+    document["machine"].pop("system", None)  # the name of somebody's kernel is no part of a page
+    FIGURES.write_bytes(wire.dump(document) + b"\n")
     between = f"{BEGIN}\n{markdown(document)}\n{END}"
     page = re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: between, PAGE.read_text(), flags=re.DOTALL)
     PAGE.write_text(page)
