@@ -57,7 +57,7 @@ bench: $(DEMO)  ## Measure against bare clients: make bench NAME=worker ARGS="--
 
 install: $(TEST)  ## Make the environment alone
 
-compiled: $(DEMO)  ## Compile the path of every event in place (about twice as fast; remove with `make clean`)
+compiled: $(DEMO)  ## Compile what decides and audits records one by one (twice as fast; remove with `make clean`)
 	COMPILE_LANDMARK_STREAM=1 $(BIN)/pip install -qq --no-deps --disable-pip-version-check -c constraints.txt -e .
 
 constraints:  ## Take the newest versions of all dependencies into constraints.txt
