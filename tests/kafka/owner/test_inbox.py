@@ -59,9 +59,15 @@ def test_a_message_holds_no_record_once_it_was_taken(start: int) -> None:
     sizes=st.lists(st.integers(1, 200), min_size=12, max_size=12),
     most_records=st.integers(1, 40),
     most_bytes=st.integers(1, 600),
+    decided=st.lists(st.integers(1, 40), max_size=12),
 )
-def test_givens_are_the_log(lengths: list[int], sizes: list[int], most_records: int, most_bytes: int) -> None:
-    """All records come out once and in order, in givens within the limits, each message with its last record."""
+def test_givens_are_the_log(
+    lengths: list[int], sizes: list[int], most_records: int, most_bytes: int, decided: list[int]
+) -> None:
+    """All records come out once and in order, in givens within the limits, each message with its last record.
+
+    Whatever is left of them and given back.
+    """
     inbox = Inbox(most_records, most_bytes)
     inbox.restart(0)
     end, ends = 0, []
@@ -72,13 +78,16 @@ def test_givens_are_the_log(lengths: list[int], sizes: list[int], most_records: 
     seen, messages, place = [], [], 0
     while (given := inbox.take()) is not None:
         assert given.start == place
-        place = given.end
         assert len(given.records) <= most_records
         assert len(given.records) == 1 or sum(len(value or b"") for value in given.records.values) <= most_bytes
-        seen += given.records.offsets
-        numbers = [int(str(message)) for message in given.messages]
+        done, rest = given.parted(decided.pop() if decided else most_records)
+        if rest is not None:
+            inbox.give_back(rest)
+        place = done.end
+        seen += done.records.offsets
+        numbers = [int(str(message)) for message in done.messages]
         messages += numbers
-        assert all(ends[number] <= given.end for number in numbers)
+        assert all(ends[number] <= done.end for number in numbers)
     assert seen == list(range(end))
     assert messages == list(range(len(lengths)))
     assert len(inbox) == 0
