@@ -53,6 +53,8 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
 
 def _count_states(counts: BudgetCounts, states: States) -> None:
     for group in states.groups:
+        if not group.series:
+            continue
         figures = states.figures[states.figures[:, GROUP] == group.number]
         name, default = group.rule.scheme.name, group.default
         if group.rule.sampling is not None:

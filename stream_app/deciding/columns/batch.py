@@ -64,7 +64,7 @@ class BatchDecider:
         Raises:
             LostCountersError: if a row has an open step whose counters are not in the collection.
         """
-        self._states.batch += 1
+        self._states.begin_batch()
         self.end = len(records)
         chosen = NOTHING
         if self._outlets.settle is None:  # entries that bind are looked for one by one

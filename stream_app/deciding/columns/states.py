@@ -88,7 +88,16 @@ class States:
         self._most = max(1, most)
         self._free: list[int] = []
         self._by_rule: dict[tuple[int, str], Group] = {}
+        self._numbers: list[int] = []  # of groups that no series was of when a batch began
+        self._full_at = -1  # the last batch in which no series could be forgotten
         self._known: WeakValueDictionary[tuple[object, ...], Period] = WeakValueDictionary()
+
+    def begin_batch(self) -> None:
+        """Count a batch; groups that no series is of make room for others."""
+        self.batch += 1
+        for group in [group for group in self._by_rule.values() if not group.series]:
+            del self._by_rule[id(group.rule), group.default]
+            self._numbers.append(group.number)
 
     def group_of(self, row: SeriesRow) -> Group | None:
         """Return the group that the series of a row would join; None where it is decided one by one."""
@@ -108,18 +117,14 @@ class States:
         ):
             return None
         group = self._by_rule.get((id(rule), row.default))
-        if group is None:
-            group = Group(len(self.groups), rule, row.default)
-            self.groups.append(group)
-            self._by_rule[id(rule), row.default] = group
-        return group
+        return self._group(rule, row.default) if group is None else group
 
     def put(self, row: SeriesRow, group: Group) -> int:
         """Take in the row of a series whose group it is, and return its place."""
         period = self._period(row, group)
         place = self.index.get(row.series)
         if place is None:
-            if len(self.index) >= self._most:
+            if len(self.index) >= self._most and self._full_at != self.batch:
                 self._forget_oldest()
             place = self._place(row.series, period)
         else:
@@ -195,6 +200,12 @@ class States:
     def __len__(self) -> int:
         return len(self.index)
 
+    def _group(self, rule: Rule, default: str) -> Group:
+        number = self._numbers.pop() if self._numbers else len(self.groups)
+        group = self._by_rule[id(rule), default] = Group(number, rule, default)
+        self.groups[number : number + 1] = [group]
+        return group
+
     def _place(self, series: str, period: Period) -> int:
         if self._free:
             place = self._free.pop()
@@ -213,9 +224,9 @@ class States:
     def _period(self, row: SeriesRow, group: Group) -> Period:
         """Return the period of a row, one object for all that share it."""
         promise = row.state.promise
-        # While a period is in use its policy and landmarks are, and their ids belong to nothing else.
+        # While a period is in use its group, policy and landmarks are, and their ids belong to nothing else.
         shared = (
-            group.number,
+            id(group),
             id(row.policy),
             id(promise.landmarks),
             promise.spare_left,
@@ -235,7 +246,9 @@ class States:
         used = self.figures[places, USED]
         stored = places[used <= self.batch - _KEPT_BATCHES]
         count = min(len(stored), -(-len(places) // _PART))
-        if count:
+        if not count:
+            self._full_at = self.batch
+        else:
             oldest = np.argpartition(self.figures[stored, USED], count - 1)[:count]
             for place in stored[oldest].tolist():
                 self.forget(self.names[place])

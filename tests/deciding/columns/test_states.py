@@ -9,15 +9,16 @@ from stream_app.formats.records import InputRecord, Records
 from stream_app.formats.wire import dump
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
-from tests.run import KEYS, Run, default, observation
+from tests.run import KEYS, NUMBER, Run, default, observation, policy
 
 FILTERED, PLAIN = default("filtered-*", filter="level"), default("*")
 CONTEXT = Context(KEYS, (FILTERED, PLAIN))
 
 
-def rows_of(*names: str) -> dict[str, SeriesRow]:
-    """Return the rows of series behind their first step."""
-    return Run(CONTEXT).feed_all([observation(name, 0, 3.0) for name in names]).rows
+def rows_of(*names: str, **members: object) -> dict[str, SeriesRow]:
+    """Return the rows of series behind their first step; with ``members``, under policies of their own."""
+    own = [policy(name, 1, **members) for name in names] if members else []
+    return Run(CONTEXT).feed_all([*own, *(observation(name, 0, 3.0) for name in names)]).rows
 
 
 def decided(reader: RowReader, *names: str) -> tuple[BatchDecider, list[bytes]]:
@@ -41,3 +42,46 @@ def test_more_series_than_there_was_room_for_beside_a_filter() -> None:
     assert len(decider.places) == len(entries) == len(decider.stored()) == 1501
     alone = Run(CONTEXT).feed_all(observation(name, at, 3.0 + at) for at in range(2) for name in ("filtered-1", *names))
     assert entries == alone.ledger[-1501:]
+
+
+def test_groups_without_series_make_room() -> None:
+    """Of a series whose versions are many, one group is left, and those that stay keep their own."""
+    reader = RowReader(MemoryRows(), 0, 10_000, 1)
+    reader.take(rows_of("home-1", "filtered-1"))
+    for upper in range(10, 40):
+        reader.take(rows_of("own-1", value={**NUMBER, "upper": upper}))
+        expected = {**rows_of("home-1", "filtered-1"), **rows_of("own-1", value={**NUMBER, "upper": upper})}
+        assert {name: reader.find(name) for name in expected} == expected
+        reader.states.begin_batch()
+    assert len(reader.states.groups) <= 4
+    assert [group.series for group in reader.states.groups].count(1) == 3
+
+
+def test_the_oldest_go_but_for_those_that_are_not_stored_yet() -> None:
+    """Beyond the bound those go that had no event for longest; what two batches changed stays, however much it is."""
+    reader = RowReader(MemoryRows(), 0, 32, 1)
+    states = reader.states
+    for batch in range(6):
+        states.begin_batch()
+        names = [f"home-{batch}-{nth}" for nth in range(24)]
+        reader.take(rows_of(*names))
+        kept = {f"home-{one}-{nth}" for one in (batch - 1, batch) if one >= 0 for nth in range(24)}
+        assert kept <= set(states.index)
+        assert len(states) <= 32 + 24
+        assert len(states) == sum(group.series for group in states.groups)
+
+
+def test_a_row_comes_back_as_it_was() -> None:
+    """Row for row, after others came and went at the same places; periods of one default policy are shared."""
+    reader, names = (
+        RowReader(MemoryRows(), 0, 10_000, 1),
+        [f"{glob}-{nth}" for glob in ("home", "filtered") for nth in range(20)],
+    )
+    rows = rows_of(*names)
+    for _ in range(2):
+        reader.take(rows)
+        assert {name: reader.find(name) for name in names} == rows
+        assert len({id(period) for period in reader.states.periods}) == 2
+        for name in names[::3]:
+            reader.states.forget(name)
+    assert len(reader.states) == len(names) - len(names[::3])
