@@ -111,8 +111,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
         books.end_ms = timestamp + terms.step_ms
         if books.first_step is None:
             books.first_step = step
+        books.figures = after
         if spend:
-            books.figures = after
             books.spent_nano = after.spent_nano
             books.peak_nano = after.peak_nano
             books.source_ms = timestamp

@@ -17,6 +17,9 @@ _MOST_DIGITS: Final = len(str(MAX_TIMESTAMP))
 MOST: Final = 8_192
 """Texts of figures that are kept, some 600 bytes each; and heads and timestamps, some 150 bytes each."""
 
+RARELY: Final = 16
+"""Times as many texts are written before those that are kept give way: where no two series stand alike, none helps."""
+
 
 class Follow(NamedTuple):
     """What follows from some figures by the text of the next entry's."""
@@ -47,7 +50,7 @@ class Written:
         self.heads: dict[int, bytes] = {}  # from the end of a series' name to the timestamp, by the sequence
         self.times: dict[bytes, int] = {}  # timestamps (ms) by their digits
         self._figures: dict[tuple[Share, str, int, int], Figures] = {}
-        self._texts = 0
+        self._texts = self._misses = 0
 
     def head(self, sequence: int) -> bytes:
         """Write what stands between the name of an entry's series and its timestamp."""
@@ -71,9 +74,9 @@ class Written:
         key = terms.share, terms.spelling, spent_nano, peak_nano
         found = self._figures.get(key)
         if found is None:
-            if len(self._figures) >= self._most:
-                self._forget()
-            found = self._figures[key] = Figures(spent_nano, peak_nano)
+            found = Figures(spent_nano, peak_nano)
+            if len(self._figures) < self._most:
+                self._figures[key] = found
         return found
 
     def follow(self, before: Figures, terms: Terms, text: bytes, left: int, *, landmark: bool) -> Follow | None:
@@ -100,13 +103,15 @@ class Written:
             ).encode()
         ):
             return None
-        if self._texts >= self._most:
+        self._misses += 1
+        if self._misses >= RARELY * self._most:
             self._forget()
+        if self._texts >= self._most:
+            return Follow(left, landmark, decision, due, spend, Figures(spent, peak) if spend else before)
         self._texts += 1
-        after = self.figures(terms, spent, peak) if spend else before
-        found = self.figures(terms, before.spent_nano, before.peak_nano).follows[text] = Follow(
-            left, landmark, decision, due, spend, after
-        )
+        kept = self.figures(terms, before.spent_nano, before.peak_nano)
+        after = self.figures(terms, spent, peak) if spend else kept
+        found = kept.follows[text] = Follow(left, landmark, decision, due, spend, after)
         return found
 
     def _forget(self) -> None:
@@ -114,4 +119,4 @@ class Written:
         for figures in self._figures.values():
             figures.follows.clear()
         self._figures.clear()
-        self._texts = 0
+        self._texts = self._misses = 0
