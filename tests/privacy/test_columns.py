@@ -1,0 +1,215 @@
+"""What is computed for many series at once, against the functions that do it for one: equal to the last bit."""
+
+from fractions import Fraction
+from math import copysign, exp, floor, inf, nextafter
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from stream_app.privacy.guard import Guard, spend_each
+from stream_app.privacy.kinds import Number
+from stream_app.privacy.kinds.axis import LARGEST_CELL
+from stream_app.privacy.kinds.number import number_axis
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.level import (
+    NUMBER_WIDTH,
+    LevelState,
+    drifted,
+    measured,
+    number_drifted_each,
+    number_measured_each,
+)
+from stream_app.privacy.noise.mechanisms import discrete_laplace, discrete_laplace_each
+from stream_app.privacy.noise.randomness import (
+    FIRST_BLOCK,
+    BitStream,
+    first_words,
+    happens_rational,
+    happens_rational_each,
+    keyed_hash,
+)
+from stream_app.privacy.rule import LARGEST_BUDGET_NANO
+from stream_app.privacy.scheme import (
+    Adaptive,
+    Balanced,
+    Skip,
+    Uniform,
+    propose,
+    propose_each,
+    propose_user,
+    propose_user_each,
+)
+from stream_app.privacy.values import NANO, ReleasedCells, exact
+from tests.privacy.noise.bits import SECRET, GivenBits
+
+RESOLUTIONS = [0.001, 0.1, 0.3, 0.25, 2.5, 7.0, 1e-5, 1e-15, 1e-22, 123.456, 0.0009765625, 1e13]
+CELLS = st.integers(-LARGEST_CELL, LARGEST_CELL)
+SPENDS = st.one_of(st.integers(1, LARGEST_BUDGET_NANO), st.sampled_from([1, 2, NANO, LARGEST_BUDGET_NANO]))
+
+
+def ints(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return a column."""
+    return np.array(numbers, np.int64)
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> Number:
+    """Return a kind of numbers whose boundaries are certain, of any width."""
+    resolution = exact(draw(st.sampled_from(RESOLUTIONS)))
+    most = draw(st.sampled_from([1, 10, 10**4, 10**9, 10**13]))
+    low = draw(st.integers(-most, most))
+    lower, upper = (float(cell * resolution) for cell in (low, low + draw(st.integers(1, most))))
+    axis = number_axis(exact(lower), exact(upper), resolution)
+    sensitivity = draw(st.integers(1, 9 * NANO))
+    assume(axis.low < axis.high and axis.boundaries is not None)
+    return Number(axis, sensitivity, lower, upper, draw(st.booleans()))
+
+
+@given(kinds(), st.data())
+def test_boundaries_are_those_of_exact_fractions(kind: Number, data: st.DataObject) -> None:
+    """At each boundary, a double beside it, far outside and at nothing: the cell of the decimal that was written."""
+    axis, boundaries = kind.axis, kind.axis.boundaries
+    assert boundaries is not None
+    numbers = [0.0, -0.0, 5e-324, -5e-324, 1e-190, 1e308, -1e308, float(2**64 - 1), axis.double(axis.low)]
+    for cell in data.draw(st.lists(st.integers(axis.low - 1, axis.high + 1), min_size=1, max_size=8)):
+        edge = float(Fraction(2 * cell - 1, 2) / axis.cells_per_unit)
+        numbers += [edge, nextafter(edge, inf), nextafter(edge, -inf), axis.double(cell)]
+    expected = [floor(exact(number) * axis.cells_per_unit + Fraction(1, 2)) for number in numbers]
+    assert boundaries.within(np.array(numbers)).tolist() == [axis.clamp(cell) for cell in expected]
+    assert boundaries.within(np.array(numbers)).tolist() == [axis.within(number) for number in numbers]
+
+
+@given(kinds(), st.lists(st.tuples(CELLS, CELLS, SPENDS), min_size=1, max_size=8))
+def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, int]]) -> None:
+    """Doubles are rounded once, as with whole numbers of any size; and beside the edge of stillness."""
+    beside = [
+        (cell, cell + kind.sensitivity * NANO // spend + more, spend) for cell, _, spend in many for more in (0, 1)
+    ]
+    many += [(cell, other, spend) for cell, other, spend in beside if other <= LARGEST_CELL]
+    for some in (many, [(cell % 1000, other, spend % 1000 + 1) for cell, other, spend in many]):
+        cells, others, spends = (ints(*column) for column in zip(*some, strict=True))
+        doubles = kind.axis.double_each(cells).tolist()
+        assert doubles == [kind.axis.double(cell) for cell, _, _ in some]
+        assert all(
+            copysign(1, number) == (1 if cell >= 0 else -1) for number, (cell, _, _) in zip(doubles, some, strict=True)
+        )
+        assert kind.scale_each(spends).tolist() == [kind.scale(spend) for _, _, spend in some]
+        released = [(ReleasedCells((cell,)), ReleasedCells((other,)), spend) for cell, other, spend in some]
+        assert kind.still_each(cells, others, spends).tolist() == [kind.still(*one) for one in released]
+        assert kind.clamp_each(cells).tolist() == [kind.clamp(one)[0] for one, _, _ in released]
+
+
+@st.composite
+def guards(draw: st.DrawFn) -> tuple[int, int, int, int, bool]:
+    """Return a budget, what is spent of it on landmarks and by the largest regular step, R, and whether it is one."""
+    budget = draw(SPENDS)
+    spent = draw(st.integers(0, budget))
+    left = draw(st.one_of(st.integers(0, 9), st.integers(0, 5 * 10**14)))
+    return budget, spent, draw(st.integers(0, budget - spent)), left, draw(st.booleans())
+
+
+@given(
+    st.sampled_from([Uniform(), Adaptive(), Skip(), Balanced(), Balanced(0), Balanced(10**6)]),
+    st.lists(guards(), min_size=1, max_size=8),
+    st.lists(st.integers(-1, 2), min_size=8, max_size=8),
+)
+@settings(max_examples=300)
+def test_proposals_and_spends(
+    scheme: Uniform | Adaptive | Skip | Balanced, many: list[tuple[int, int, int, int, bool]], more: list[int]
+) -> None:
+    """What a scheme proposes, what the guard makes of it and of one nano-epsilon more than it has room for."""
+    budget, spent, peak, left = (ints(*column) for column in list(zip(*many, strict=True))[:4])
+    landmark = np.array([one[4] for one in many])
+    one_by_one = [(Guard(*one[:3]), one[3], one[4]) for one in many]
+    proposed = propose_each(scheme, budget, spent, peak, left, landmark)
+    assert proposed.tolist() == [propose(scheme, held, rest, landmark=inside) for held, rest, inside in one_by_one]
+    user = propose_user_each(budget, spent, left).tolist()
+    assert user == [propose_user(held, rest) for held, rest, _ in one_by_one]
+    room = budget - spent - np.where(landmark, peak, 0)
+    for spends in (proposed, room + ints(*more[: len(many)])):
+        published, after_spent, after_peak = spend_each(budget, spent, peak, spends, landmark)
+        for nth, (held, _, inside) in enumerate(one_by_one):
+            spend = int(spends[nth])
+            after = held.spend(None, 0, 0, landmark=inside, spend_nano=spend) if spend else None
+            assert published[nth] == (after is not None)
+            assert (after or held)[1:3] == (after_spent[nth], after_peak[nth])
+            assert after_spent[nth] + after_peak[nth] <= held.budget_nano
+
+
+@given(
+    st.builds(Adaptive, *[st.integers(0, NANO)] * 3),
+    st.lists(st.tuples(st.integers(0, NANO), st.booleans()), min_size=1, max_size=8),
+)
+def test_rates(sampling: Adaptive, many: list[tuple[int, bool]]) -> None:
+    """Sampling rates after publications."""
+    after = sampling.next_rates(ints(*(rate for rate, _ in many)), np.array([still for _, still in many]))
+    assert after.tolist() == [sampling.next_rate(rate, still=still) for rate, still in many]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)).map(lambda span: (span[0], sum(span))), max_size=6),
+    st.sampled_from([0, 2 * 10**14]),
+)
+def test_landmarks(spans: list[tuple[int, int]], far: int) -> None:
+    """Before, in, between and behind the intervals, which may be none."""
+    landmarks = LandmarkSet.of((first + far, end + far) for first, end in spans)
+    steps = [far + step for step in range(60)]
+    assert landmarks.contains_each(ints(*steps)).tolist() == [step in landmarks for step in steps]
+    assert landmarks.count_from_each(ints(*steps)).tolist() == [landmarks.count_from(step) for step in steps]
+
+
+@given(
+    st.integers(1, 9 * NANO),
+    st.lists(st.tuples(st.integers(0, 2**64 - 1), SPENDS, st.integers(0, 60), st.integers(-2, 2)), min_size=1),
+)
+def test_noise(cells: int, many: list[tuple[int, int, int, int]]) -> None:
+    """Where doubles decide they are right, also beside the draws at which the noise changes by a cell."""
+    words, spends = [0, 1, 2, 3, 2**54 - 1, 2**54 - 2, 2**64 - 1], [1, NANO, 1, NANO, 1, NANO, 5]
+    for word, spend, times, beside in many:
+        edge = floor(exp(-min(700.0, times * spend / (cells * NANO))) * 2**53) + beside
+        words += [word, word >> 54 << 54 | max(0, min(2**53 - 1, edge)) << 1 | word & 1]
+        spends += [spend, spend]
+    drawn, sure = discrete_laplace_each(np.array(words, np.uint64), ints(*spends), cells * NANO)
+    for word, spend, noise, decided in zip(words, spends, drawn.tolist(), sure.tolist(), strict=True):
+        if decided:
+            assert noise == discrete_laplace(GivenBits(word & (1 << 54) - 1), spend, cells * NANO)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, NANO), st.integers(-9, 9)), min_size=1))
+def test_coins(many: list[tuple[int, int, int]]) -> None:
+    """Where doubles decide they are right, also beside the rate."""
+    words = [word for word, _, _ in many]
+    words += [max(0, min(2**64 - 1, (rate << 64) // NANO + 2**10 * by)) for _, rate, by in many]
+    rates = [rate for _, rate, _ in many] * 2
+    happens, sure = happens_rational_each(np.array(words, np.uint64), ints(*rates), NANO)
+    for word, rate, decision, decided in zip(words, rates, happens.tolist(), sure.tolist(), strict=True):
+        if decided:
+            assert decision == happens_rational(GivenBits(word), rate, NANO)
+
+
+@given(st.binary(max_size=64), st.lists(st.binary(max_size=250), min_size=1))
+def test_first_words(beginning: bytes, messages: list[bytes]) -> None:
+    """The first 64 bits of streams are those that a stream of the whole message gives."""
+    words = first_words(keyed_hash(SECRET, b"landmark-test", beginning), [one + FIRST_BLOCK for one in messages])
+    assert words.tolist() == [BitStream(SECRET, b"landmark-test", beginning + one).take(64) for one in messages]
+
+
+@given(kinds(), st.lists(st.tuples(CELLS, SPENDS, st.integers(1, 90), st.booleans()), min_size=1, max_size=12))
+def test_levels(kind: Number, steps: list[tuple[int, int, int, bool]]) -> None:
+    """The filter's doubles, measured and drifted, along whole series: here three series that take turns with one."""
+    state: LevelState = ()
+    column = np.full((3, NUMBER_WIDTH), -1.0)
+    boundaries = kind.axis.boundaries
+    assert boundaries is not None
+    for cell, spend, elapsed, published in steps:
+        passed = ints(elapsed, elapsed, elapsed)
+        if published or not state:
+            began = np.full(3, bool(state))
+            numbers, scales = (np.full(3, one) for one in (kind.axis.double(cell), kind.scale(spend)))
+            state, estimate = measured(kind, state, ReleasedCells((cell,)), spend, elapsed)
+            column, found = number_measured_each(kind, column, began, numbers, scales, passed)
+            assert boundaries.within(found).tolist() == [kind.axis.clamp(estimate[0])] * 3
+        else:
+            state, column = drifted(kind, state, elapsed), number_drifted_each(kind, column, passed)
+        assert column.tolist() == [list(state)] * 3
