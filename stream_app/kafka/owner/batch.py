@@ -54,7 +54,7 @@ class Batch:
     changed: dict[str, SeriesRow] = field(default_factory=dict)
     """Rows of the series that changed one by one."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
-    """Series, sequence and hash of the last entry of every series that changed."""
+    """Series, sequence and hash of the last entry of every series that changed; nothing where no heads are written."""
     sample: list[SeriesRow] = field(default_factory=list)
     """Rows of some of them."""
     members: dict[str, Member] = field(default_factory=dict)
@@ -86,11 +86,19 @@ class Batch:
 
 
 async def decide(
-    given: BatchInput, new: Callable[[], Pages], context: Context, rows: RowReader, tail: Tail, collection: Collection
+    given: BatchInput,
+    new: Callable[[], Pages],
+    context: Context,
+    rows: RowReader,
+    tail: Tail,
+    collection: Collection,
+    *,
+    linked: bool = False,
 ) -> Batch:
     """Decide records in order; ``new`` makes pages, ``rows`` stand as the batch before left them, and go on with it.
 
-    ``collection`` holds what collected steps count, and goes on with the records as well.
+    ``collection`` holds what collected steps count, and goes on with them as well. ``linked``: heads are written,
+    and need the last entries of what changed.
 
     Raises:
         LostCountersError: if the counters of an open step are not in ``collection``.
@@ -126,7 +134,7 @@ async def decide(
     batch.bound = tail.binds(batch.end)
     alone = decider.alone
     batch.changed, batch.stored = alone.changed, decider.stored()
-    batch.links, batch.sample = list(decider.links()), decider.rows(SAMPLED)
+    batch.links, batch.sample = list(decider.links()) if linked else [], decider.rows(SAMPLED)
     batch.members, batch.claims = alone.members, alone.claims()
     if not silent:  # else they were counted when they were written
         batch.decisions, batch.rejected = decider.decisions, alone.rejected

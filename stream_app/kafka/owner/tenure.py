@@ -157,6 +157,7 @@ class Tenure:
             self.rows,
             self._tail,
             self._collection,
+            linked=self._parts.signing_key is not None,
         )
         if batch.rest is not None:
             self._kept.inbox.give_back(batch.rest)
