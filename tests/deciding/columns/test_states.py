@@ -9,6 +9,8 @@ from stream_app.formats.records import InputRecord, Records
 from stream_app.formats.wire import dump
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.state import Clock, Promise, State
 from tests.run import KEYS, NUMBER, Run, default, observation, policy
 
 FILTERED, PLAIN = default("filtered-*", filter="level"), default("*")
@@ -85,3 +87,30 @@ def test_a_row_comes_back_as_it_was() -> None:
         for name in names[::3]:
             reader.states.forget(name)
     assert len(reader.states) == len(names) - len(names[::3])
+
+
+def test_periods_are_shared_by_those_alone_that_agree_in_all() -> None:
+    """Series read back have one policy object where its bytes are the same; what else a period holds is their own."""
+    row = rows_of("own-1", epsilon=1.0)["own-1"]
+    promise, clock = row.state.promise, row.state.clock
+    kept = {name: getattr(promise, name) for name in Promise.__slots__}
+    others = [
+        Promise(**kept | {"spare_left": 2}),
+        Promise(**kept | {"prior_nano": 3}),
+        Promise(**kept | {"first_budget_nano": 4}),
+        Promise(**kept | {"claim_nano": 5}),
+        Promise(**kept | {"landmarks": LandmarkSet(((70, 71),))}),
+    ]
+    states = [State(row.state.guard, other, clock, row.state.latest, closed=False) for other in (promise, *others)]
+    times = {name: getattr(clock, name) for name in Clock.__slots__}
+    later = Clock(**times | {"period_start_ms": -1})
+    states.append(State(row.state.guard, promise, later, row.state.latest, closed=False))
+    rows = {
+        f"own-{nth}": SeriesRow(f"own-{nth}", b"own-%d" % nth, 2, row.previous, row.policy, "", state)
+        for nth, state in enumerate(states)
+    }
+    reader = RowReader(MemoryRows(), 0, 100, 1)
+    reader.take(rows)
+    assert len(reader.states) == len(rows)
+    assert {name: reader.find(name) for name in rows} == rows
+    assert len({id(period) for period in reader.states.periods}) == len(rows)
