@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from aiokafka import codec
 from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException, KafkaError, UnsupportedCodecError
+from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 
 from stream_app.formats.records import Records
 
@@ -107,6 +108,9 @@ class Fetch(fetcher.PartitionRecords):
                 return  # the next fetch begins with it
             number = 0 if batch is None else getattr(batch, "compression_type", 0)
             name = CODECS[number] if number < len(CODECS) else f"number {number}"
+            # PRIVACY: a stopped partition keeps the error, and the frames of what raised it hold the fetch.
+            error.__context__ = error.__cause__ = None
+            error.with_traceback(None)
             raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
 
     def _made(self, batch: Any) -> Batch:
@@ -138,7 +142,9 @@ class Fetch(fetcher.PartitionRecords):
         """Tell whether a batch holds no records for this reader: a marker, or what a producer aborted."""
         if self._isolation_level == fetcher.READ_COMMITTED and batch.producer_id is not None:
             self._consume_aborted_up_to(batch.base_offset)
-            if batch.is_control_batch and self._contains_abort_marker(batch):
+            # Of a producer's last marker the log cleaner may keep the batch alone, without its record.
+            marker = next(batch, None) if batch.is_control_batch else None
+            if marker is not None and ControlRecord.parse(marker.key) == ABORT_MARKER:
                 self._aborted_producers.discard(batch.producer_id)
             if batch.is_transactional and batch.producer_id in self._aborted_producers:
                 return True

@@ -136,6 +136,39 @@ def test_a_batch_tells_its_producer() -> None:
     assert (old.producer, old.records[0].value) == (None, b"3")
 
 
+@pytest.mark.parametrize("isolation", [_UNCOMMITTED, _COMMITTED])
+@pytest.mark.parametrize("key", [None, by_batch])
+def test_a_marker_that_compaction_emptied_is_passed_over(isolation: int, key: Any) -> None:
+    """Of a producer's last marker the log cleaner keeps the batch without its record; aiokafka takes it for damaged."""
+    before, base = single(5, b"1", 0)
+    builder = DefaultRecordBatchBuilder(2, 0, True, 5, 0, 0, 1 << 20)  # noqa: FBT003
+    marker = bytearray(builder.build())
+    marker[_BASE_OFFSET] = base.to_bytes(8, "big")
+    marker[_ATTRIBUTES] |= _CONTROL
+    marker[_CRC] = calc_crc32c(bytes(marker[_BEHIND_CRC:])).to_bytes(4, "big")
+    behind, end = single(6, b"2", base + 1)
+    for log, start, values in (
+        (before + bytes(marker) + behind, 0, [b"1", b"2"]),
+        (bytes(marker) + behind, base, [b"2"]),
+    ):
+        records = fetched(Fetch, log, start, [], isolation, key)
+        found = [record for one in records for record in (singles(one) if key else [one])]
+        assert [record.value for record in found] == values
+        assert records.next_fetch_offset == end
+
+
+def test_the_error_of_a_damaged_batch_holds_none_of_its_bytes() -> None:
+    """A stopped partition keeps it: the frames of what raised hold the whole fetch."""
+    broken = bytearray(single(5, b"2222", 0)[0])
+    broken[-3] ^= 1
+    with pytest.raises(UnreadableBatchError) as raised:
+        list(fetched(Fetch, bytes(broken), 0, [], _COMMITTED, by_batch))
+    cause = raised.value.__cause__
+    assert isinstance(cause, CorruptRecordException)
+    assert cause.__traceback__ is None
+    assert cause.__context__ is None
+
+
 def test_each_batch_is_checked_against_its_checksum() -> None:
     """One bit of a value: what lies before the batch is handed out, then its place is named."""
     whole, base = single(5, b"1", 0)
