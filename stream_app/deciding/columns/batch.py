@@ -1,6 +1,6 @@
 """A batch decided: together what can be, one by one what cannot, put out in the order of its records."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final, final
@@ -21,7 +21,8 @@ from stream_app.formats.records import Records
 SLICE = 128
 """Records decided one by one before others may run, some milliseconds; put out are four times as many."""
 
-Put = Callable[[], None]
+Put = tuple[int, Callable[[], None]]
+"""An output of the record at an offset, to be put out when it is its turn."""
 
 
 @final
@@ -49,10 +50,9 @@ class BatchDecider:
         self._states: Final = source.states
         self._fewest: Final = fewest
         self._outlets: Final = outlets
-        self._puts: Final[list[Put]] = []  # of the record that is decided by itself
-        hold = partial(_hold, self._puts)
-        held = Outlets(hold(outlets.ledger), hold(outlets.release), hold(outlets.reject), outlets.settle)
-        self.alone: Final = Decider(context, source.find, held, collection, find_member)
+        self._puts: Final[list[Put]] = []  # of records that were decided one by one, until it is their turn
+        self._decider: Final = partial(Decider, context, source.find, collection=collection, find_member=find_member)
+        self.alone: Decider = self._decider(outlets=outlets)
         """What records that were decided one by one came to."""
         self._tallies: list[Tally] = []
         self.places: Ints = np.zeros(0, np.int64)
@@ -69,17 +69,21 @@ class BatchDecider:
         chosen = NOTHING
         if self._outlets.settle is None:  # entries that bind are looked for one by one
             chosen = together(self._context, self._source, records, self._fewest)
-        apart = np.ones(len(records), np.bool_)
-        apart[chosen.at] = False
-        puts: dict[int, list[Put]] = {}
-        for count, number in enumerate(np.flatnonzero(apart).tolist(), 1):
-            more = self.alone.decide((records[number],))
-            puts[number] = self._puts[:]
-            self._puts.clear()
-            if count % SLICE == 0:
-                yield
+        numbers: Sequence[int] = range(len(records))
+        if len(chosen.at):
+            apart = np.ones(len(records), np.bool_)
+            apart[chosen.at] = False
+            numbers = np.flatnonzero(apart).tolist()
+            hold, outlets = partial(_hold, self._puts), self._outlets
+            held = Outlets(hold(outlets.ledger), hold(outlets.release), hold(outlets.reject), None)
+            self.alone = self._decider(outlets=held)
+        for start in range(0, len(numbers), SLICE):
+            few = numbers[start : start + SLICE]
+            singles = iter([records[number] for number in few])
+            more = self.alone.decide(singles)
+            yield
             if not more or self.enough:
-                self.end = number + 1
+                self.end = few[len(few) - 1 - sum(1 for _ in singles)] + 1
                 chosen = chosen.before(self.end)
                 break
         steps: list[Steps] = []
@@ -89,29 +93,27 @@ class BatchDecider:
             yield
         if steps:
             self.places = np.unique(np.concatenate([done.places for done in steps]))
-        yield from self._put_out(records, puts, chosen.at, steps)
+        yield from self._put_out(records, chosen.at, steps)
 
-    def _put_out(
-        self, records: Records, puts: Mapping[int, list[Put]], chosen: Ints, steps: list[Steps]
-    ) -> Iterator[None]:
-        """Put out everything in the order of the records."""
+    def _put_out(self, records: Records, chosen: Ints, steps: list[Steps]) -> Iterator[None]:
+        """Put out everything that waits, in the order of the records."""
         ledger, release, offsets = self._outlets.ledger, self._outlets.release, records.offsets
         made = outputs(self._states, steps, len(chosen), self._context.keys.fingerprint)
-        number = 0
-        for at, (key, timestamp_ms, entry, released) in zip(chosen.tolist(), made, strict=True):
-            while number < at:
-                for put in puts.get(number, ()):
-                    put()
-                number += 1
-            number += 1
-            headers = [(INPUT_HEADER, b"%d" % offsets[at])]
+        waiting = iter(self._puts)
+        single = next(waiting, None)
+        for count, (at, output) in enumerate(zip(chosen.tolist(), made, strict=True), 1):
+            offset, (key, timestamp_ms, entry, released) = offsets[at], output
+            while single is not None and single[0] < offset:
+                single[1]()
+                single = next(waiting, None)
+            headers = [(INPUT_HEADER, b"%d" % offset)]
             ledger(key, entry, timestamp_ms, headers)
             release(key, released, timestamp_ms, headers)
-            if number % (4 * SLICE) == 0:
+            if count % (4 * SLICE) == 0:
                 yield
-        for behind in range(number, self.end):
-            for put in puts.get(behind, ()):
-                put()
+        while single is not None:
+            single[1]()
+            single = next(waiting, None)
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""
@@ -167,6 +169,6 @@ def _hold(puts: list[Put], append: Append) -> Append:
     """Return what keeps a record's outputs until it is their turn."""
 
     def put(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        puts.append(partial(append, key, value, timestamp_ms, headers))
+        puts.append((int(headers[0][1]), partial(append, key, value, timestamp_ms, headers)))
 
     return put

@@ -77,8 +77,10 @@ def together(context: Context, source: Source, records: Records, fewest: int) ->
     Whatever would be refused, or needs more than a step, is not among them: the decision of one record tells why.
     """
     states = source.states
-    routed = context.partition_of is not None
-    key_of = str.encode if context.limits.member_separator is None else context.key_of
+    routed, separator = context.partition_of is not None, context.limits.member_separator
+    if len(records) < fewest or (routed and separator is None and len(set(records.keys)) < fewest):
+        return NOTHING  # no group has enough series
+    key_of = str.encode if separator is None else context.key_of
     found = observations(records, key_of if routed else None)
     at, times = np.array(found.at, np.int64), np.array(found.times_ms, np.int64)
     numbers = np.array(found.numbers, np.float64)
