@@ -66,12 +66,17 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
             left_nano = budgets - figures[places, SPENT] - figures[places, PEAK]
             for share, number in _classes(left_nano / budgets):
                 _add(counts.left, (name, default, share), number)
-            _add(counts.left_nano, (name, default), int(left_nano.sum()))
+            _add(counts.left_nano, (name, default), _sum(left_nano))
 
 
 def _classes(shares: npt.NDArray[np.float64]) -> Iterator[tuple[str, int]]:
     """Yield how many shares are of each class that any is of."""
     return ((CLASSES[nth], number) for nth, number in enumerate(np.bincount(classes_of(shares)).tolist()) if number)
+
+
+def _sum(nanos: npt.NDArray[np.int64]) -> int:
+    """Return the sum, which may have more than 64 bits."""
+    return (int((nanos >> 32).sum()) << 32) + int((nanos & 0xFFFFFFFF).sum())
 
 
 _Key = TypeVar("_Key")

@@ -119,7 +119,7 @@ class Settings(BaseSettings):
 
     # Worker
     data_folder: Path = Field(Path("landmark-data"), description="local state; can be lost, the changelog rebuilds it")
-    rocksdb_budget_bytes: int = Field(128 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory of a worker's RocksDB")
+    rocksdb_budget_bytes: int = Field(96 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory of a worker's RocksDB")
     cached_series: int = Field(
         1_000_000, ge=100, description="series kept in memory, over all partitions; a tenth of them decoded"
     )

@@ -102,7 +102,7 @@ def together(context: Context, source: Source, records: Records, fewest: int) ->
     known &= ~_untimely(states, places, starts_ms, steps_ms)
     known = _whole(states, places, known)
     ranks = _ranks(places, known)
-    known = _whole(states, places, known & ~_sparse(groups, ranks, known, fewest))
+    known = _whole(states, places, known & ~_sparse(groups, ranks, epochs, known, fewest))
     return Together(at, places, groups, starts_ms, ranks, numbers).of(known)
 
 
@@ -167,12 +167,13 @@ def _ranks(places: Ints, known: Flags) -> Ints:
     return ranks
 
 
-def _sparse(groups: Ints, ranks: Ints, known: Flags, fewest: int) -> Flags:
-    """Return which observations stand in rounds with too few of their group to be worth it."""
+def _sparse(groups: Ints, ranks: Ints, epochs: Ints, known: Flags, fewest: int) -> Flags:
+    """Return which observations stand in rounds with too few of their group and epoch to be worth it."""
     counts = np.bincount(groups[known], minlength=int(groups.max(initial=0)) + 1)
     sparse = counts[groups] < fewest
     for group in np.flatnonzero(counts >= fewest).tolist():
         (own,) = np.nonzero(known & (groups == group))
-        few = np.bincount(ranks[own]) < fewest
-        sparse[own] = np.maximum.accumulate(few)[ranks[own]]
+        named, epoch = np.unique(epochs[own], return_inverse=True)
+        rounds = ranks[own] * len(named) + epoch
+        sparse[own] = np.bincount(rounds)[rounds] < fewest
     return sparse

@@ -4,6 +4,7 @@ A series stands here or among the decoded rows (`stream_app.kafka.owner.cache`),
 not change is one `Period`, which series of one default policy share. Mutable, one object a partition.
 """
 
+from struct import Struct
 from typing import Final, TypeVar, final
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,8 @@ Matrix = npt.NDArray[np.int64]
 estimate, sequence, from when on a bound of a renewal is due, number of the group, number of the last batch that had an
 event of the series, and the hash of its last entry."""
 WIDTH: Final = LINK + HASH_BYTES // 8
+_FIGURES: Final = Struct(f"={LINK}q{HASH_BYTES}s")
+"""One row of the matrix: writing it at once costs half as much as figure by figure."""
 FREE: Final = -1
 """Stands for the group at a place that no series has."""
 _FEWEST: Final = 1024
@@ -133,7 +136,9 @@ class States:
         group.series += 1
         state, clock, latest = row.state, row.state.clock, row.state.latest
         due_ms = next_bound_ms(period.policy, state)
-        self.figures[place, :LINK] = (
+        _FIGURES.pack_into(
+            self.figures.data,
+            place * _FIGURES.size,
             state.guard.budget_nano,
             state.promise.spare_left,
             state.guard.landmark_spent_nano,
@@ -148,8 +153,8 @@ class States:
             LAST_TIMESTAMP_MS + 1 if due_ms is None else due_ms,
             group.number,
             self.batch,
+            bytes.fromhex(row.previous),
         )
-        self.figures[place, LINK:] = np.frombuffer(bytes.fromhex(row.previous), np.int64)
         if group.rule.filtered:
             if len(self.levels) < len(self.figures):
                 self.levels = _grown(self.levels, len(self.figures))
