@@ -28,7 +28,7 @@ WIPING = {
     "GLIBC_TUNABLES": "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
 }
 """Has the C library overwrite what is freed (docs/guarantee.md): what a scan finds then is held by somebody."""
-HOMES, WARD = 20, "ward-1"
+HOMES, WARD = 40, "ward-1"  # on two partitions: enough on each to be decided together
 MICRO = 1_000_000
 RATE_NANO: int = COLLECTS[2]["intrusion_nano"]
 
