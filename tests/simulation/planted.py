@@ -215,6 +215,13 @@ PLANTED: Final = (
         (("self._held, self._members = changed, members", "self._held, self._members = {}, members"),),
     ),
     Planted(
+        "state kept beside its row",
+        "a series stands as columns or as a row, never as both",
+        f"{_OWNER}.cache:RowReader.take",
+        18,
+        (("states.forget(series)", "pass"),),
+    ),
+    Planted(
         "copy's last record not compared",
         "local rows are brought up to date only where the changelog still holds the last record that they took",
         f"{_OWNER}.changelogcopy:ChangelogCopy._apply",
