@@ -69,7 +69,9 @@ def rule_for(
     ``name`` is that of its filter.
     """
     filtered = name == "level"
-    if not isinstance(kind, Number) or kind.sensitivity * NANO > _LARGEST:
+    if not isinstance(kind, Number) or type(kind) is not Number:  # a kind made of it may decide otherwise
+        return None
+    if kind.sensitivity * NANO > _LARGEST:
         return None
     if filtered and not kind.clamped:  # an estimate may lie anywhere, and boundaries are those of cells in the range
         return None
