@@ -32,7 +32,8 @@ class WorkerProcess:
         self._await(lambda: text in self.log.read_text(), repr(text), seconds)
 
     def address(self) -> str:
-        """Return the URL of its endpoint."""
+        """Return the URL of its endpoint, once the log says it."""
+        self.await_log("http://127.0.0.1:")
         (found,) = re.findall(r"http://127\.0\.0\.1:\d+", self.log.read_text())
         return str(found)
 
