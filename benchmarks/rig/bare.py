@@ -54,11 +54,13 @@ class BarePartition:
         await self._producer.start()
         committing: asyncio.Task[None] | None = None
         position = 0
+        records: list[Any] = []
         for transaction in self._transactions:
             releases: list[Any] = []
             ledger: list[Any] = []
             changelog: list[Any] = []
-            surplus, rows = transaction.ledger - transaction.releases, transaction.changelog
+            # The last row of a transaction is the partition's own.
+            surplus, rows = transaction.ledger - transaction.releases, transaction.changelog - 1
             release, entry, row = self._values
             while position < transaction.end:
                 most = min(_SLICE, transaction.end - position)
@@ -72,6 +74,7 @@ class BarePartition:
                     self._append_rows(changelog, records[:rows], row)
                     surplus, rows = max(0, surplus - len(records)), max(0, rows - len(records))
                     position = records[-1].offset + 1
+            self._append_rows(changelog, records[-1:], row)
             if committing is not None:
                 await committing
             committing = asyncio.create_task(self._commit(releases, ledger, changelog))
