@@ -11,6 +11,7 @@ from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.members import FindMember, Joined, capped, claimed, member_of, misnamed, no_member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, seal
+from stream_app.deciding.renewal import bounds_to_come
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.succession import next_version, succeeding
 from stream_app.formats import encoding, wire
@@ -34,7 +35,6 @@ from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.published import CloseEntry, LandmarksEntry
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.renewal import bounds_to_come
 from stream_app.privacy.weaker import carried
 
 _DATED: Final = (Observation, Contribution, Watermark)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, final
 
+from stream_app.deciding.renewal import landmarks_to_come, may_renew, renewed
 from stream_app.deciding.rows import SeriesRow, renewed_name
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.renewal import landmarks_to_come, may_renew, renewed
 
 Succession = tuple[Policy, str]
 """A version, and the name of the default policy in the row: empty when the series has its own."""

@@ -77,7 +77,7 @@ class Policy:
     parameters: Mapping[str, object] = field(compare=False, repr=False)
     identity: bytes = field(repr=False)  # digest of the version, the step and the mechanism
     dummies: Dummies | None = None  # not drawn yet; until they are, these alone hold the landmarks
-    renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in renewal.py
+    renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in deciding/renewal.py
     lifetime_nano: int | None = None  # for all versions of a series; counts in its first one alone
 
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps

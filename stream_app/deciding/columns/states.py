@@ -11,13 +11,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
+from stream_app.deciding.renewal import next_bound_ms
 from stream_app.deciding.rows import SeriesRow, ending
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
 from stream_app.privacy.guard import NO_WINDOW, Guard
 from stream_app.privacy.level import NUMBER_WIDTH, Levels
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
-from stream_app.privacy.renewal import next_bound_ms
 from stream_app.privacy.rule import Rule
 from stream_app.privacy.state import NEVER, Clock, Latest, State
 from stream_app.privacy.values import ReleasedCells
