@@ -27,7 +27,16 @@ LOCATION: dict[str, object] = {
 }
 COUNTS: dict[str, object] = {"kind": "counts", "keys": ["walk", "ride", "rest"], "sensitivity": 2}
 CATEGORY: dict[str, object] = {"kind": "category", "categories": ["none", "contact", "ill", True]}
-KINDS = {"number": NUMBER, "location": LOCATION, "counts": COUNTS, "category": CATEGORY}
+VECTOR: dict[str, object] = {
+    "kind": "vector",
+    "parts": {
+        "pulse": {"lower": 30, "upper": 220, "resolution": 1},
+        "oxygen": {"lower": 0.7, "upper": 1, "resolution": 0.01},
+    },
+}
+KINDS = {"number": NUMBER, "location": LOCATION, "counts": COUNTS, "category": CATEGORY, "vector": VECTOR}
+AUDITED_KINDS = {name: value for name, value in KINDS.items() if name != "vector"}
+"""Those that the audit and the schemas know; the others are on their way."""
 UNIFORM: dict[str, object] = {"name": "uniform"}
 ADAPTIVE: dict[str, object] = {"name": "adaptive"}
 SKIP: dict[str, object] = {"name": "skip", "accept_risk": True}

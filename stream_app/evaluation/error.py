@@ -5,7 +5,7 @@ from math import cos, degrees, fsum, hypot, radians
 from statistics import median
 from typing import Any
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
 
 ROUNDED_METRES = 0.01
@@ -16,9 +16,10 @@ MOST_ROUNDS = 1_000
 
 
 def error(raw: Any, published: Any) -> float:
-    """Return |difference| of numbers, metres between positions, 0 or 1 for categories, the mean over keys of counts.
+    """Return |difference| of numbers, metres between positions, 0 or 1 for categories.
 
-    Positions are compared on the plane that touches the sphere at the raw one. Values stand as in records.
+    Of counts and vectors it is the mean over their keys. Positions are compared on the plane that touches the sphere at
+    the raw one. Values stand as in records.
     """
     if isinstance(raw, Mapping):
         if raw.keys() == {"latitude", "longitude"}:
@@ -34,11 +35,13 @@ def error(raw: Any, published: Any) -> float:
 def guess(kind: Kind) -> object:
     """Return the value to assume for withheld steps, from the policy alone.
 
-    The middle of the range or of the bounds, the first category, or no items.
+    The middle of the range or of the bounds, the first category, or no items; of a vector each part.
     """
     match kind:
         case Number():
             return (kind.axis.double(kind.axis.low) + kind.axis.double(kind.axis.high)) / 2
+        case Vector():
+            return {name: guess(part) for name, part in zip(kind.names, kind.parts, strict=True)}
         case Location():
             return {"latitude": sum(kind.north) / 2, "longitude": sum(kind.east) / 2}
         case Counts():
@@ -50,8 +53,8 @@ def guess(kind: Kind) -> object:
 def best_constant(kind: Kind, raws: Sequence[Any]) -> object:
     """Return the value with the smallest mean error over ``raws``, at least one: nobody knows it beforehand.
 
-    The median, of counts key by key; the geometric median of positions, whose error is right to a thousandth; the
-    commonest category.
+    The median, of counts and vectors key by key; the geometric median of positions, whose error is right to a
+    thousandth; the commonest category.
     """
     match kind:
         case Number():
@@ -60,6 +63,8 @@ def best_constant(kind: Kind, raws: Sequence[Any]) -> object:
             return _geometric_median(raws)
         case Counts():
             return {key: median(raw.get(key, 0) for raw in raws) for key in kind.keys}
+        case Vector():
+            return {name: median(float(raw[name]) for raw in raws) for name in kind.names}
         case Category():
             return max(kind.categories, key=list(raws).count)
 

@@ -1,10 +1,10 @@
 """The expected absolute error of a measurement: of the mechanism alone, before filter and clamp, which lower it."""
 
 from functools import lru_cache
-from math import exp, expm1, hypot, tanh
+from math import exp, expm1, fsum, hypot, tanh
 from typing import assert_never
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
@@ -19,8 +19,9 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
     """Return the mean absolute error of a value that is perturbed with ``spend_nano`` (at least 1) nano-epsilon.
 
     In the value's unit for a number, in items of one cell for counts, in metres for a location; for a category the
-    probability of a wrong one. The rounding of the value to its grid, at most half a resolution, comes on top; so does
-    the noise of every announced intrusion into collected counts.
+    probability of a wrong one; for a vector in shares of a part's range, the mean over the parts. The rounding of the
+    value to its grid, at most half a resolution, comes on top; so does the noise of every announced intrusion into
+    collected counts.
     """
     kind = policy.kind
     match kind:
@@ -35,8 +36,18 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
             return mean_norm(float(kind.rate_per_nano * spend_nano)) / float(kind.plane.cells_per_unit)
         case Category():
             return 1.0 - truth_probability(spend_nano, len(kind.categories))
+        case Vector():
+            # A sensitivity is the range of each of the parts, so in shares of one range they are as many times as much.
+            noises = [mean_magnitude(spend_nano / (part.sensitivity * NANO)) / part.sensitivity for part in kind.parts]
+            return fsum(noises)
         case _:
             assert_never(kind)
+
+
+def expected_scale(policy: Policy, spend_nano: int) -> float:
+    """Return the noise scale as releases name it, for a vector in shares of a part's range: equal for all parts."""
+    kind = policy.kind
+    return kind.width * NANO / spend_nano if isinstance(kind, Vector) else kind.scale(spend_nano)
 
 
 def unit(kind: Kind) -> str:
@@ -50,6 +61,8 @@ def unit(kind: Kind) -> str:
             return "metres"
         case Category():
             return "probability of a wrong category"
+        case Vector():
+            return "in shares of a part's range"
         case _:
             assert_never(kind)
 

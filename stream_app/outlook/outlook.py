@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from stream_app.loss.temporal import TemporalLoss
 from stream_app.outlook.bound import epsilon_within, temporal_loss
 from stream_app.outlook.course import Watch
-from stream_app.outlook.error import expected_error
+from stream_app.outlook.error import expected_error, expected_scale
 from stream_app.outlook.horizon import Horizon
 from stream_app.outlook.request import PlanRequest, Variant, courses_of, draws, epsilons_of, variants
 from stream_app.privacy.policy import Policy, policy_of
@@ -37,7 +37,7 @@ class Side:
     epsilon: MeanRange | None
     """Of a published step; None, as scale and error, when none is."""
     scale: MeanRange | None
-    """Of the noise, as releases name it."""
+    """Of the noise, as `expected_scale` has it."""
     error: MeanRange | None
     """Expected absolute error of the measurement, in the kind's unit."""
 
@@ -117,7 +117,7 @@ def _side(spends_nano: Sequence[int], courses: int, policy: Policy) -> Side:
         len(spends_nano) // courses,
         len(published) / courses,
         over(lambda spend: spend / NANO),
-        over(policy.kind.scale),
+        over(lambda spend: expected_scale(policy, spend)),
         over(lambda spend: expected_error(policy, spend)),
     )
 

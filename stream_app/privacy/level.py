@@ -16,7 +16,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.kinds.axis import Axis
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.values import ReleasedCells
@@ -48,6 +48,8 @@ def measured(
             return _counts_measured(kind, state, cells, spend_nano, k)
         case Category():
             return _category_measured(kind, state, cells, spend_nano)
+        case Vector():
+            return _vector_measured(kind, state, cells, spend_nano, k)
         case _:
             assert_never(kind)
 
@@ -73,6 +75,9 @@ def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
             return spread + state[len(COUNTS_POWERS) :]
         case Category():
             return state
+        case Vector():
+            places = zip(kind.parts, range(0, len(state), NUMBER_WIDTH), strict=True)
+            return tuple(m for part, at in places for m in drifted(part, state[at : at + NUMBER_WIDTH], elapsed))
         case _:
             assert_never(kind)
 
@@ -242,6 +247,20 @@ def _category_measured(
     chosen = posterior.index(max(posterior))
     seen = tuple(n + (t - f) * ((1.0 if j == cells[0] else 0.0) - f) for j, n in enumerate(seen))
     return (*posterior, *seen, v + (t - f) * (t - f)), ReleasedCells((chosen,))
+
+
+# Vector: the state of each part, as of a number.
+def _vector_measured(
+    kind: Vector, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+) -> tuple[LevelState, ReleasedCells]:
+    states: list[float] = []
+    estimates: list[int] = []
+    for nth, (part, cell) in enumerate(zip(kind.parts, list(cells), strict=True)):
+        of = state[nth * NUMBER_WIDTH : (nth + 1) * NUMBER_WIDTH]
+        new, (estimate,) = _number_measured(part, of, ReleasedCells((cell,)), spend_nano, k)
+        states += new
+        estimates.append(estimate)
+    return tuple(states), ReleasedCells(tuple(estimates))
 
 
 def _total(parts: list[float]) -> float:

@@ -20,6 +20,8 @@ LARGEST_NUMBER = 1e100
 SMALLEST_RESOLUTION = 1e-100
 MOST_KEYS = 4096
 MOST_CATEGORIES = 4096
+MOST_PARTS = 64
+"""Of a vector: each has a 64th of the budget then."""
 MOST_WINDOW_STEPS = 10_000
 """A series' row holds a spend for each step of the window that published, and is written with every batch."""
 MOST_OPEN_STEPS = 1000
@@ -123,13 +125,18 @@ class BudgetAbsorptionForm(KellarisForm):
     name: Literal["ba"]
 
 
-class NumberForm(Form):
-    """Value kind number."""
+class RangeForm(Form):
+    """The grid of a number, or of a part of a vector."""
 
-    kind: Literal["number"]
     lower: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
     upper: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
     resolution: Annotated[Double, Field(ge=SMALLEST_RESOLUTION, le=LARGEST_NUMBER)]
+
+
+class NumberForm(RangeForm):
+    """Value kind number."""
+
+    kind: Literal["number"]
     sensitivity: Annotated[Double, Field(gt=0)] | None = None
     clamp: StrictBool = True
     invalid: Double | Literal["reject"] = "reject"
@@ -176,6 +183,15 @@ class CategoryForm(Form):
     invalid: StrictBool | StrictStr = "reject"
 
 
+class VectorForm(Form):
+    """Value kind vector."""
+
+    kind: Literal["vector"]
+    parts: Annotated[dict[Text, RangeForm], Field(min_length=1, max_length=MOST_PARTS)]
+    clamp: StrictBool = True
+    invalid: dict[str, Double] | Literal["reject"] = "reject"
+
+
 class DrawnForm(Form):
     """Dummy landmarks, one option of many, drawn by the exponential mechanism."""
 
@@ -200,7 +216,7 @@ SchemeForm = Annotated[
     Field(discriminator="name"),
 ]
 DummiesForm = Annotated[DrawnForm | PaddingForm, Field(discriminator="method")]
-ValueForm = Annotated[NumberForm | CountsForm | LocationForm | CategoryForm, Field(discriminator="kind")]
+ValueForm = Annotated[NumberForm | CountsForm | LocationForm | CategoryForm | VectorForm, Field(discriminator="kind")]
 
 
 class ParametersForm(Form):

@@ -11,7 +11,8 @@ Raw = NewType("Raw", object)
 """A value as the event carries it, unchecked."""
 
 RawCells = NewType("RawCells", tuple[int, ...])
-"""A raw value on the grid of its kind: number (k,), location (x, y), counts one a key, category (index,)."""
+"""A raw value on the grid of its kind: number (k,), location (x, y), counts and vector one a key or part,
+category (index,)."""
 
 ReleasedCells = NewType("ReleasedCells", tuple[int, ...])
 """A measurement or an estimate on the same grid: noise stands between it and every raw value."""

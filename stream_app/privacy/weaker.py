@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.kinds.kind_form import takes_substitute
 from stream_app.privacy.landmarks import Interval, LandmarkSet
 from stream_app.privacy.policy import Policy
@@ -132,6 +132,9 @@ def _keeps_values(kind: Kind, former: Kind) -> bool:
             return wide and kind.radius >= former.radius
         case Category(), Category():
             return kind.substitute is not None or set(former.categories) <= set(kind.categories)
+        case Vector(), Vector():
+            # Any two valid ones are neighbours, whatever the ranges; under other names all of them become invalid.
+            return True
         case _:
             return False
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, assert_never
 
 from stream_app.formats import wire
 from stream_app.privacy.collected.collect import Collect
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.kinds.kind_form import PI, cosine
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
 from stream_app.privacy.policy import Policy
@@ -42,7 +42,8 @@ class Extremes(NamedTuple):
 def extremes(kind: Kind) -> Extremes:
     """Return two values that neighbours may have, as far apart as the promise covers.
 
-    Those of a number whose sensitivity is its range lie outside of the range, to test that it clamps.
+    Those of a number whose sensitivity is its range lie outside of the range, to test that it clamps. Those of a vector
+    differ in all parts.
     """
     near, far = _values(kind)
     cells = kind.quantise(Raw(near)), kind.quantise(Raw(far))
@@ -65,6 +66,10 @@ def _values(kind: Kind) -> tuple[Any, Any]:
             return _positions(kind)
         case Category():
             return kind.categories[0], kind.categories[1]
+        case Vector():
+            ends = [_values(part) for part in kind.parts]
+            near, far = (dict(zip(kind.names, side, strict=True)) for side in zip(*ends, strict=True))
+            return near, far
         case _:
             assert_never(kind)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.privacy.kinds import Category, Kind, Location
+from stream_app.privacy.kinds import Category, Kind, Location, Vector
 from stream_app.privacy.values import NANO
 from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns, head_columns, reference
@@ -134,6 +134,8 @@ class Scores:
                 found: Score = np.sqrt(np.sum(difference**2, axis=1))
             case Category():
                 found = np.any(difference != 0, axis=1).astype(np.float64)
+            case Vector():  # neighbours differ in all parts, so all are watched
+                found = np.sum(np.abs(difference) / [part.sensitivity for part in self._kind.parts], axis=1)
             case _:
                 found = np.sum(np.abs(difference), axis=1)
         return found

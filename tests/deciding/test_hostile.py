@@ -33,6 +33,7 @@ def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
         "location": {"latitude": -10.9, "longitude": -37.1},
         "counts": {"walk": 3},
         "category": "ill",
+        "vector": {"pulse": 70, "oxygen": 0.97},
     }
     records = [policy("a", value=KINDS[kind], scheme=SCHEMES[scheme])]
     records += [observation("a", step, value[kind]) for step in range(1, 30)]

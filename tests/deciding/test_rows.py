@@ -47,6 +47,7 @@ VALUES: dict[str, list[object]] = {
     "location": [{"latitude": -10.9, "longitude": -37.1}, {"latitude": 0, "longitude": 0}],
     "counts": [{"walk": 3}, {"ride": 2, "rest": 1}, {"swim": 1}],
     "category": ["ill", True, "none", 1],
+    "vector": [{"pulse": 70, "oxygen": 0.97}, {"pulse": 300, "oxygen": -1}, {"pulse": 50, "oxygen": 1}, {"pulse": 70}],
 }
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import load
-from stream_app.privacy.kinds import Category, Counts, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Location, Number, Vector
 from stream_app.privacy.policy import PolicyError, policy_of, stored_policy_of
 from stream_app.privacy.values import Raw
-from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER, Record, Run, observation, policy
+from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER, VECTOR, Record, Run, observation, policy
 
 STRANGE = [None, "five", [1], {"walk": 1}, {"latitude": 1}]
 """Of no kind below."""
@@ -28,10 +28,11 @@ TELLING = [
         ({**NUMBER, "invalid": 5}, [*STRANGE, True]),
         ({**NUMBER, "sensitivity": 99, "invalid": 5}, [*STRANGE, True]),
         ({**CATEGORY, "invalid": "ill"}, [*STRANGE, False, 3, 1.5]),
+        ({**VECTOR, "invalid": {"pulse": 60, "oxygen": 1}}, [*STRANGE, {"pulse": 60}, {"pulse": None, "oxygen": 1}]),
     ],
 )
 def test_where_any_two_are_neighbours_it_hides_validity(value: Record, invalid: list[object]) -> None:
-    """Numbers of full sensitivity and categories: what is no value is decided as the substitute, to the byte."""
+    """Numbers of full sensitivity, vectors, categories: what is no value is decided as the substitute, to the byte."""
     outputs = [
         Run().feed_all([policy("a", value=value), observation("a", 5, found)]).outputs
         for found in (value["invalid"], *invalid)
@@ -39,7 +40,7 @@ def test_where_any_two_are_neighbours_it_hides_validity(value: Record, invalid: 
     assert all(found == outputs[0] for found in outputs)
     assert outputs[0][2] == []
     kind = policy_of(policy_parameters(value), 1).kind
-    assert isinstance(kind, Number | Category)
+    assert isinstance(kind, Number | Category | Vector)
     if isinstance(kind, Number):
         assert kind.substitute is not None
         assert max(kind.substitute[0] - kind.axis.low, kind.axis.high - kind.substitute[0]) <= kind.sensitivity
@@ -80,7 +81,7 @@ def test_there_it_told_validity(value: Record, valid: object) -> None:
             assert apart > kind.sensitivity
         case Location():
             assert apart / kind.plane.cells_per_unit > 10 * kind.radius
-        case Category():
+        case Category() | Vector():
             pytest.fail("no such kind here")
 
 

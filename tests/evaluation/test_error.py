@@ -11,7 +11,7 @@ from stream_app.evaluation.error import best_constant, error, guess
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.kinds.kind_form import KindFault, kind_of
 from stream_app.privacy.parameters import ParametersForm
-from tests.run import KINDS
+from tests.run import KINDS, VECTOR
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,7 @@ def test_metres_are_those_of_the_great_circle() -> None:
         ({"kind": "number", "lower": 40, "upper": 400, "resolution": 1}, 220.0),
         ({"kind": "counts", "keys": ["walk", "ride"]}, {"walk": 0, "ride": 0}),
         ({"kind": "category", "categories": [False, True]}, False),
+        (VECTOR, {"pulse": 125.0, "oxygen": 0.85}),
     ],
 )
 def test_a_guess_needs_the_policy_alone(value: dict[str, Any], expected: object) -> None:
@@ -74,18 +75,21 @@ def mean_error(raws: list[Any], constant: object) -> float:
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
 def test_no_constant_is_better_in_hindsight(count: int) -> None:
-    """Of numbers, counts and categories none of the data itself, one of which is the best (Boscovich 1757)."""
+    """Of numbers, counts, vectors and categories none of the data itself, one of which is the best (Boscovich 1757)."""
     generator = np.random.default_rng(count)
     samples: dict[str, list[Any]] = {
         "number": generator.normal(5, 4, count).tolist(),
         "counts": [{"walk": walk, "ride": ride} for walk, ride in generator.poisson(3, (count, 2)).tolist()],
         "category": generator.choice(["none", "contact", "ill"], count, p=[0.2, 0.5, 0.3]).tolist(),
+        "vector": [{"pulse": pulse, "oxygen": part} for pulse, part in generator.normal(70, 9, (count, 2)).tolist()],
     }
     samples["counts"][0].pop("ride")
     for name, raws in samples.items():
         candidates = [{"walk": 0, "ride": 0, "rest": 0} | raw if name == "counts" else raw for raw in raws]
         if name == "counts":
             candidates = [one | {"ride": other["ride"]} for one in candidates for other in candidates]
+        if name == "vector":
+            candidates = [one | {"pulse": other["pulse"]} for one in candidates for other in candidates]
         least = min(mean_error(raws, candidate) for candidate in candidates)
         assert mean_error(raws, best_constant(declared(KINDS[name]), raws)) == pytest.approx(least, abs=1e-12)
 

@@ -17,6 +17,7 @@ VALUES: dict[str, Any] = {
     "location": lambda n: {"latitude": -11 + n % 7 / 100, "longitude": -37.1 + n % 5 / 100},
     "counts": lambda n: {"walk": n % 13},
     "category": lambda n: ["none", "contact", "ill"][n % 3],
+    "vector": lambda n: {"pulse": 60 + n % 50, "oxygen": 0.9 + n % 9 / 100},
 }
 PROTECTION: dict[str, object] = {
     "level": "landmark",

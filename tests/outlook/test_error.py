@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import dlaplace
 
 from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum
-from stream_app.privacy.kinds import Category, Location
+from stream_app.privacy.kinds import Category, Location, Vector
 from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, Raw, RawCells
@@ -21,6 +21,7 @@ VALUES = {
     "location": {"latitude": -10.93934, "longitude": -37.06274},
     "counts": {"walk": 12, "ride": 3},
     "category": "contact",
+    "vector": {"pulse": 70, "oxygen": 0.97},
 }
 
 
@@ -39,6 +40,8 @@ def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> f
         return float(apart[0] > 0)
     if isinstance(kind, Location):
         return hypot(*apart) / float(kind.plane.cells_per_unit)
+    if isinstance(kind, Vector):
+        return apart[0] / 30 / 2 + apart[1] / 190 / 2
     return apart[0] * (0.001 if policy.parameters["value"] == NUMBER else 1)
 
 

@@ -22,6 +22,7 @@ CELLS: dict[str, tuple[int, ...]] = {
     "location": (-41_230, -12_100),
     "counts": (3, 0, 2**53 - 1),
     "category": (2,),
+    "vector": (97, 70),
 }
 
 

@@ -16,12 +16,12 @@ from stream_app.formats import encoding
 from stream_app.privacy.reason import Reason
 from tests.audit.histories import History, histories
 from tests.audit.test_people import logs
-from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
+from tests.run import AUDITED_KINDS, KINDS, SCHEMES, Record, Run, limited, observation, policy
 from tests.schemas.catalogue import HEADS, examples, label, strict_validator
 from tests.schemas.changes import places, removed
 
 AUDITED = ("release", "ledger-entry", "claim", *HEADS, "proof")
-HIDING = ("number", "category")
+HIDING = ("number", "category", "vector")
 """Kinds that take a substitute for what is invalid."""
 HOUR = 3_600_000
 START = 1_338_534_000_000
@@ -30,6 +30,7 @@ VALUES: dict[str, list[object]] = {
     "counts": [{"walk": 12, "ride": 3}, {}, {"rest": 2**53 - 1}],
     "location": [{"latitude": -10.93934, "longitude": -37.06274}, {"latitude": 10, "longitude": 0}],
     "category": ["contact", True, "none"],
+    "vector": [{"pulse": 70, "oxygen": 0.97}, {"oxygen": 7, "pulse": 1e30}],
 }
 LEVELS: dict[str, Record] = {
     "landmark": {"level": "landmark", "landmarks": [START, [START + 2 * HOUR, START + 4 * HOUR]], "step": HOUR},
@@ -38,7 +39,7 @@ LEVELS: dict[str, Record] = {
 }
 VARIANTS = [
     pytest.param(kind, scheme, level, id=f"{kind}-{scheme}-{level}")
-    for kind, scheme, level in product(KINDS, SCHEMES, LEVELS)
+    for kind, scheme, level in product(AUDITED_KINDS, SCHEMES, LEVELS)
     if level != "user" or scheme in {"uniform", "adaptive"}
 ]
 
@@ -71,7 +72,11 @@ def life(kind: str, scheme: str, level: str, **value: object) -> list[Record]:
 @pytest.mark.parametrize(("kind", "scheme", "level"), VARIANTS)
 def test_whole_lives(kind: str, scheme: str, level: str) -> None:
     """Every release, entry and reject of a series fits, with and without clamping, filter and a substitute."""
-    substitutes: list[Record] = [{"invalid": {"number": 0.5, "category": True}[kind]}] if kind in HIDING else []
+    substitutes: list[Record] = (
+        [{"invalid": {"number": 0.5, "category": True, "vector": {"pulse": 60, "oxygen": 1}}[kind]}]
+        if kind in HIDING
+        else []
+    )
     for value in ({}, {"clamp": False}, *substitutes):
         run = Run().feed_all(life(kind, scheme, level, **value))
         assert misfits("release", run.releases) == []

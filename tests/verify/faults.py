@@ -14,7 +14,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
 from stream_app.privacy.guard import Guard, WindowLevel
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import measured
@@ -76,6 +76,28 @@ def truthful(kind: Kind) -> Kind:
     """Return the kind that tells the truth too often."""
     assert isinstance(kind, Category)
     return Truthful(kind.categories)
+
+
+@dataclass(frozen=True, slots=True)
+class OnePartBare(Vector):
+    """Adds no noise to the last part."""
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return the last part as it is."""
+        return ReleasedCells((*Vector(self.names, self.parts).perturb(stream, cells, spend_nano)[:-1], cells[-1]))
+
+
+def one_part_bare(kind: Kind) -> Kind:
+    """Return the vector that adds no noise to one part."""
+    assert isinstance(kind, Vector)
+    return OnePartBare(kind.names, kind.parts)
+
+
+def one_share_whole(kind: Kind) -> Kind:
+    """Return the vector whose first part has the noise of the whole spend, not of its share."""
+    assert isinstance(kind, Vector)
+    first = replace(kind.parts[0], sensitivity=kind.parts[0].sensitivity // len(kind.parts))
+    return replace(kind, parts=(first, *kind.parts[1:]))
 
 
 def unclamped(kind: Kind) -> Kind:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from stream_app.verify.trial import Subject
-from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM
+from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM, VECTOR
 from tests.verify import faults
 from tests.verify.tried import Plant, protected, row_of, tried
 
@@ -77,6 +77,11 @@ PLANTED = [
     planted("sensitivity halved", faults.scaled(HALF), FIRST, 8000, EVENT, UNIFORM, LOCATION),
     planted("values not clamped", faults.of_kind(faults.unclamped), FIRST, 4000, EVENT, UNIFORM, NUMBER),
     planted("category too true", faults.of_kind(faults.truthful), FIRST, 30_000, EVENT, UNIFORM, CATEGORY),
+    planted("one part without noise", faults.of_kind(faults.one_part_bare), FIRST, 500, EVENT, UNIFORM, VECTOR),
+    planted("one part without noise", faults.of_kind(faults.one_part_bare), FIRST, 500, EVENT, BALANCED, VECTOR),
+    planted(
+        "one part with all of the spend", faults.of_kind(faults.one_share_whole), FIRST, 4000, EVENT, UNIFORM, VECTOR
+    ),
     planted("coin that sees the value", faults.coin_that_sees, THIRD, 2000, EVENT, ADAPTIVE, NUMBER),
     planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 2000, EVENT, BALANCED, NUMBER),
     planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 2000, EVENT, BALANCED, COUNTS),

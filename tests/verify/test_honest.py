@@ -100,7 +100,7 @@ def test_a_run_is_what_the_decision_says() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
-    """A number over its whole range, counts by their sensitivity, categories by one."""
+    """A number over its whole range, counts by their sensitivity, categories by one, vectors in all parts."""
     found = extremes(row_of(protection=protected("event"), scheme=UNIFORM, value=KINDS[kind]).policy.kind)
     near, far = found.cells
     match kind:
@@ -110,6 +110,8 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
             assert (near, far) == ((0, 0, 0), (2, 0, 0))
         case "category":
             assert (near, far) == ((0,), (1,))
+        case "vector":
+            assert (near, far) == ((70, 30), (100, 220))
         case _:
             assert near[0] == far[0]
             assert 48 <= far[1] - near[1] <= 51, "500 m on a lattice of 10 m"

@@ -35,7 +35,7 @@ SEEDS = 30
 PIPE_WIDTH = 10_000
 """Width of tables in a pipe, in characters: no line is cut or broken."""
 WHOLE = 100
-UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "number": "units"}
+UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "number": "units", "vector": "units a part"}
 
 Word = TypeVar("Word")
 

@@ -20,9 +20,8 @@ def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
     series.add_argument("--series", help="CSV: the series of all rows")
     series.add_argument("--series-column", metavar="COLUMN", help="CSV: the column of the series")
     parser.add_argument("--timestamp-column", metavar="COLUMN", help="CSV: integer ms, or ISO 8601 with offset")
-    parser.add_argument(
-        "--value-columns", metavar="COLUMN[,COLUMN...]", help="CSV: one, or latitude,longitude, or the keys of counts"
-    )
+    columns = "CSV: one, or latitude,longitude, or the keys of counts, or the parts of a vector"
+    parser.add_argument("--value-columns", metavar="COLUMN[,COLUMN...]", help=columns)
 
 
 def events(arguments: argparse.Namespace) -> Iterator[bytes]:
@@ -77,7 +76,7 @@ def _timestamp(cell: str | None) -> object:
 
 
 def _value(row: dict[str, str], columns: list[str]) -> object:
-    """Return one value, a location, or counts; text that is no number stays text (a category)."""
+    """Return one value, or a location, counts or a vector; text that is no number stays text (a category)."""
     if len(columns) == 1:
         return _number(row[columns[0]])
     return {name: _number(row[name]) for name in columns}

@@ -11,11 +11,12 @@ from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.counts import Counts
 from stream_app.privacy.kinds.location import Location
 from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.kinds.vector import Vector
 
-Kind: TypeAlias = Number | Counts | Location | Category
+Kind: TypeAlias = Number | Counts | Location | Category | Vector
 """The closed union of value kinds."""
 
 Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int]
 """A value as it stands in a release."""
 
-__all__ = ["Category", "Counts", "Kind", "Location", "Number", "Published"]
+__all__ = ["Category", "Counts", "Kind", "Location", "Number", "Published", "Vector"]

@@ -7,11 +7,11 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple, assert_never
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES, PROJECTION, ROOT_TWO
 from stream_app.privacy.kinds.number import number_axis
-from stream_app.privacy.parameters import CategoryForm, CountsForm, LocationForm, NumberForm
+from stream_app.privacy.parameters import CategoryForm, CountsForm, LocationForm, NumberForm, RangeForm, VectorForm
 from stream_app.privacy.values import NANO, Raw, exact
 
 DECIMAL = Context(prec=60)
@@ -26,7 +26,7 @@ class KindFault(NamedTuple):
     message: str
 
 
-def kind_of(form: NumberForm | CountsForm | LocationForm | CategoryForm) -> Kind | KindFault:
+def kind_of(form: NumberForm | CountsForm | LocationForm | CategoryForm | VectorForm) -> Kind | KindFault:
     """Return the kind of a policy's `value`, or what is wrong with it."""
     kind: Kind | KindFault
     match form:
@@ -38,6 +38,8 @@ def kind_of(form: NumberForm | CountsForm | LocationForm | CategoryForm) -> Kind
             kind = _location(form)
         case CategoryForm():
             kind = _category(form)
+        case VectorForm():
+            kind = _vector(form)
         case _:
             assert_never(form)
     if isinstance(kind, KindFault) or form.invalid == "reject":
@@ -59,7 +61,7 @@ def takes_substitute(kind: Kind) -> bool:
             return kind.sensitivity >= kind.axis.high - kind.axis.low
         case Counts() | Location():
             return False
-        case Category():
+        case Category() | Vector():
             return True
         case _:
             assert_never(kind)
@@ -77,8 +79,16 @@ def substitute_fault(kind: Kind) -> KindFault | None:
 
 
 def _number(form: NumberForm) -> Number | KindFault:
-    resolution = exact(form.resolution)
-    axis = number_axis(exact(form.lower), exact(form.upper), resolution)
+    axis = _grid(form)
+    if isinstance(axis, KindFault):
+        return axis
+    cells = axis.high - axis.low
+    wanted = cells if form.sensitivity is None else ceil(exact(form.sensitivity) / exact(form.resolution))
+    return Number(axis, min(cells, wanted), float(form.lower), float(form.upper), form.clamp)
+
+
+def _grid(form: RangeForm) -> Axis | KindFault:
+    axis = number_axis(exact(form.lower), exact(form.upper), exact(form.resolution))
     cells = axis.high - axis.low
     if cells < 1:
         return KindFault(
@@ -86,8 +96,21 @@ def _number(form: NumberForm) -> Number | KindFault:
         )
     if max(cells, abs(axis.low), abs(axis.high)) > LARGEST_CELL:
         return KindFault("resolution", "the grid has more than 2^50 points; use a coarser resolution")
-    sensitivity = cells if form.sensitivity is None else min(cells, ceil(exact(form.sensitivity) / resolution))
-    return Number(axis, sensitivity, float(form.lower), float(form.upper), form.clamp)
+    return axis
+
+
+def _vector(form: VectorForm) -> Vector | KindFault:
+    # In the order of the names: members of a JSON object have none, and whoever writes a record anew may move them.
+    names = tuple(sorted(form.parts))
+    parts: list[Number] = []
+    for name in names:
+        part = form.parts[name]
+        axis = _grid(part)
+        if isinstance(axis, KindFault):
+            return KindFault(f"parts.{name}.{axis.member}", axis.message)
+        sensitivity = len(names) * (axis.high - axis.low)
+        parts.append(Number(axis, sensitivity, float(part.lower), float(part.upper), form.clamp))
+    return Vector(names, tuple(parts), form.clamp)
 
 
 def _counts(form: CountsForm) -> Counts | KindFault:

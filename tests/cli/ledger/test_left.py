@@ -12,7 +12,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.formats import wire
 from stream_app.setup import keyfile
-from tests.run import KINDS, NUMBER
+from tests.run import AUDITED_KINDS, KINDS, NUMBER
 
 HOUR = 3_600_000
 LATE = 10 * HOUR
@@ -239,10 +239,11 @@ VALUES = {
     "location": {"latitude": -11.0, "longitude": -37.1},
     "counts": {"walk": 1, "ride": 0, "rest": 0},
     "category": "ill",
+    "vector": {"pulse": 70, "oxygen": 0.97},
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", AUDITED_KINDS)
 def test_the_fence_stands_whatever_was_measured(site: Site, kind: str) -> None:
     """It is of the series' own kind, so that the policy behind it protects no less; nothing of it is refused."""
     reading = {"series": "home", "timestamp": 0, "value": VALUES[kind]}

@@ -31,6 +31,11 @@ CSVS = {
         ["--series", "b", "--timestamp-column", "time", "--value-columns", "state"],
         ["ill", True, "--5"],
     ),
+    "vector": (
+        "time,oxygen,pulse\n1000,0.97,71.5\n2000,,70\n3000,1,300\n",
+        ["--series", "b", "--timestamp-column", "time", "--value-columns", "pulse,oxygen"],
+        [{"pulse": 71.5, "oxygen": 0.97}, {"pulse": 70, "oxygen": ""}, {"pulse": 300, "oxygen": 1}],
+    ),
     "number": (
         "time,v\n1000,0.0015\n2000,1e3\n3000,²\n",
         ["--series", "b", "--timestamp-column", "time", "--value-columns", "v"],
@@ -41,7 +46,7 @@ CSVS = {
 
 @pytest.mark.parametrize("kind", list(CSVS))
 def test_every_kind_comes_from_csv(tmp_path: Path, kind: str) -> None:
-    """Columns become numbers, positions, counts or categories; a cell that is none of these is an invalid value."""
+    """Columns become numbers, positions, counts, vectors or categories; any other cell is an invalid value."""
     text, mapping, values = CSVS[kind]
     table = tmp_path / "events.CSV"
     table.write_text(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from math import exp
 from typing import assert_never
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.noise.mechanisms import HALF_ROOT
 from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
 from stream_app.privacy.values import RawCells, ReleasedCells
@@ -99,6 +99,23 @@ class AgreeingCategory(Category):
         return measured
 
 
+@dataclass(frozen=True, slots=True)
+class AgreeingVector(Vector):
+    """A vector whose next measurement is given."""
+
+    targets: Targets = field(default_factory=_none, compare=False)
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Draw the noise that leads to the next target."""
+        del stream
+        target = next(self.targets)
+        rates = [spend_nano / (part.sensitivity * NANO) for part in self.parts]
+        noises = [to - cell for to, cell in zip(target, cells, strict=True)]
+        measured = Vector.perturb(self, GivenBits(*map(bits_of, noises, rates)), cells, spend_nano)
+        assert measured == target
+        return measured
+
+
 def agreeing(kind: Kind, targets: Targets) -> Kind:
     """Return the kind with its next measurements given."""
     parts = {part.name: getattr(kind, part.name) for part in fields(kind) if part.init}
@@ -111,5 +128,7 @@ def agreeing(kind: Kind, targets: Targets) -> Kind:
             return AgreeingLocation(**parts, targets=targets)
         case Category():
             return AgreeingCategory(**parts, targets=targets)
+        case Vector():
+            return AgreeingVector(**parts, targets=targets)
         case _:
             assert_never(kind)

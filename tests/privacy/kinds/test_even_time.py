@@ -55,6 +55,17 @@ VALUES: dict[str, tuple[dict[str, object], list[object]]] = {
             *INVALID,
         ],
     ),
+    "vector": (
+        {"kind": "vector", "parts": {key: {"lower": 0, "upper": 10, "resolution": 0.001} for key in KEYS}},
+        [
+            *(dict.fromkeys(KEYS, number) for number in NUMBERS),
+            {**dict.fromkeys(KEYS, 1), KEYS[0]: None},
+            {**dict.fromkeys(KEYS, 1), KEYS[-1]: nan},
+            {**dict.fromkeys(KEYS[1:], 1), "other": 1},
+            {KEYS[0]: 5},
+            *INVALID,
+        ],
+    ),
     "category": (
         {"kind": "category", "categories": [*CATEGORIES, True]},
         [*CATEGORIES, "x" * 100_000, "", *INVALID],

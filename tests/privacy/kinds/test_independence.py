@@ -28,6 +28,7 @@ from tests.run import (
     NUMBER,
     SKIP,
     UNIFORM,
+    VECTOR,
     Run,
     observation,
     policy,
@@ -67,6 +68,12 @@ VALUES: dict[str, tuple[dict[str, object], Values, object, Measured]] = {
         "ill",
         lambda of: (int(of.integers(0, 4)),),
     ),
+    "vector": (
+        VECTOR,
+        lambda of: {"pulse": float(of.uniform(0, 250)), "oxygen": round(float(of.uniform(0.6, 1.1)), 3)},
+        {"pulse": 70, "oxygen": 0.97},
+        lambda of: (int(of.integers(40, 130)), int(of.integers(-160, 410))),
+    ),
 }
 INVALID: list[object] = ["", None, [], {"latitude": 1}, {"swim": 2}, {}, -1, [1.5], {"walk": -3}, 10**200]
 SCHEMES = [UNIFORM, ADAPTIVE, ADAPTIVE, SKIP, BALANCED]
@@ -87,7 +94,7 @@ class Log:
 def _log(of: np.random.Generator, kind: str) -> Log:
     """Return a random log: versions, registrations, closings, late and doubled events; observations lack values."""
     value, raw, substitute, measured = VALUES[kind]
-    substituted = bool(of.random() < 0.5) and kind in {"number", "category"}
+    substituted = bool(of.random() < 0.5) and kind in {"number", "category", "vector"}
     value = {**value, "invalid": substitute} if substituted else value
     records: list[dict[str, object]] = []
     now = version = 0

@@ -16,7 +16,7 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import Raw, RawCells
 from tests.privacy.kinds.test_kinds import DIGITS, NANO, counts, kind_of, location, number
 from tests.privacy.noise.bits import stream
-from tests.run import CATEGORY
+from tests.run import CATEGORY, VECTOR
 
 
 class Mechanism(NamedTuple):
@@ -37,6 +37,11 @@ MECHANISMS = {
     ),
     "location": Mechanism(
         location(), (5, 6), lambda bits, spend: planar_laplace(bits, location().rate_per_nano * spend)
+    ),
+    "vector": Mechanism(
+        kind_of(VECTOR),
+        (90, 70),
+        lambda bits, spend: tuple(discrete_laplace(bits, spend, 2 * w * NANO) for w in (30, 190)),
     ),
 }
 
