@@ -27,8 +27,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
  * {@link Unknown}: count it, show it, but take no number from it.
  */
 public final class ConsumeReleases {
-    /** What is published: a number, counts by key, a position in degrees, or a category (booleans by name). */
-    sealed interface Value permits NumberValue, CountsValue, LocationValue, CategoryValue {}
+    /** What is published: a number, counts by key, a position in degrees, numbers by part, or a category. */
+    sealed interface Value permits NumberValue, CountsValue, LocationValue, VectorValue, CategoryValue {}
 
     record NumberValue(double number) implements Value {}
 
@@ -36,6 +36,10 @@ public final class ConsumeReleases {
 
     record LocationValue(double latitude, double longitude) implements Value {}
 
+    /** The parts of a vector, or what a mean was made of. */
+    record VectorValue(Map<String, Double> parts) implements Value {}
+
+    /** Booleans by name. */
     record CategoryValue(String category) implements Value {}
 
     /** One step of a series; the timestamp is the step's start. */
@@ -47,7 +51,7 @@ public final class ConsumeReleases {
 
     /** A fresh measurement. {@code value} is the estimate, what to use; {@code measurement} the mechanism's output. */
     record Perturbed(
-            String series, Instant timestamp, long policy, Value value, Value measurement, double scale, long epsilonNano)
+            String series, Instant timestamp, long policy, Value value, Value measurement, Value scale, long epsilonNano)
             implements Release {}
 
     /** The estimate of the earlier step {@code source} again: no new information. */
@@ -74,7 +78,7 @@ public final class ConsumeReleases {
         Value value = value(found.path("value"));
         Value measurement = value(found.path("measurement"));
         if (decision.equals("perturbed") && value != null && measurement != null) {
-            double scale = found.required("scale").doubleValue();
+            Value scale = value(found.required("scale"));
             long epsilonNano = found.required("epsilon_nano").longValue();
             return new Perturbed(series, timestamp, policy, value, measurement, scale, epsilonNano);
         }
@@ -111,7 +115,14 @@ public final class ConsumeReleases {
         if (found.path("latitude").isNumber() && found.path("longitude").isNumber()) {
             return new LocationValue(found.get("latitude").doubleValue(), found.get("longitude").doubleValue());
         }
-        return null;
+        Map<String, Double> parts = new LinkedHashMap<>();
+        for (Map.Entry<String, JsonNode> field : found.properties()) {
+            if (!field.getValue().isNumber()) {
+                return null;
+            }
+            parts.put(field.getKey(), field.getValue().doubleValue());
+        }
+        return new VectorValue(parts);
     }
 
     /** Does with a release what the application is for. */

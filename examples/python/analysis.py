@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from release import Perturbed, Release
+from release import Perturbed, Release, Vector
 
 Category = str | bool
 
@@ -23,7 +23,23 @@ class Figure(NamedTuple):
 def mean(releases: Iterable[Release]) -> Figure:
     """Return the mean of the true numbers at the steps that were perturbed. Raises ValueError when there is none."""
     noisy = [(found.measurement, found.scale) for found in releases if isinstance(found, Perturbed)]
-    numbers = [(number, scale) for number, scale in noisy if isinstance(number, float)]
+    return _mean([(number, scale) for number, scale in noisy if isinstance(number, float) and isinstance(scale, float)])
+
+
+def mean_of_part(releases: Iterable[Release], part: str) -> Figure:
+    """Return the mean of a part of the true vectors at the steps that were perturbed, like `mean`."""
+    return _mean(
+        [
+            (found.measurement.parts[part], found.scale.parts[part])
+            for found in releases
+            if isinstance(found, Perturbed)
+            and isinstance(found.measurement, Vector)
+            and isinstance(found.scale, Vector)
+        ]
+    )
+
+
+def _mean(numbers: list[tuple[float, float]]) -> Figure:
     if not numbers:
         raise ValueError("no perturbed release of a number")
     variance = sum(2 * scale**2 for _, scale in numbers)  # of Laplace noise: 2 scale^2 each, drawn independently
@@ -33,7 +49,7 @@ def mean(releases: Iterable[Release]) -> Figure:
 def total(releases: Iterable[Release], key: str) -> Figure:
     """Return the sum of the true counts under a key at the steps that were perturbed."""
     noisy = [(found.measurement, found.scale) for found in releases if isinstance(found, Perturbed)]
-    counts = [(items[key], scale) for items, scale in noisy if isinstance(items, Mapping)]
+    counts = [(items[key], scale) for items, scale in noisy if isinstance(items, Mapping) and isinstance(scale, float)]
     return Figure(sum(items for items, _ in counts), math.sqrt(sum(2 * scale**2 for _, scale in counts)))
 
 
@@ -47,7 +63,9 @@ def share(releases: Iterable[Release], category: Category, categories: int) -> F
     answers = [
         (found.measurement == category, 1 / found.scale)
         for found in releases
-        if isinstance(found, Perturbed) and isinstance(found.measurement, (str, bool))
+        if isinstance(found, Perturbed)
+        and isinstance(found.measurement, (str, bool))
+        and isinstance(found.scale, float)
     ]
     if not answers:
         raise ValueError("no perturbed release of a category")

@@ -20,7 +20,8 @@ def handle(release: Release) -> None:
     place = f"{release.series}\t{release.timestamp.isoformat()}"
     match release:
         case Perturbed(value=value, scale=scale):
-            print(f"{place}\tperturbed\t{value}\tscale {scale:.6g}", flush=True)
+            noise = f"{scale:.6g}" if isinstance(scale, float) else scale
+            print(f"{place}\tperturbed\t{value}\tscale {noise}", flush=True)
         case Approximated(value=value, source=source):
             print(f"{place}\tapproximated\t{value}\tfrom {source.isoformat()}", flush=True)
         case Withheld():

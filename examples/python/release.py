@@ -21,8 +21,15 @@ class Location:
     longitude: float
 
 
-Value = float | dict[str, int] | Location | str | bool
-"""By the kind of the series' policy: a number, counts by key, a location, or a category (a text or a boolean)."""
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Numbers by name: the parts of a vector, or what a mean was made of."""
+
+    parts: dict[str, float]
+
+
+Value = float | dict[str, int] | Location | Vector | str | bool
+"""By the policy's kind: a number, counts by key, a location, a vector, or a category (a text or a boolean)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Perturbed:
     policy: int
     value: Value  # the estimate: what to use
     measurement: Value  # the mechanism's own output; unbiased for numbers and counts
-    scale: float  # of the noise: the value's unit; items; metres; categories: 1 / epsilon
+    scale: float | Vector  # of the noise: the value's unit, by part; items; metres; categories: 1 / epsilon
     epsilon_nano: int  # what it cost
 
 
@@ -76,8 +83,10 @@ def parse(record: bytes) -> Release:
     series, timestamp, decision = found["series"], _time(found["timestamp"]), found["decision"]
     value, measurement = _value(found.get("value")), _value(found.get("measurement"))
     if decision == "perturbed" and value is not None and measurement is not None:
-        scale, epsilon_nano = float(found["scale"]), int(found["epsilon_nano"])
-        return Perturbed(series, timestamp, found["policy"], value, measurement, scale, epsilon_nano)
+        scale = _value(found["scale"])
+        if not isinstance(scale, (float, Vector)):
+            raise ValueError("a scale is a number, or numbers by name")
+        return Perturbed(series, timestamp, found["policy"], value, measurement, scale, int(found["epsilon_nano"]))
     if decision == "approximated" and value is not None:
         return Approximated(series, timestamp, found["policy"], value, _time(found["source"]))
     if decision == "withheld":
@@ -100,4 +109,6 @@ def _value(found: Any) -> Value | None:
             return found
         if {"latitude", "longitude"} <= found.keys():
             return Location(found["latitude"], found["longitude"])
+        if all(type(number) in {int, float} for number in found.values()):
+            return Vector({name: float(number) for name, number in found.items()})
     return None

@@ -8,9 +8,11 @@ One row a release; series and timestamp together are unique. What does not apply
     number                   estimate, of a series of numbers
     counts_KEY               estimates, of a series of counts: one column a key
     latitude, longitude      estimate, of a series of locations, in degrees
+    part_NAME                estimates, of a series of vectors: one column a part
     category                 estimate, of a series of categories ("true" and "false" of booleans)
     measured_...             the same of the measurement: perturbed rows alone
     scale, epsilon           scale of the noise and its price: perturbed rows alone
+    scale_NAME               scale of the noise by part, instead of scale
     source                   step that the estimate is of: approximated rows alone
 """
 
@@ -18,7 +20,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 
-from release import Approximated, Location, Perturbed, Release, Unknown, Value, Withheld, parse
+from release import Approximated, Location, Perturbed, Release, Unknown, Value, Vector, Withheld, parse
 
 KEYS = ["series", "timestamp"]
 
@@ -47,8 +49,11 @@ def row(release: Release) -> dict[str, Any]:
     match release:
         case Perturbed(policy=policy, value=value, measurement=measurement, scale=scale, epsilon_nano=epsilon_nano):
             values = columns(value) | columns(measurement, "measured_")
-            spent = {"scale": scale, "epsilon": epsilon_nano / 1e9}
-            return place | {"decision": "perturbed", "policy": policy} | values | spent
+            scales = scale.parts if isinstance(scale, Vector) else {"": scale}
+            noise = {f"scale_{name}" if name else "scale": of for name, of in scales.items()}
+            return (
+                place | {"decision": "perturbed", "policy": policy} | values | noise | {"epsilon": epsilon_nano / 1e9}
+            )
         case Approximated(policy=policy, value=value, source=source):
             return place | {"decision": "approximated", "policy": policy} | columns(value) | {"source": source}
         case Withheld(policy=policy):
@@ -68,5 +73,7 @@ def columns(value: Value, prefix: str = "") -> dict[str, Any]:
             return {f"{prefix}number": value}
         case Location(latitude=latitude, longitude=longitude):
             return {f"{prefix}latitude": latitude, f"{prefix}longitude": longitude}
+        case Vector(parts=parts):
+            return {f"{prefix}part_{name}": number for name, number in parts.items()}
         case dict():
             return {f"{prefix}counts_{key}": items for key, items in value.items()}

@@ -59,6 +59,18 @@ POLICIES: tuple[dict[str, Any], ...] = (
         "scheme": {"name": "uniform"},
         "value": {"kind": "category", "categories": [True, False]},
     },
+    {
+        "series": "wrist-*",
+        "protection": LANDMARK,
+        "scheme": {"name": "uniform"},
+        "value": {
+            "kind": "vector",
+            "parts": {
+                "pulse": {"lower": 30, "upper": 220, "resolution": 1},
+                "oxygen": {"lower": 0.7, "upper": 1, "resolution": 0.01},
+            },
+        },
+    },
 )
 VALUES: dict[str, Any] = {
     "home": 1.011,
@@ -66,6 +78,7 @@ VALUES: dict[str, Any] = {
     "bus": {"latitude": 48.85, "longitude": 2.35},
     "phone": "contact",
     "lamp": True,
+    "wrist": {"pulse": 71, "oxygen": 0.97},
 }
 
 

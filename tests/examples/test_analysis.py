@@ -48,6 +48,22 @@ def test_mean(tmp_path: Path) -> None:
     assert near(analysis.mean(releases), sum(NUMBERS) / len(NUMBERS))
 
 
+def test_mean_of_a_part(tmp_path: Path) -> None:
+    """Each part of vectors has its own mean and its own error: that of noise of half the spend."""
+    parts = {
+        "pulse": {"lower": 46, "upper": 54, "resolution": 1},
+        "oxygen": {"lower": 0.7, "upper": 1, "resolution": 0.01},
+    }
+    values = (
+        {"pulse": 46 + 4 * number, "oxygen": 0.9} for number in itertools.islice(itertools.cycle(range(3)), STEPS)
+    )
+    releases = released(tmp_path, values, {"kind": "vector", "parts": parts}, "uniform")
+    assert near(analysis.mean_of_part(releases, "pulse"), 50)
+    assert near(analysis.mean_of_part(releases, "oxygen"), 0.9)
+    ratio = analysis.mean_of_part(releases, "pulse").standard_error / (8 * 2 * math.sqrt(2 / STEPS))
+    assert ratio == pytest.approx(1)
+
+
 def test_estimates_are_biased(tmp_path: Path) -> None:
     """At the end of a range the mean of the estimates is far from the truth; that of the measurements is not."""
     kind = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}

@@ -43,15 +43,24 @@ def python_line(record: bytes) -> str:
     value = release.get("value")
     if isinstance(value, dict) and "latitude" in value:
         value = f"Location(latitude={value['latitude']!r}, longitude={value['longitude']!r})"
+    if of_parts(value):
+        value = f"Vector(parts={value!r})"
     match release["decision"]:
         case "perturbed":
-            return f"{start}perturbed\t{value}\tscale {release['scale']:.6g}"
+            scale = release["scale"]
+            noise = f"Vector(parts={scale!r})" if of_parts(scale) else f"{scale:.6g}"
+            return f"{start}perturbed\t{value}\tscale {noise}"
         case "approximated" if not isinstance(value, list):
             return f"{start}approximated\t{value}\tfrom {time_of(release['source']).isoformat()}"
         case "withheld":
             return f"{start}withheld"
         case decision:
             return f"{start}unknown\t{decision}"
+
+
+def of_parts(value: Any) -> bool:
+    """Return whether a value has numbers by name that are no counts."""
+    return isinstance(value, dict) and any(isinstance(number, float) for number in value.values())
 
 
 def java_value(value: Any) -> str:
@@ -61,6 +70,8 @@ def java_value(value: Any) -> str:
             return f"CategoryValue[category={str(value).lower()}]"
         case {"latitude": latitude, "longitude": longitude}:
             return f"LocationValue[latitude={latitude!r}, longitude={longitude!r}]"
+        case dict() if of_parts(value):
+            return f"VectorValue[parts={{{', '.join(f'{name}={number!r}' for name, number in value.items())}}}]"
         case dict():
             return f"CountsValue[counts={{{', '.join(f'{key}={items}' for key, items in value.items())}}}]"
         case _:
@@ -79,7 +90,7 @@ def java_line(record: bytes) -> str:
     value = release.get("value")
     match release["decision"]:
         case "perturbed":
-            noise = f"scale={release['scale']!r}, epsilonNano={release['epsilon_nano']}"
+            noise = f"scale={java_value(release['scale'])}, epsilonNano={release['epsilon_nano']}"
             measurement = java_value(release["measurement"])
             return f"Perturbed[{known}, value={java_value(value)}, measurement={measurement}, {noise}]"
         case "approximated" if not isinstance(value, list):
@@ -132,7 +143,7 @@ def by_series(lines: list[str]) -> dict[str, list[str]]:
     """Return lines by the series that they name, in their order."""
     found: dict[str, list[str]] = {}
     for line in lines:
-        name = re.search(r"(?:home|hush|cell|bus|phone|lamp)-(?:\w+)(?: é)?", line)
+        name = re.search(r"(?:home|hush|cell|bus|phone|lamp|wrist)-(?:\w+)(?: é)?", line)
         assert name is not None, line
         found.setdefault(name[0], []).append(line)
     return found

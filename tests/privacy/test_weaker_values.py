@@ -22,6 +22,7 @@ def kept(value: dict[str, Any], former: dict[str, Any], **members: Any) -> bool:
     return not found
 
 
+EVENT = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}}
 NARROW = {**NUMBER, "sensitivity": 2}
 BOUNDS = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
 
@@ -123,6 +124,28 @@ def test_categories_and_keys_by_enumeration() -> None:
         of = [_neighbours(form, values) for form in forms]
         for (nth, value), (mth, former) in product(enumerate(forms), enumerate(forms)):
             assert kept(value, former) == (of[mth] <= of[nth]), (value, former)
+
+
+def test_vectors_by_enumeration() -> None:
+    """Values that were neighbours are decided, or refused, alike: only a substitute that goes makes one weaker."""
+    forms = [
+        {"kind": "vector", "parts": {name: {"lower": 0, "upper": wide, "resolution": 1} for name in names}} | hidden
+        for names, wide in product(("ab", "a", "ac", "abc"), (2, 3))
+        for hidden in ({}, {"invalid": dict.fromkeys(names, 1)})
+    ]
+    values = [dict(zip(names, (0, 9, 1), strict=False)) for names in ("ab", "a", "ac", "abc", "x")] + [{"a": 2}, {}]
+    of = []
+    for form in forms:
+        kind = stored_policy_of({**EVENT, "value": form}, 1).kind
+        valid = [kind.quantise(Raw(value)) is not None for value in values]
+        pairs = list(product(range(len(values)), repeat=2))
+        neighbours = {(n, m) for n, m in pairs if valid[n] and valid[m]}
+        of.append((neighbours, {(n, m) for n, m in pairs if valid[n] == valid[m]}))
+    weaker = 0
+    for (nth, value), (mth, former) in product(enumerate(forms), enumerate(forms)):
+        assert kept(value, former) == (of[mth][0] <= of[nth][1]), (value, former)
+        weaker += not kept(value, former)
+    assert weaker == len(forms) ** 2 / 4
 
 
 def _neighbours(form: dict[str, Any], values: list[Any]) -> set[tuple[int, int]]:
