@@ -252,5 +252,8 @@ class Rows(Protocol):
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
         """Write rows and changelog offset, all or nothing; a value of None deletes, an offset of None stays."""
 
+    def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
+        """Write as ``write`` does rows of which there are many, as when a changelog is read back: that costs less."""
+
     def discard(self, partition: int) -> None:
         """Forget the rows of a partition; raises `LocalStateError` if they stay."""

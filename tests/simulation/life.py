@@ -1,7 +1,7 @@
 """One life of a worker: the real partitions over a distant cluster, from its start until it is killed or ends."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
@@ -39,6 +39,12 @@ class MortalRows:
         """Write, or die before or after."""
         self._life.perhaps_die("before a write")
         self._inner.write(partition, rows, offset)
+        self._life.perhaps_die("after a write")
+
+    def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
+        """Write; the process may die before it and after it."""
+        self._life.perhaps_die("before a write")
+        self._inner.load(partition, rows, offset)
         self._life.perhaps_die("after a write")
 
     def reopen(self, partition: int) -> DamagedCopyError | None:

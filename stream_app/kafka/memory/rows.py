@@ -1,6 +1,6 @@
 """The rows of partitions in memory: a worker's disk in simulations, and the place of its database in `recover`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from stream_app.kafka.brokers import DamagedCopyError
@@ -63,6 +63,10 @@ class MemoryRows:
         copy.before = [*copy.before[1 - _UNDONE :], ({key: copy.rows.get(key) for key in written}, copy.offset)]
         _put(copy.rows, written)
         copy.offset = copy.offset if offset is None else offset
+
+    def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
+        """Write rows and changelog offset, all or nothing; a value of None deletes."""
+        self.write(partition, rows.items(), offset)
 
     def discard(self, partition: int) -> None:
         """Forget the rows of a partition."""

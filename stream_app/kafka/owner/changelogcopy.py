@@ -27,10 +27,15 @@ def lives(records: Records) -> set[str]:
 class ChangelogCopy:
     """The local rows of one partition."""
 
-    def __init__(self, rows: Rows, topic: str, changelog_id: str, partition: int, progress: ReadBack) -> None:
-        """Take the name of the changelog topic and the id that it has now; ``progress`` is told how reading goes on."""
+    def __init__(
+        self, rows: Rows, topic: str, changelog_id: str, partition: int, progress: ReadBack, loaded_bytes: int
+    ) -> None:
+        """Take the name of the changelog topic and the id that it has now; ``progress`` is told how reading goes on.
+
+        Rows of at least ``loaded_bytes`` are gathered before they are written.
+        """
         self._topic, self._id, self._partition = topic, changelog_id, partition
-        self._rows, self._progress = rows, progress
+        self._rows, self._progress, self._loaded_bytes = rows, progress, loaded_bytes
 
     def row(self) -> PartitionRow | None:
         """Return the partition row that is held."""
@@ -71,6 +76,8 @@ class ChangelogCopy:
             )
         progress = self._progress
         progress.remaining[self._partition] = end - start
+        gathered: dict[bytes, bytes | None] = {}
+        size = last = 0
         try:
             async for found in reader.rows(self._topic, self._partition, start if done is None else done):
                 known = 0 if done is None else bisect_right(found.offsets, done)
@@ -81,10 +88,16 @@ class ChangelogCopy:
                     return False
                 if not records:
                     continue
+                gathered.update(records.pairs())
+                size += sum(map(len, filter(None, records.values)))
                 last = records.offsets[-1]
-                self._rows.write(self._partition, records.pairs(), last)
                 progress.rows += len(records)
                 progress.remaining[self._partition] = end - last - 1
+                if size >= self._loaded_bytes:
+                    self._rows.load(self._partition, gathered, last)
+                    gathered, size = {}, 0
+            if gathered:
+                self._rows.load(self._partition, gathered, last)
         finally:
             del progress.remaining[self._partition]
         return True

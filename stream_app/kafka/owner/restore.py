@@ -65,7 +65,9 @@ class Restorer:
         self._facts, self._partition = facts, partition
         changelog = site.names.changelog
         self._separator = site.settings.member_separator or ""
-        self._copy = ChangelogCopy(rows, changelog, facts[changelog].id, partition, progress)
+        # All partitions together gather as much as memtables may take, which stay empty meanwhile.
+        loaded_bytes = site.settings.rocksdb_budget_bytes // (2 * site.settings.partitions)
+        self._copy = ChangelogCopy(rows, changelog, facts[changelog].id, partition, progress, loaded_bytes)
 
     async def restore(self, committed: int | None, judge: Judge | None) -> Restored:
         """Return where to go on; ``committed`` is the group's offset.
