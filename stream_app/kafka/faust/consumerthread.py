@@ -8,7 +8,9 @@ from contextlib import suppress
 from typing import Any, cast
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.client import ConnectionGroup
 from aiokafka.errors import InconsistentGroupProtocolError, KafkaConnectionError, KafkaError
+from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -21,6 +23,10 @@ logger = logging.getLogger(__name__)
 
 _FETCH_WAIT_MS = 250
 """How long a broker keeps a fetch that finds nothing: what a partition taken over fetches waits behind it."""
+
+_AGREE_SECONDS = 1.0
+"""How long a consumer that ends lets its group come to an agreement that is under way; then it leaves at once."""
+_LEAVE_SECONDS = 3.0
 
 
 class ConsumerEndedError(KafkaConnectionError):
@@ -73,8 +79,26 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def on_thread_stop(self) -> None:
         """Close the consumer; aiokafka's raises that its own requests were cancelled when brokers are away."""
+        closing = asyncio.create_task(super().on_thread_stop())
+        _, late = await asyncio.wait({closing}, timeout=_AGREE_SECONDS)
+        if late:
+            await self._leave_group()
         with suppress(asyncio.CancelledError):
-            await super().on_thread_stop()
+            await closing
+
+    async def _leave_group(self) -> None:
+        """Leave the group while it agrees anew: aiokafka leaves behind that, and so waits for members that sleep.
+
+        By another connection: on its own one, brokers read nothing before they have answered who joins.
+        """
+        consumer = self._consumer
+        group = None if consumer is None else getattr(consumer, "_coordinator", None)
+        if group is None or group.coordinator_id is None or not group.member_id:
+            return
+        request = LeaveGroupRequest(group.group_id, group.member_id)
+        with suppress(KafkaError, TimeoutError):  # who cannot leave is missed after its session
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                await group._client.send(group.coordinator_id, request, group=ConnectionGroup.DEFAULT)  # noqa: SLF001
 
     def _stopped_set(self) -> None:
         with suppress(RuntimeError):  # its loop is closed: it has ended by itself, as that of a crashed app does

@@ -1,0 +1,30 @@
+"""A worker ends while its group waits for another one."""
+
+import signal
+import time
+from pathlib import Path
+
+from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.installation import Installation, readings
+
+MOST_SECONDS = 20.0
+"""Until a worker has ended: docs/how-to/scale-out.md says so."""
+
+
+def test_a_worker_ends_while_its_group_waits_for_another(broker: LocalBroker, tmp_path: Path) -> None:
+    """Whoever sleeps keeps the group's next agreement waiting for its whole session: who ends leaves nevertheless."""
+    installation = Installation(broker, tmp_path, "leaving", more={"session_timeout_ms": 45_000})
+    total = installation.send(readings(1_000))
+    with installation.worker("sleeper") as sleeper, installation.worker("ends") as worker:
+        for one in (sleeper, worker):
+            one.await_ready(200, "partitions [")
+        sleeper.process.send_signal(signal.SIGSTOP)
+        with installation.worker("third") as third:
+            time.sleep(5)  # a heartbeat tells the others of the newcomer: they join again, and wait for the sleeper
+            began = time.monotonic()
+            assert worker.stop() == 0
+            assert time.monotonic() - began < MOST_SECONDS
+            sleeper.process.send_signal(signal.SIGCONT)
+            third.await_committed(total + installation.send(readings(200, start=total)))
+            assert (sleeper.stop(), third.stop()) == (0, 0)
+    installation.answered_once()
