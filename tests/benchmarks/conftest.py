@@ -1,14 +1,16 @@
-"""One broker for all tests of the benchmark, as each benchmark has one for all its runs."""
+"""The ground of the benchmark's tests: the run's broker, on all cores, since no figure of theirs is looked at."""
 
-from collections.abc import Iterator
+import os
 
 import pytest
 
+from benchmarks.rig.machine import Cores
 from benchmarks.rig.site import Ground
+from stream_app.localbroker.broker import LocalBroker
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """Prepare a ground; topics of each run have names of their own."""
-    with Ground.prepared(tmp_path_factory.mktemp("bench")) as prepared:
-        yield prepared
+def ground(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    """Return a ground; topics of each run have names of their own."""
+    every = frozenset(os.sched_getaffinity(0))
+    return Ground(tmp_path_factory.mktemp("bench"), broker, Cores(every, every))

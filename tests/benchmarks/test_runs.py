@@ -2,11 +2,12 @@
 
 import importlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.__main__ import BENCHES
+from benchmarks.__main__ import BENCHES, measured
 from benchmarks.result import Result
 from benchmarks.rig.site import Ground
 
@@ -26,8 +27,8 @@ FIGURES = {
     | {"state_series", "cached_series", "worker_memory", "worker_cpu_event", "broker_cpu_event"}
     | {"recovered_rows", "recovery_row", "recovery_cpu_row", "audit_cpu_entry", "audit_memory"},
 }
-ELSEWHERE = {"core", "audit", "loss", "collect", "peers"}
-"""Without a broker; `test_peers`."""
+ELSEWHERE = {"core", "audit", "loss", "collect", "peers", "worker"}
+"""Without a broker; `test_peers`; the last one, as the command runs it."""
 EVENTS = 25_000
 SIZES = {
     "worker": {"events": EVENTS, "series": 50},
@@ -55,3 +56,8 @@ def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
     assert all(len(figure.runs) == 1 for figure in result.figures.values())
     assert {target.figure for target in result.targets} <= result.figures.keys()
     assert shown
+
+
+def test_the_command_starts_a_broker_of_its_own(tmp_path: Path) -> None:
+    """On cores of its own, and in the sizes that the command was given."""
+    assert measured("worker", tmp_path, SIZES["worker"] | {"repeats": 1}).figures.keys() == FIGURES["worker"]

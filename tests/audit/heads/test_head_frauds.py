@@ -33,10 +33,14 @@ def decided(ledgers: int) -> list[Story]:
     return stories(ledgers)
 
 
+def test_decided_ledgers_hold(decided: list[Story]) -> None:
+    """Nothing is found in them as long as they are true."""
+    assert all(attest(story.ledger(), story.sign(Signer())).holds for story in decided)
+
+
 @pytest.mark.parametrize("fraud", FRAUDS, ids=lambda fraud: fraud.__name__)
 def test_every_fraud_in_a_decided_ledger_is_found(fraud: Fraud, decided: list[Story]) -> None:
-    """So it is in what the fold decided, which holds as long as it is true; of each story every 19th is looked at."""
-    assert all(attest(story.ledger(), story.sign(Signer())).holds for story in decided)
+    """So it is in what the fold decided; of each story every 19th forgery is looked at."""
     assert sum(assert_found(fraud, story, every=19) for story in decided) >= 5
 
 
@@ -54,8 +58,12 @@ def assert_found(fraud: Fraud, story: Story, every: int = 1) -> int:
 
 
 def test_there_are_enough() -> None:
-    """Over four hundred forgeries, and every code of the heads is met; that of the witness in test_heads.py."""
-    everything = [shown for fraud in FRAUDS for shown in fraud(tell_story())]
-    assert len(everything) >= 400
-    met = set().union(*(codes(attest(shown.ledger, shown.heads)) for shown in everything))
+    """Over four hundred forgeries, and every code of the heads is met by the first few of a sort.
+
+    That of the witness is in test_heads.py.
+    """
+    everything = [[*fraud(tell_story())] for fraud in FRAUDS]
+    assert sum(map(len, everything)) >= 400
+    few = (shown for sort in everything for shown in sort[:4])
+    met = set().union(*(codes(attest(shown.ledger, shown.heads)) for shown in few))
     assert {code for code in CODES if code.startswith(("head-", "signed-", "malformed-head"))} <= met
