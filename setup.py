@@ -40,9 +40,7 @@ def extensions() -> list[Any]:
         return []
     from mypyc.build import mypycify  # noqa: PLC0415 - only where it compiles
 
-    # A test may ask for a build that takes half as long and runs slower.
-    level = os.environ.get("COMPILE_LANDMARK_STREAM_LEVEL", "2")  # noqa: TID251 - as above
-    modules = mypycify(["--ignore-missing-imports", *compiled_files()], opt_level=level, group_name="stream_app.core")
+    modules = mypycify(["--ignore-missing-imports", *compiled_files()], opt_level="2", group_name="stream_app.core")
     for module in modules:
         # A fused multiply-add rounds once where two operations round twice: machines would disagree on an estimate.
         module.extra_compile_args.append("-ffp-contract=off")

@@ -84,12 +84,6 @@ def draws(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def optimisation(request: pytest.FixtureRequest) -> int:
-    """Return how hard the C compiler optimises."""
-    return speeds.amount(request, "optimisation")
-
-
-@pytest.fixture
 def matrices(request: pytest.FixtureRequest) -> int:
     """Return how many transition matrices to compare."""
     return speeds.amount(request, "matrices")

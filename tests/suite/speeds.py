@@ -32,7 +32,6 @@ AMOUNTS: Final = {
     "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
     "events": Amount(20_000, 20_000, 100_000, "how many events test_kills sends"),
     "fuzz": Amount(8_000, 8_000, 100_000, "how many records test_fuzz sends"),
-    "optimisation": Amount(0, 0, 2, "level at which the C compiler optimises what mypyc wrote; 2 is what is shipped"),
     "scale": Amount(4, 4, 4, "up to how many workers the long runs of test_scale start"),
 }
 
