@@ -33,6 +33,8 @@ from stream_app.privacy.values import NANO, RawCells
 Ints = npt.NDArray[np.int64]
 _HEAD = np.dtype([("epoch", ">u8"), ("start", ">u8"), ("spend", ">u8"), ("length", ">u2")])
 _COIN_HEAD = np.dtype([("epoch", ">u8"), ("start", ">u8"), ("length", ">u2")])
+_END = np.dtype([("cell", ">i8"), ("block", ">u8")])
+"""Of the first block, as `FIRST_BLOCK` ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,9 @@ class Draws:
         """Return whether the coin of each event allows a publication at its rate; ``at`` are the events' places."""
         names, starts_ms = [self._names[place] for place in at.tolist()], self._starts_ms[at]
         heads = np.zeros(len(at), _COIN_HEAD)
-        heads["epoch"], heads["start"], heads["length"] = self._epoch, starts_ms, [len(name) for name in names]
-        cut, size = heads.tobytes(), _COIN_HEAD.itemsize
-        words = first_words(
-            self._coin, [cut[size * n : size * n + size] + name + FIRST_BLOCK for n, name in enumerate(names)]
-        )
-        happens, sure = happens_rational_each(words, rates_nano, NANO)
+        heads["epoch"], heads["start"], heads["length"] = self._epoch, starts_ms, list(map(len, names))
+        messages = [head + name + FIRST_BLOCK for head, name in zip(_pieces(heads), names, strict=True)]
+        happens, sure = happens_rational_each(first_words(self._coin, messages), rates_nano, NANO)
         for n in np.flatnonzero(~sure).tolist():
             name, start_ms = names[n].decode(), int(starts_ms[n])
             stream = coin_stream(self._secret, self._epoch, self._rule, name, start_ms)
@@ -134,14 +133,11 @@ class Draws:
         # PRIVACY: as `Number.perturb` and `noise_stream`: each raw cell leaves in a keyed hash, and with discrete
         # Laplace noise of rate e/D. What doubles do not decide depends on the draws, not on the cells.
         names, starts_ms = [self._names[place] for place in at.tolist()], self._starts_ms[at]
-        heads = np.zeros(len(at), _HEAD)
+        heads, ends = np.zeros(len(at), _HEAD), np.zeros(len(at), _END)
         heads["epoch"], heads["start"], heads["spend"] = self._epoch, starts_ms, spends_nano
-        heads["length"] = [len(name) for name in names]
-        cut, size, ends = heads.tobytes(), _HEAD.itemsize, cells.astype(">i8").tobytes()
-        messages = [
-            cut[size * n : size * n + size] + name + ends[8 * n : 8 * n + 8] + FIRST_BLOCK
-            for n, name in enumerate(names)
-        ]
+        heads["length"], ends["cell"] = list(map(len, names)), cells
+        parts = zip(_pieces(heads), names, _pieces(ends), strict=True)
+        messages = [head + name + end for head, name, end in parts]
         noise, sure = discrete_laplace_each(first_words(self._noise, messages), spends_nano, sensitivity * NANO)
         for n in np.flatnonzero(~sure).tolist():
             name, start_ms, spend_nano = names[n].decode(), int(starts_ms[n]), int(spends_nano[n])
@@ -151,6 +147,12 @@ class Draws:
             noise[n] = max(-2 * LARGEST_CELL, min(drawn, 2 * LARGEST_CELL))  # beyond it the sum saturates anyway
         found: Cells = np.clip(cells + noise, -LARGEST_CELL, LARGEST_CELL)
         return found
+
+
+def _pieces(parts: npt.NDArray[np.void]) -> list[bytes]:
+    """Return the bytes of each part of a message."""
+    found: list[bytes] = parts.view(f"V{parts.itemsize}").tolist()
+    return found
 
 
 def take(rule: Rule, held: Held, at: Places, cells: Cells, draws: Draws, events: Ints) -> Taken:

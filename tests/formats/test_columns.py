@@ -34,11 +34,11 @@ RECORDS = st.one_of(
 @given(st.lists(DOUBLES, min_size=1), st.lists(INTEGERS, min_size=1))
 def test_numbers_are_written_as_single_ones_are(doubles: list[float], integers: list[int]) -> None:
     """The shortest decimal of a double, and whole numbers; alone and beside each other."""
-    assert texts(np.array(doubles)) == [orjson.dumps(one) for one in doubles]
-    assert texts(np.array(integers, np.int64)) == [orjson.dumps(one) for one in integers]
+    assert texts(np.array(doubles)) == [orjson.dumps(one).decode() for one in doubles]
+    assert texts(np.array(integers, np.int64)) == [orjson.dumps(one).decode() for one in integers]
     for column in (np.array(doubles), np.array(integers, np.int64)):
         assert lists(np.stack([column, column[::-1]], 1)) == [
-            orjson.dumps(pair)[1:-1] for pair in zip(column.tolist(), column[::-1].tolist(), strict=True)
+            orjson.dumps(pair)[1:-1].decode() for pair in zip(column.tolist(), column[::-1].tolist(), strict=True)
         ]
 
 

@@ -123,8 +123,7 @@ class BatchDecider:
         """Yield series, sequence and hash of the last entry of each series that changed."""
         states, places = self._states, self.places
         names = [states.names[place] for place in places.tolist()]
-        hashes = (link.decode() for link in links(states, places))
-        yield from zip(names, states.figures[places, SEQUENCE].tolist(), hashes, strict=True)
+        yield from zip(names, states.figures[places, SEQUENCE].tolist(), links(states, places), strict=True)
         for series, row in self.alone.changed.items():
             yield series, row.sequence, row.previous
 

@@ -33,15 +33,18 @@ class Steps:
     """What the steps of one group came to: equally many of each, in the order of the batch."""
 
     __slots__ = (
-        "budget_nano", "epochs", "estimates", "group", "landmark", "left", "measured", "nth", "peak", "places",
+        "budget_nano", "epochs", "estimates", "group", "landmark", "left", "measured", "names", "nth", "peak", "places",
         "published", "sequences", "source_ms", "spend_nano", "spent", "starts_ms",
     )  # fmt: skip
 
-    def __init__(self, group: Group, nth: Ints, places: Ints, starts_ms: Ints, budget_nano: Ints) -> None:
+    def __init__(
+        self, group: Group, nth: Ints, places: Ints, names: list[bytes], starts_ms: Ints, budget_nano: Ints
+    ) -> None:
         count = len(nth)
         self.group: Final = group
         self.nth: Final = nth  # their numbers among those that are decided together
         self.places: Final = places
+        self.names: Final = names  # their series in UTF-8
         self.starts_ms: Final = starts_ms
         self.budget_nano: Final = budget_nano
         self.epochs: Final = np.zeros(count, np.int64)
@@ -77,16 +80,18 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     figures = states.figures[here]
     levels = states.levels[here] if rule.filtered else np.zeros((len(here), 0))
     used_before = int((figures[:, SPENT] + figures[:, PEAK]).sum())
-    steps = Steps(group, nth, chosen.places[nth], chosen.starts_ms[nth], figures[own, BUDGET])
+    names = [states.names[place].encode() for place in chosen.places[nth].tolist()]
+    steps = Steps(group, nth, chosen.places[nth], names, chosen.starts_ms[nth], figures[own, BUDGET])
     landmarks = [states.periods[place].landmarks for place in steps.places.tolist()]
     at = places(rule, steps.starts_ms // rule.step_ms, figures[own, FIRST], landmarks, figures[own, SPARE])
     cells = rule.kind.quantise_each(rule.boundaries, chosen.numbers[nth])
     steps.landmark[:], steps.left[:] = at.landmark, at.left - (at.landmark & (at.left > 0))
     if keys.epoch_ms is not None:
         steps.epochs[:] = steps.starts_ms // keys.epoch_ms
-    names = [states.names[place].encode() for place in steps.places.tolist()]
     ranks = chosen.ranks[nth]
-    draws = {epoch: Draws(_secret(keys, epoch), epoch, rule, names, steps.starts_ms) for epoch in _each(steps.epochs)}
+    draws = {
+        epoch: Draws(_secret(keys, epoch), epoch, rule, steps.names, steps.starts_ms) for epoch in _each(steps.epochs)
+    }
     for events, epoch in _rounds(ranks, steps.epochs):
         series = own[events]
         held, now = figures[series], at.of(events)

@@ -57,7 +57,7 @@ class Group:
 
 @final
 class Period:
-    """What a series' state keeps until its next version or late landmark, and the bytes of it in a stored row."""
+    """What a series' state keeps until its next version or late landmark, and its part of a stored row."""
 
     __slots__ = ("__weakref__", "beginning", "ending", "group", "landmarks", "middle", "policy", "promise", "start_ms")
 
@@ -69,9 +69,9 @@ class Period:
         self.promise: Final = promise
         self.start_ms: Final = start_ms
         middle = (promise.spare_left, promise.prior_nano, promise.first_budget_nano, start_ms)
-        self.beginning: Final = wire.dump((row.default, row.state.guard.budget_nano))[1:-1]
-        self.middle: Final = wire.dump(middle)[1:-1]
-        self.ending: Final = wire.dump(ending(row))[1:-1]
+        self.beginning: Final = wire.dump((row.default, row.state.guard.budget_nano))[1:-1].decode()
+        self.middle: Final = wire.dump(middle)[1:-1].decode()
+        self.ending: Final = wire.dump(ending(row))[1:-1].decode()
 
 
 class States:

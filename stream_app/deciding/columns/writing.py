@@ -4,7 +4,6 @@ The bytes are those of `stream_app.formats.encoding` and `stream_app.deciding.ro
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from stream_app.deciding.columns.states import (
     DECIDED,
     ESTIMATED,
     FIRST,
+    GROUP,
     LINK,
     MEASURED,
     PEAK,
@@ -21,16 +21,10 @@ from stream_app.deciding.columns.states import (
     SEQUENCE,
     SOURCE,
     SPENT,
-    Period,
     States,
 )
-from stream_app.formats.columns import Step, hashes, lists, texts, written
+from stream_app.formats.columns import Output, Step, hashes, lists, quoted, texts, written
 from stream_app.privacy.state import NEVER
-
-Output = tuple[bytes, int, bytes, bytes]
-"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
-
-_ROW = b'[%d,"%b",%b,%b,%b,%b,[%b],[%b],[%b],%b]'
 
 
 def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:
@@ -41,47 +35,47 @@ def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: s
     """
     if not decided:
         return
-    parts: list[Any] = [None] * count  # the place of each series, and the step
-    for steps in decided:
-        parted = zip(steps.nth.tolist(), steps.places.tolist(), _steps(states, steps), strict=True)
-        for nth, place, step in parted:
-            parts[nth] = place, step
     here = np.unique(np.concatenate([steps.places for steps in decided]))
-    previous = dict(zip(here.tolist(), links(states, here), strict=True))
-    key = fingerprint.encode()
-    for place, step in parts:
-        release, entry, previous[place] = written(step, key, previous[place])
-        yield step[0].encode(), step[1], entry, release
-    digests = bytes.fromhex(b"".join(previous.values()).decode())
+    last = dict(zip(here.tolist(), links(states, here), strict=True))
+    turns = np.zeros(count, np.int64)
+    for number, steps in enumerate(decided):
+        turns[steps.nth] = number
+    made = [written(_steps(states, steps), steps.group.rule.version, fingerprint, last).__next__ for steps in decided]
+    for number in turns.tolist():
+        yield made[number]()
+    digests = bytes.fromhex("".join(last.values()))
     states.figures[here, LINK:] = np.frombuffer(digests, np.int64).reshape(len(here), -1)
 
 
 def _steps(states: States, steps: Steps) -> Iterator[Step]:
-    """Yield each step as what is written of it is made from."""
-    kind, version = steps.group.rule.kind, steps.group.rule.version
+    """Yield each step of a group as what is written of it is made from."""
+    kind, places = steps.group.rule.kind, steps.places.tolist()
     spends = np.where(steps.published, steps.spend_nano, 1)
     return zip(
-        [states.names[place] for place in steps.places.tolist()],
+        places,
+        steps.names,
         steps.starts_ms.tolist(),
-        [version] * len(steps.places),
         steps.published.tolist(),
+        (steps.source_ms != NEVER).tolist(),
+        quoted([states.names[place] for place in places]),
+        texts(steps.starts_ms),
         texts(kind.axis.double_each(steps.estimates)),
         texts(kind.axis.double_each(steps.measured)),
-        spends.tolist(),
+        texts(spends),
         texts(kind.scale_each(spends)),
-        steps.source_ms.tolist(),
-        steps.landmark.tolist(),
-        steps.budget_nano.tolist(),
-        steps.spent.tolist(),
-        steps.left.tolist(),
-        steps.peak.tolist(),
-        steps.sequences.tolist(),
-        steps.epochs.tolist(),
+        texts(steps.source_ms),
+        texts(steps.landmark),
+        texts(steps.budget_nano),
+        texts(steps.spent),
+        texts(steps.left),
+        texts(steps.peak),
+        texts(steps.sequences),
+        texts(steps.epochs),
         strict=True,
     )
 
 
-def links(states: States, places: Ints) -> list[bytes]:
+def links(states: States, places: Ints) -> list[str]:
     """Return the hash of the last entry of the series at each place, in hex."""
     return hashes(states.figures[places, LINK:].tobytes())
 
@@ -92,34 +86,38 @@ def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
         return []
     figures = states.figures[places]
     periods = [states.periods[place] for place in places.tolist()]
-    steps_ms = np.array([period.policy.step_ms for period in periods], np.int64)
+    steps_ms = np.array([group.rule.step_ms for group in states.groups], np.int64)[figures[:, GROUP]]
     decided_ms = figures[:, DECIDED]
     ends_ms, last_steps = decided_ms + steps_ms, decided_ms // steps_ms
     clocks = (decided_ms, ends_ms, figures[:, FIRST], last_steps, figures[:, RATE], figures[:, SOURCE])
     columns = zip(
         [states.names[place] for place in places.tolist()],
         periods,
-        figures[:, SEQUENCE].tolist(),
+        texts(figures[:, SEQUENCE]),
         links(states, places),
         lists(figures[:, [SPENT, PEAK]]),
         lists(np.stack(clocks, 1)),
-        figures[:, SOURCE].tolist(),
-        figures[:, MEASURED].tolist(),
-        figures[:, ESTIMATED].tolist(),
-        _levels(states, places, periods),
+        _cells(states, places, figures),
         strict=True,
     )
-    pairs: list[tuple[bytes, bytes]] = []
-    for name, period, sequence, link, budget, clock, source, measured, estimated, level in columns:
-        cells = (b"%d" % measured, b"%d" % estimated, level) if source != NEVER else (b"", b"", b"")
-        row = _ROW % (sequence, link, period.beginning, budget, period.middle, clock, *cells, period.ending)
-        pairs.append((b"s" + name.encode(), row))
-    return pairs
+    return [
+        (
+            f"s{name}".encode(),
+            f'[{sequence},"{link}",{period.beginning},{budget},{period.middle},{clock},{cells},{period.ending}]'.encode(),
+        )
+        for name, period, sequence, link, budget, clock, cells in columns
+    ]
 
 
-def _levels(states: States, places: Ints, periods: Sequence[Period]) -> Sequence[bytes]:
-    """Return the states of filters as JSON; empty without one."""
-    if not len(states.levels):
-        return [b""] * len(places)
-    found = lists(states.levels[places])
-    return [level if period.group.rule.filtered else b"" for level, period in zip(found, periods, strict=True)]
+def _cells(states: States, places: Ints, figures: Ints) -> list[str]:
+    """Return measurement, estimate and state of the filter, as far as there are any, each a list in JSON."""
+    levels = [""] * len(places)
+    if len(states.levels):
+        found = zip(lists(states.levels[places]), figures[:, GROUP].tolist(), strict=True)
+        levels = [level if states.groups[group].rule.filtered else "" for level, group in found]
+    released = (figures[:, SOURCE] != NEVER).tolist()
+    columns = zip(released, texts(figures[:, MEASURED]), texts(figures[:, ESTIMATED]), levels, strict=True)
+    return [
+        f"[{measured}],[{estimated}],[{level}]" if began else "[],[],[]"
+        for began, measured, estimated, level in columns
+    ]

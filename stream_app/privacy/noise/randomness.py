@@ -121,8 +121,9 @@ def first_words(base: blake2b, messages: Iterable[bytes]) -> npt.NDArray[np.uint
     for message in messages:
         block = copy()
         block.update(message)
-        take(block.digest()[-WORD_BYTES:])
-    return np.frombuffer(b"".join(blocks), ">u8").astype(np.uint64)
+        take(block.digest())
+    words = np.frombuffer(b"".join(blocks), ">u8")
+    return words[BLOCK_BYTES // WORD_BYTES - 1 :: BLOCK_BYTES // WORD_BYTES].astype(np.uint64)
 
 
 def keyed_hash(key: bytes, person: bytes, beginning: bytes) -> blake2b:
