@@ -7,8 +7,9 @@ back from records that were decided before, and then it is the one that a worker
 from typing import assert_never
 
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection, LostCountersError
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.outcome import Advanced, Counted, Decided, seal
+from stream_app.deciding.readings import LostCountersError
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import Collected, Contribution, InputRecord, Intrusion, Watermark
 from stream_app.privacy.collected.steps import close_step, moved, start_noise
@@ -60,6 +61,7 @@ def recalled(row: SeriesRow, collection: Collection, found: Collected, offset: i
             if index in collection.opened(row.series):
                 collection.count(row.series, index, found.member, found.value)
         case Watermark():
+            assert found.seed is not None, "asked for before"
             _open(row, collection, row.open_steps.opened_at(offset), offset, found.seed)
         case Intrusion():
             if row.policy.collect.intrusion_nano is not None:
@@ -87,6 +89,7 @@ def _advance(
     record: InputRecord,
 ) -> Advanced | Refused:
     policy, series, offset = row.policy, row.series, record.offset
+    assert found.seed is not None, "asked for before"
     move = moved(policy, row.state, row.open_steps, found.timestamp_ms, offset)
     if isinstance(move, Refused):
         return move

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple, final
 
+from stream_app.deciding.readings import LostCountersError, Readings
 from stream_app.privacy.kinds import Counts
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
@@ -17,17 +18,6 @@ from stream_app.privacy.values import Raw, RawCells
 
 MEMBER_DIGEST_BYTES = 16
 PERSON = b"landmark-members"
-
-
-class LostCountersError(Exception):
-    """A row says that a step is open, but its counters are not in memory; ``series`` and ``step`` name it."""
-
-    def __init__(self, series: str, step: int) -> None:
-        self.series, self.step = series, step
-        super().__init__(
-            f"series {series!r}: step {step} is open, but its counters are not in memory; the input must be read again "
-            "from the watermark that opened it, and if it is deleted there, run `recover`"
-        )
 
 
 @final
@@ -78,17 +68,18 @@ class _Series(NamedTuple):
 
 @final
 class Collection:
-    """The open counters of all collected series of a partition; none at first.
+    """The open steps of all series of a partition: counters of collected ones, readings of others; none at first.
 
     ``key`` (32 random bytes, drawn anew for each object) hides members in their digests.
     """
 
-    __slots__ = ("_floor", "_keyed", "_series")
+    __slots__ = ("_floor", "_keyed", "_series", "readings")
 
     def __init__(self, key: bytes) -> None:
         self._keyed: Final = blake2b(key=key, digest_size=MEMBER_DIGEST_BYTES, person=PERSON)
         self._series: Final[dict[str, _Series]] = {}
         self._floor: int | None = None
+        self.readings: Final = Readings()
 
     def count(self, series: str, index: int, member: str, value: Raw) -> Reason | None:
         """Take up one member's item at an open step, or return why not.
@@ -138,9 +129,10 @@ class Collection:
         return RawCells(tuple(counters.cells))
 
     def drop(self, series: str) -> None:
-        """Forget all open steps of a series, without reading their counters."""
+        """Forget all open steps of a series, without reading what they hold."""
         self._series.pop(series, None)
         self._floor = None
+        self.readings.drop(series)
 
     def opened(self, series: str) -> dict[int, Counters]:
         """Return the counters of a series' open steps, by step."""
@@ -148,7 +140,7 @@ class Collection:
         return {} if known is None else known.steps
 
     def floor(self) -> int | None:
-        """Return the offset of the oldest watermark that opened a step still open; None: none is open.
+        """Return the offset of the oldest record that opened a step still open; None: none is open.
 
         The input must be read again from there to have this memory back, so it is acknowledged no further.
         """
@@ -156,13 +148,16 @@ class Collection:
             # The first step of a series is its oldest: an offset never goes back.
             firsts = (next(iter(known.steps.values()), None) for known in self._series.values())
             self._floor = min((first.offset for first in firsts if first is not None), default=None)
-        return self._floor
+        read = self.readings.floor()
+        if self._floor is None or read is None:
+            return read if self._floor is None else self._floor
+        return min(self._floor, read)
 
     def __len__(self) -> int:
         """Return how many steps are open, of all series."""
-        return sum([len(known.steps) for known in self._series.values()])
+        return sum([len(known.steps) for known in self._series.values()]) + len(self.readings)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Collection) and self._series == other._series
+        return isinstance(other, Collection) and (self._series, self.readings) == (other._series, other.readings)
 
     __hash__ = None  # type: ignore[assignment]

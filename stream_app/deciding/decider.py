@@ -158,23 +158,28 @@ class Decider:
         self.spent[payer] = self.spent.get(payer, 0) + nano
 
     def _advance(self, outcome: Advanced, headers: Headers) -> None:
-        outlets, row = self._outlets, outcome.row
-        key, scheme, default = row.key, row.policy.scheme.name, row.default
-        self.changed[row.series] = row
+        outlets, key = self._outlets, outcome.row.key
         parts = outcome.steps if outcome.adopted is None else (outcome.adopted, *outcome.steps)
         entries = tuple(entry for part in parts for entry in part.entries)
+        if outcome.adopted is not None and outcome.adopted.joined is not None:
+            self._join(outcome.adopted.joined, headers)
         if outlets.settle is not None:
             outlets.settle(key, entries)
         for entry in entries:
             outlets.ledger(key, entry.value, entry.timestamp_ms, headers)
             self._bulk_bytes += len(entry.value)
         for part in parts:
+            scheme, default = part.row.policy.scheme.name, part.row.default
+            if part.renewal is not None:
+                self._renew(part, part.renewal)
+            self.changed[part.row.series] = part.row
             self._spend(scheme, default, part.spent_nano)
             if part.release is not None and part.decision is not None:
                 outlets.release(key, part.release, part.entries[-1].timestamp_ms, headers)
                 self._bulk_bytes += len(part.release)
                 sort: tuple[str, str, str] = (part.decision, scheme, default)
                 self.decisions[sort] = self.decisions.get(sort, 0) + 1
+        self.changed[outcome.row.series] = outcome.row
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""

@@ -184,12 +184,12 @@ class Contribution:
 class Watermark:
     """Closes every step that ends at or before it and opens the next ones; its repr hides the seed.
 
-    ``seed`` is fresh and kept by nobody; pan-private noise is expanded from it.
+    ``seed`` is fresh and kept by nobody; pan-private noise is expanded from it. Those of plain series need none.
     """
 
     __slots__ = ("seed", "series", "timestamp_ms")
 
-    def __init__(self, series: str, timestamp_ms: int, seed: bytes) -> None:
+    def __init__(self, series: str, timestamp_ms: int, seed: bytes | None) -> None:
         self.series: Final = series
         self.timestamp_ms: Final = timestamp_ms
         self.seed: Final = seed

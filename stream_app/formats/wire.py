@@ -103,6 +103,8 @@ def _decode_collected(
             return Malformed("too-large", series, timestamp_ms)
         return Contribution(series, timestamp_ms, member, Raw(found["value"]))
     seed = found.get("seed")
+    if record_type == "watermark" and "seed" not in found and timestamp_ms is not None:
+        return Watermark(series, timestamp_ms, None)
     if type(seed) is str and SEED.fullmatch(seed):
         if record_type == "intrusion":
             return Intrusion(series, bytes.fromhex(seed))

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from aiokafka import errors
 
-from stream_app.deciding.counters import LostCountersError
+from stream_app.deciding.readings import LostCountersError
 from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.refusal import unauthorized

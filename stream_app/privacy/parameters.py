@@ -54,6 +54,9 @@ class ProtectionForm(Form):
     spare: Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)] = 0
     length: Annotated[StrictInt, Field(ge=1, le=LAST_TIMESTAMP_MS)] | None = None
     window: Annotated[StrictInt, Field(ge=1, le=MOST_WINDOW_STEPS)] | None = None
+    within: Literal["last", "sum", "mean", "max"] | None = None
+    open_steps: Annotated[StrictInt, Field(ge=1, le=MOST_OPEN_STEPS)] | None = None
+    absent: object = None  # "approximated", or a value of the policy's kind
 
     @field_validator("landmarks")
     @classmethod

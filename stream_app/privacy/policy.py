@@ -11,6 +11,7 @@ from typing import Literal, assert_never
 from pydantic import ValidationError
 
 from stream_app.privacy.collected.collect import SENSITIVITY, Collect, collect_faults, collect_of
+from stream_app.privacy.collected.within import Within, within_faults, within_of
 from stream_app.privacy.dummies.request import Dummies, drawn, dummies_of, undrawn
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.kinds import Counts, Kind
@@ -79,6 +80,7 @@ class Policy:
     dummies: Dummies | None = None  # not drawn yet; until they are, these alone hold the landmarks
     renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in deciding/renewal.py
     lifetime_nano: int | None = None  # for all versions of a series; counts in its first one alone
+    within: Within | None = None  # None: a step has one observation
 
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
@@ -94,7 +96,9 @@ class Policy:
         object.__setattr__(self, "exhaustible", isinstance(self.protection, LandmarkLevel | UserLevel))
 
     def _rule(self) -> Rule | None:
-        if self.collect is not None or self.correlation is not None or self.epsilon_nano > LARGEST_BUDGET_NANO:
+        if self.collect is not None or self.within is not None or self.correlation is not None:
+            return None
+        if self.epsilon_nano > LARGEST_BUDGET_NANO:
             return None
         parts = (self.version, self.step_ms, self.protection, self.scheme, self.filter, self.kind, self.identity)
         return rule_for(*parts)
@@ -174,6 +178,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         faults.append(Fault(f"value.{kind.member}", kind.message))
     elif not stored and (hidden := substitute_fault(kind)) and form.collect is None:
         faults.append(Fault(f"value.{hidden.member}", hidden.message))
+    faults += [Fault(*fault) for fault in within_faults(form, None if isinstance(kind, KindFault) else kind)]
     epsilon_nano = nano(form.epsilon)
     if epsilon_nano < 1:
         faults.append(Fault("epsilon", f"found {form.epsilon}, less than one nano-epsilon; use at least 1e-9"))
@@ -203,6 +208,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         dummies=dummies,
         renew=form.renew or (),
         lifetime_nano=lifetime_nano,
+        within=within_of(form, kind),
     )
 
 

@@ -11,8 +11,8 @@ weaker* iff every two neighbours of the ruling version that differ from d on are
   ``s' - gcd(s, s')`` after a new step does; what lies outside w' steps from there would spend once more.
 * ``length``: what is to come of a ruling user level, ``length`` steps from its first (d before it), is landmarks.
   Else all of its steps but one would spend anew.
-* ``neighbours``: no two values, nor an invalid one and its substitute, nor items, cease to be neighbours; nor does a
-  valid value, a category or a key, become an invalid one that no substitute hides.
+* ``neighbours``: no two values, nor an invalid one and its substitute, nor items, nor a reading and none, cease to be
+  neighbours; nor does a valid value, a category or a key, become an invalid one that no substitute hides.
   Else the version would tell apart what was promised to be indistinguishable, at any budget.
 
 A new user level counts as landmarks from d on, for its length, with w' = 1. How much is lost over versions is not asked
@@ -53,7 +53,8 @@ def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, 
         found.append("window")
     if not _covered(rest, cover):
         found.append("length")
-    if not (_keeps_values(policy.kind, before.kind) and _keeps_items(policy, before)):
+    kept = _keeps_values(policy.kind, before.kind) and _keeps_items(policy, before) and _keeps_absence(policy, before)
+    if not kept:
         found.append("neighbours")
     return tuple(found)
 
@@ -147,3 +148,9 @@ def _keeps_items(policy: Policy, before: Policy) -> bool:
     seen, formerly_seen = collect.intrusion_nano, former.intrusion_nano
     kept = formerly_seen is None or (seen is not None and seen <= formerly_seen)
     return collect.replace == former.replace and kept
+
+
+def _keeps_absence(policy: Policy, before: Policy) -> bool:
+    """Return whether a step without a reading is as hidden as before."""
+    hidden = before.within is not None and before.within.hides
+    return not hidden or (policy.within is not None and policy.within.hides)

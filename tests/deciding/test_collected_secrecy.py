@@ -8,8 +8,9 @@ import pytest
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection, LostCountersError
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
+from stream_app.deciding.readings import LostCountersError
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import rows
-from stream_app.deciding.counters import Collection, LostCountersError
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected
+from stream_app.deciding.readings import LostCountersError
 from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
 from stream_app.privacy.reason import Refused
 from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark

@@ -213,6 +213,8 @@ def _mixed(keys: KeyRing, event: bytes) -> bytes:
             document = {"type": "intrusion"}
         case _:
             return event
+    if found.seed is None:
+        return event
     return wire.dump({**document, "series": found.series, "seed": keys.mixed(found.seed).hex()})
 
 

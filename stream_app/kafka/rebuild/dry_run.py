@@ -25,10 +25,11 @@ from dataclasses import dataclass
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection, LostCountersError
+from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.members import FindMember, Member, load_member, no_member
+from stream_app.deciding.readings import LostCountersError
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import TopicFacts
@@ -87,7 +88,7 @@ class Run:
             row = self._decider.changed.get(name) or self._find(name)
             if row is None or row.open_steps is None:
                 continue
-            for index in row.open_steps.counted:
+            for index in row.open_steps.begun:
                 start_ms = index * row.policy.step_ms
                 if keys.secret_of(keys.epoch_of(start_ms)) is not None:
                     yield row.key, start_ms

@@ -16,6 +16,7 @@ from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset, stray
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
+from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.policy import Policy
 
 
@@ -79,7 +80,7 @@ class Folded(NamedTuple):
     members: dict[str, Member]
     """By the names of their chains."""
     adopted: dict[str, int]
-    """Input offset of each series' policy."""
+    """Input offset of each series' policy, or of the one before it that its open steps belong to as well."""
     released: dict[str, int]
     """Input offset of each series' last release."""
     last_input: int
@@ -131,6 +132,7 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
                 series = entry["series"]
                 if series in told.cut:
                     continue
+                before = rebuilt.rows.get(series)
                 try:
                     rebuilt.take(record.value, at_hand)
                 except RebuildError:
@@ -138,7 +140,8 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
                         raise
                     told.cut.add(series)
                 if entry["entry"] == "policy":
-                    told.adopted[series] = offset
+                    if before is None or not stays_open(rebuilt.rows[series].policy, before.policy):
+                        told.adopted[series] = offset
                 elif entry["entry"] == "release":
                     told.released[series] = offset
             progress(records[-1].offset + 1, end)

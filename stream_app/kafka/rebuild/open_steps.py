@@ -1,6 +1,6 @@
-"""Which steps of collected series are open, found again in the input when their rows were lost.
+"""Which steps of collected series, or of several readings, are open: found again in the input when rows were lost.
 
-Ledger and releases tell what was closed; what is open follows from the watermarks, which leave no other trace.
+Ledger and releases tell what was closed; what is open follows from watermarks, or readings, which leave no other trace.
 """
 
 from collections.abc import Collection as Sized
@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
-from stream_app.formats.records import Watermark
-from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, OpenSteps, shifted
+from stream_app.formats.records import Observation, Watermark
+from stream_app.privacy.collected.plain import after_watermark, first_open, opened
+from stream_app.privacy.collected.steps import ALL_GIVEN_UP, OpenSteps
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import NEVER
 
 LOST: Final = "input-lost"
@@ -43,13 +45,13 @@ class Past(NamedTuple):
 
     rows: Mapping[str, SeriesRow]
     adopted: Mapping[str, int]
-    """Input offset of each series' policy."""
+    """Input offset of each series' policy, or of the one before it that its steps stay open from."""
     released: Mapping[str, int]
     """Input offset of each series' last release."""
 
 
 class FoundSteps:
-    """The open steps of a partition's collected series, as one watermark after the other moves them."""
+    """The open steps of a partition's series, as one record after the other moves them."""
 
     def __init__(self, past: Past, losses: Iterable[Loss], rejected: Sized[int]) -> None:
         """Begin before the first watermark; ``rejected`` holds the offsets of the records that were refused.
@@ -57,9 +59,7 @@ class FoundSteps:
         Invariant: a step that a loss gave up is open to nobody's count ever again. What is given up comes before all
         that is counted, so a release behind the line of a loss says that all of what it gave up was passed.
         """
-        self._rows = {
-            series: row for series, row in past.rows.items() if row.policy.collect is not None and not row.state.closed
-        }
+        self._rows = {series: row for series, row in past.rows.items() if _opens(row.policy) and not row.state.closed}
         self._adopted, self._rejected = past.adopted, rejected
         self._open: dict[str, OpenSteps] = {}
         self._lines: dict[str, int] = {}
@@ -72,18 +72,22 @@ class FoundSteps:
     def take(self, offset: int, value: bytes | None) -> None:
         """Take up a record that was decided before, in order."""
         found = wire.decode(value)
-        if not isinstance(found, Watermark) or offset in self._rejected:
+        if not isinstance(found, Observation | Watermark) or offset in self._rejected:
             return
         row = self._rows.get(found.series)
         since = max(self._adopted.get(found.series, NEVER), self._lines.get(found.series, NEVER))
         if row is None or offset < since:
             return
         policy = row.policy
-        before = self._opened(found.series)
-        self._open[found.series] = shifted(policy, before, found.timestamp_ms // policy.step_ms, offset)
+        before, index = self._opened(found.series), found.timestamp_ms // policy.step_ms
+        if isinstance(found, Watermark):
+            if before is None or index > before.first:
+                self._open[found.series] = after_watermark(policy, before, index, offset)
+        elif _read_open(policy) and before != ALL_GIVEN_UP and index >= first_open(policy, row.state, before):
+            self._open[found.series] = opened(policy, row.state, before, index, offset)
 
     def rows(self) -> dict[str, SeriesRow]:
-        """Return the rows of all collected series, with their open steps."""
+        """Return the rows of all series that may have open steps, with these."""
         return {series: row.replaced(open_steps=self._opened(series)) for series, row in self._rows.items()}
 
     def _opened(self, series: str) -> OpenSteps | None:
@@ -104,10 +108,19 @@ class FoundSteps:
 
     @property
     def steps(self) -> int:
-        """How many steps are open, and counted."""
-        return sum(len(opened.counted) for opened in self._open.values())
+        """How many steps are open, and counted or read."""
+        return sum(len(found.begun) for found in self._open.values())
 
     def floor(self, next_offset: int) -> int:
-        """Return the offset of the oldest watermark that opened a step still open; without any ``next_offset``."""
-        counted = (offset for opened in self._open.values() for offset in opened.offsets if offset != GIVEN_UP)
-        return min(counted, default=next_offset)
+        """Return the offset of the oldest record that opened a step still open; without any ``next_offset``."""
+        kept = (offset for found in self._open.values() for offset in found.offsets if offset >= 0)
+        return min(kept, default=next_offset)
+
+
+def _opens(policy: Policy) -> bool:
+    return policy.collect is not None or policy.within is not None
+
+
+def _read_open(policy: Policy) -> bool:
+    """Return whether a reading opens its step."""
+    return policy.within is not None and not policy.within.gapless

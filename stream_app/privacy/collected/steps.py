@@ -33,12 +33,15 @@ MOST_PUBLISHED_BYTES = 64 * 1024 * 1024
 """Key names and numbers in the releases of all steps that one watermark may close: they wait in memory together."""
 GIVEN_UP: Final = -1
 """Stands for the offset of a step that is never released, since contributions to it may be lost."""
+UNREAD: Final = -2
+"""Stands for the offset of a step that no reading opened yet, where readings do (`plain`)."""
 
 
 class OpenSteps(NamedTuple):
-    """Steps ``first, first + 1, ...``; ``offsets`` holds, for each, that of the watermark that opened it.
+    """Steps ``first, first + 1, ...``; ``offsets`` holds, for each, that of the record that opened it.
 
-    Those ``GIVEN_UP`` come before all others. They take nothing and are passed over.
+    That is a watermark, or a step's first reading where readings open steps (`plain`). Those ``GIVEN_UP`` come before
+    all others. They take nothing and are passed over.
     """
 
     first: int
@@ -57,6 +60,16 @@ class OpenSteps(NamedTuple):
     def counted(self) -> range:
         """Return the steps that take contributions."""
         return range(self.first + self.offsets.count(GIVEN_UP), self.first + len(self.offsets))
+
+    @property
+    def begun(self) -> tuple[int, ...]:
+        """Return the steps that something was taken for, or may be: those with the offset of a record."""
+        return tuple(self.first + nth for nth, offset in enumerate(self.offsets) if offset >= 0)
+
+    def offset_of(self, index: int) -> int:
+        """Return the offset of the record that opened step ``index``; `UNREAD` where none is known."""
+        nth = index - self.first
+        return self.offsets[nth] if 0 <= nth < len(self.offsets) else UNREAD
 
     def opened_at(self, offset: int) -> range:
         """Return the steps that are open since the watermark at ``offset``."""
@@ -82,7 +95,6 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
     It closes every step that ends at or before it, from the first open one on, never opened ones too; then the next
     ``open_steps`` are open. Where nothing was open, nothing closes. What was given up is passed over.
     """
-    assert policy.collect is not None, "only collected data have watermarks"
     now = timestamp_ms // policy.step_ms
     if state.closed:
         return Refused("closed")
@@ -103,7 +115,8 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
 
 def most_closed(policy: Policy) -> int:
     """Return how many steps one watermark may close."""
-    assert isinstance(policy.kind, Counts), "collected data are counts"
+    if not isinstance(policy.kind, Counts):
+        return MOST_CLOSED
     number_bytes = len(f'"":{-LARGEST_COUNT},')
     object_bytes = 1 + sum([number_bytes + _escaped_bytes(key) for key in policy.kind.keys])
     published_bytes = 2 * object_bytes  # a value and a measurement
@@ -121,11 +134,16 @@ def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> 
     The first one after all was given up opens nothing: a lost watermark may have opened the same steps before it, and
     what they got since then is lost. Watermarks go on in time, so it opened none behind them.
     """
-    assert policy.collect is not None, "only collected data have watermarks"
     kept = before.offsets[now - before.first :] if before else ()
-    end = min(now + policy.collect.open_steps, LAST_TIMESTAMP_MS // policy.step_ms + 1)
+    end = min(now + _open_steps(policy), LAST_TIMESTAMP_MS // policy.step_ms + 1)
     since = GIVEN_UP if before == ALL_GIVEN_UP else offset
     return OpenSteps(now, kept + (since,) * max(0, end - now - len(kept)))
+
+
+def _open_steps(policy: Policy) -> int:
+    steps = policy.collect or policy.within
+    assert steps is not None, "only collected data and steps of several readings have watermarks"
+    return steps.open_steps
 
 
 def start_noise(seed: bytes, policy: Policy, series: str, index: int, looks: int) -> tuple[int, ...]:

@@ -79,6 +79,12 @@ class Axis:
         bounded = low if number < low else min(number, high)
         return self.clamp(self.nearest(bounded))
 
+    def within_exactly(self, numerator: int, denominator: int) -> int:
+        """Return the cell of ``low .. high`` that is nearest to a raw rational."""
+        rate = self.cells_per_unit
+        twice = 2 * denominator * rate.denominator
+        return self.clamp((2 * numerator * rate.numerator + denominator * rate.denominator) // twice)
+
     @property
     def boundaries(self) -> "Boundaries | None":
         """Return where its cells begin, as doubles; None where these are not certain to tell decimals apart."""

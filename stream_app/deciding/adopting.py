@@ -1,0 +1,120 @@
+"""Policies begin to rule: a version that a record brings, the default of a new series, the renewal of a version."""
+
+from stream_app.deciding.context import Context, DefaultPolicy
+from stream_app.deciding.counters import Collection
+from stream_app.deciding.members import FindMember, Joined, claimed, member_of, no_member
+from stream_app.deciding.outcome import Decided, seal
+from stream_app.deciding.renewal import bounds_to_come
+from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.succession import next_version, succeeding
+from stream_app.formats import encoding
+from stream_app.formats.records import InputRecord, PolicyRecord
+from stream_app.privacy import fold
+from stream_app.privacy.claim import uncovered
+from stream_app.privacy.collected.plain import stays_open
+from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
+from stream_app.privacy.landmarks import NO_LANDMARKS
+from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.reason import Refused
+from stream_app.privacy.weaker import carried
+
+
+def adopt_own(
+    context: Context,
+    row: SeriesRow | None,
+    find_member: FindMember,
+    collection: Collection,
+    found: PolicyRecord,
+    record: InputRecord,
+) -> Decided | Refused:
+    """Begin the version that a policy record brings."""
+    if row is not None and row.state.closed:
+        return Refused("closed")
+    if not context.limits.accept_policies:
+        return Refused("invalid-policy")
+    try:
+        policy = policy_of(found.parameters, found.version)
+    except PolicyError:
+        return Refused("invalid-policy")
+    may_weaken = found.weaker and context.limits.accept_weaker_policies
+    policy, renewed = (policy, "") if row is None else succeeding(row, policy)
+    adopted = _adopt(
+        context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed
+    )
+    if not isinstance(adopted, Refused) and adopted.row.open_steps is None:
+        collection.drop(found.series)  # unread: what is open belongs to the version before
+    return adopted
+
+
+def adopt_default(context: Context, find_member: FindMember, series: str, record: InputRecord) -> Decided | Refused:
+    """Begin the default policy of a new series."""
+    default = context.default_for(series)
+    if default is None:
+        return Refused("no-policy")
+    return _adopt(context, None, find_member, series, default.policy, default, record)
+
+
+def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> Decided | Refused | None:
+    """Begin the next version where a bound is due at the step at ``start_ms``; None: none is."""
+    bounds = bounds_to_come(row.policy, row.state, start_ms)
+    if bounds is None:
+        return None
+    policy, default = next_version(row, bounds)
+    return _adopt(context, row, no_member, row.series, policy, None, record, renewed=default)
+
+
+def _adopt(  # noqa: PLR0913 (what a version begins from)
+    context: Context,
+    row: SeriesRow | None,
+    find_member: FindMember,
+    series: str,
+    policy: Policy,
+    shared: DefaultPolicy | None,
+    record: InputRecord,
+    *,
+    may_weaken: bool = False,
+    renewed: str = "",
+) -> Decided | Refused:
+    """Begin a version; ``shared`` is the default policy that it is, ``renewed`` names the one that it renews."""
+    before, state, limits = (row.policy, row.state, context.limits) if row else (None, None, context.limits)
+    separator = limits.member_separator
+    if separator is not None and uncovered(policy, before, many=separator in series):
+        return Refused("invalid-policy")
+    claims = separator is not None
+    adopted = fold.adopt(policy, before, state, limits.lifetime_nano, may_weaken=may_weaken, claims=claims)
+    if isinstance(adopted, Refused):
+        return adopted
+    if limits.max_epsilon_nano is not None and policy.epsilon_nano > limits.max_epsilon_nano:
+        return Refused("budget-cap")
+    joined: Joined | None = None
+    claim_nano = adopted.entry.lifetime_nano  # of a first version alone
+    if separator is not None and claim_nano is not None and policy.collect is None:
+        chain = member_of(series, separator) + separator
+        claim = claimed(find_member(chain), chain, claim_nano, limits.member_nano, context.keys, record.timestamp_ms)
+        if not isinstance(claim, Joined):
+            return Refused(claim)
+        joined = claim
+    ruling = policy
+    if policy.dummies is not None:
+        # Only now, since a draw may take seconds: what is refused anyway draws nothing.
+        name = named_by_series(series) if shared is None else named_by_glob(shared.glob)
+        kept = carried(policy, before, state) if before and state else NO_LANDMARKS
+        drawn = drawn_policy(context.keys, name, policy, kept)
+        if isinstance(drawn, Refused):
+            return drawn
+        ruling = drawn
+        entry = adopted.entry._replace(parameters=ruling.parameters)
+        adopted = fold.Moved(adopted.state.replaced(landmarks=ruling.landmarks), entry)
+    sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
+    loss = row.backward_loss if row else None
+    # What was drawn stands in no default policy.
+    default = renewed if shared is None or policy.dummies is not None else shared.digest
+    opened = row.open_steps if row and before and stays_open(ruling, before) else None
+    base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss, opened)
+    begun = seal(context, base, None, adopted, record.timestamp_ms).with_member(joined)
+    if policy.dummies is None:
+        return begun
+    disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
+    if isinstance(disguised, Refused):
+        return disguised
+    return seal(context, begun.row, begun, disguised, record.timestamp_ms)

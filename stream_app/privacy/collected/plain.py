@@ -1,0 +1,116 @@
+"""Steps of a plain series that take several readings: which are open, and the release of one that closes.
+
+Where `absent` is given, watermarks open and close steps as those of collected data (`steps`), and every step is
+decided. Without it readings do: one of step i closes every step up to ``i - open_steps``, a watermark every step that
+ends at or before it; steps without a reading are passed over. No clock has a part in either.
+"""
+
+from typing import NamedTuple
+
+from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, UNREAD, Move, OpenSteps, moved, shifted
+from stream_app.privacy.fold import Stepped, advance, publish
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.place import place, unspent
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.state import State
+from stream_app.privacy.values import RawCells
+
+MOST_READINGS = 10_000
+"""Readings of an open step: the timestamp of each is kept in memory."""
+
+
+class Reach(NamedTuple):
+    """What a reading does to its series' steps."""
+
+    opens: bool
+    """Whether it is the first of its step, where readings open steps."""
+    after: OpenSteps
+    """What is open then; steps before it close."""
+
+
+def reached(policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int) -> Reach | Refused:
+    """Return what a valid reading of step ``index`` does, or why it comes at no right time."""
+    if state.closed:
+        return Refused("closed")
+    if policy.within is None or policy.within.gapless:
+        reason: Reason | None = "early" if before is None else before.untimely(index)
+        if reason is not None or before is None:
+            return Refused(reason or "early")
+        return Reach(opens=False, after=before)
+    if before == ALL_GIVEN_UP:
+        return Refused("early")
+    known = UNREAD if before is None else before.offset_of(index)
+    if index < first_open(policy, state, before) or known == GIVEN_UP:
+        return Refused("late")
+    return Reach(opens=known == UNREAD, after=opened(policy, state, before, index, offset))
+
+
+def first_open(policy: Policy, state: State, before: OpenSteps | None) -> int:
+    """Return the first step that may be open: nothing before the last decided one ever is."""
+    return before.first if before is not None else -(-state.clock.decided_end_ms // policy.step_ms)
+
+
+def opened(policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int) -> OpenSteps:
+    """Return what is open after a reading of step ``index`` that was not refused, where readings open steps."""
+    assert policy.within is not None, "the policy's steps take readings"
+    least = first_open(policy, state, before)
+    first = max(least, index - policy.within.open_steps + 1)
+    offsets = list(before.offsets[first - least :] if before is not None else ())
+    offsets += [UNREAD] * (index - first + 1 - len(offsets))
+    if offsets[index - first] == UNREAD:
+        offsets[index - first] = offset
+    return OpenSteps(first, tuple(offsets))
+
+
+def watermarked(
+    policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int
+) -> Move | Refused:
+    """Return what a watermark does, or why nothing: it closes every step that ends at or before it."""
+    assert policy.within is not None, "the policy's steps take readings"
+    if policy.within.gapless:
+        return moved(policy, state, before, timestamp_ms, offset)
+    now = timestamp_ms // policy.step_ms
+    if state.closed:
+        return Refused("closed")
+    if before is None or before == ALL_GIVEN_UP:
+        start_ms = now * policy.step_ms
+        if start_ms < state.clock.decided_end_ms:
+            return Refused("duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late")
+        closing = range(now, now)
+    elif now <= before.first:
+        return Refused("duplicate" if now == before.first else "late")
+    else:
+        closing = range(before.first, now)
+    return Move(closing, range(0), after_watermark(policy, before, now, offset))
+
+
+def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
+    """Return what is open after a watermark within step ``now`` that was not refused."""
+    if before == ALL_GIVEN_UP or (policy.within is not None and policy.within.gapless) or policy.collect is not None:
+        return shifted(policy, before, now, offset)
+    return OpenSteps(now, before.offsets[now - before.first :] if before is not None else ())
+
+
+def stays_open(policy: Policy, before: Policy) -> bool:
+    """Return whether steps that are open under ``before`` stay so under its next version: it reads them alike."""
+    alike = (policy.step_ms, policy.kind, policy.within) == (before.step_ms, before.kind, before.within)
+    return alike and policy.within is not None
+
+
+def decide_step(
+    keys: KeyRing, policy: Policy, state: State, series: str, index: int, cells: RawCells | None
+) -> Stepped | None:
+    """Decide a step that closes by what its readings come to; ``cells`` None: it has none, and its gap is filled.
+
+    None: the key of its epoch was erased, and the step is passed over. Guarantee: that of `fold.step`, where all
+    readings of a step are its one event. With a value as `absent`, which then is in ``cells``, a step without a reading
+    is decided as one with that value: the same proposal, coin, spend and noise.
+    """
+    epoch = keys.epoch_of(index * policy.step_ms)
+    secret = keys.secret_of(epoch)
+    if secret is None:
+        return None
+    if cells is None:
+        return advance(policy, state, index, place(policy, state, index), unspent(policy, state, index), None, 0)
+    return publish(policy, state, series, index, secret, epoch, cells, None)

@@ -1,0 +1,134 @@
+"""The members `within`, `open_steps` and `absent` of a protection: several readings of one step become its event."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from math import isfinite
+from typing import Final, Literal
+
+from stream_app.privacy.kinds import Kind, Number
+from stream_app.privacy.kinds.kind_form import takes_substitute
+from stream_app.privacy.parameters import CategoryForm, KellarisForm, NumberForm, ParametersForm
+from stream_app.privacy.values import Raw, RawCells, is_number
+
+Aggregate = Literal["last", "sum", "mean", "max"]
+APPROXIMATED: Final = "approximated"
+"""As `absent`: a step without a reading repeats an earlier release, free."""
+
+PLACES: Final = 324
+"""Every double's shortest decimal ends within so many places: readings are exact integers in units of 10 ** -324."""
+_EXACT: Final = Context(prec=17)
+_UNIT: Final = 10**PLACES
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """How the readings of a step become one value; ``open_steps`` steps take readings at the same time."""
+
+    aggregate: Aggregate
+    open_steps: int
+    absent: RawCells | Literal["approximated"] | None
+    """What a watermark decides a step by that has no reading; None: such a step is passed over."""
+    substitute: float | None
+    """The number that stands for an invalid reading where these are added up."""
+
+    @property
+    def gapless(self) -> bool:
+        """Whether steps without a reading are decided too: then watermarks alone open and close steps."""
+        return self.absent is not None
+
+    @property
+    def hides(self) -> bool:
+        """Whether releases and ledger do not tell a step with readings from one without."""
+        return self.absent is not None and self.absent != APPROXIMATED
+
+    def read(self, kind: Kind, value: Raw) -> RawCells | None:
+        """Return what is kept of a reading's value, None when it is invalid: cells, or the exact number in units.
+
+        Units are those of `PLACES`. What two readings come to is `joined`, what a step comes to `aggregated`.
+        """
+        if self.aggregate in {"last", "max"}:
+            return kind.quantise(value)  # rounding and clamping are monotone: the highest cell is that of the maximum
+        number = float(value) if is_number(value) else None
+        valid = number is not None and isfinite(number)
+        # PRIVACY: what is no number takes as long as its substitute, so that the time does not tell what this hides.
+        # The time to read a number grows with its exponent, as docs/guarantee.md says.
+        kept = number if valid else self.substitute
+        exactly = RawCells((in_units(0.0 if kept is None else kept),))
+        return exactly if kept is not None else None
+
+    def joined(self, before: RawCells, part: RawCells, *, later: bool) -> RawCells:
+        """Return what is kept of two readings; ``later``: that of ``part`` has the larger timestamp."""
+        if self.aggregate == "last":
+            return part if later else before
+        # PRIVACY: raw numbers become one raw number, which stays in memory until its step closes.
+        return RawCells((max(before[0], part[0]) if self.aggregate == "max" else before[0] + part[0],))
+
+    def aggregated(self, kind: Kind, kept: RawCells, readings: int) -> RawCells:
+        """Return the cells of a step of which so much is kept: rounded and clamped once, after all of its readings.
+
+        Sensitivity: all readings of a step are one event, so what they come to moves within the range as one value.
+        """
+        if self.aggregate in {"last", "max"}:
+            return kept
+        assert isinstance(kind, Number), "numbers alone are added up"
+        count = readings if self.aggregate == "mean" else 1
+        return RawCells((kind.axis.within_exactly(kept[0], count * _UNIT),))
+
+
+def in_units(number: float) -> int:
+    """Return the decimal that a finite double stands for in units of 10 ** -324: exactly, since none ends later."""
+    return int(_EXACT.scaleb(Decimal(repr(float(number))), PLACES))
+
+
+def within_of(form: ParametersForm, kind: Kind) -> Within | None:
+    """Return how a policy's steps take readings, or None: one observation is a step. The form has no faults."""
+    protection, value = form.protection, form.value
+    if protection.within is None:
+        return None
+    absent: RawCells | Literal["approximated"] | None = None
+    if "absent" in protection.model_fields_set:
+        absent = APPROXIMATED if protection.absent == APPROXIMATED else _cells(kind, protection.absent)
+    invalid = value.invalid if isinstance(value, NumberForm) else None
+    substitute = invalid if isinstance(invalid, float | int) else None
+    return Within(protection.within, protection.open_steps or 1, absent, substitute)
+
+
+def _cells(kind: Kind, value: object) -> RawCells | None:
+    return replace(kind, substitute=None).quantise(Raw(value))
+
+
+def within_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
+    """Yield the members of `protection` that make no steps of several readings, and why; ``kind`` None: it has some."""
+    protection, value = form.protection, form.value
+    given = "absent" in protection.model_fields_set
+    if protection.within is None:
+        for member, there in (("open_steps", protection.open_steps is not None), ("absent", given)):
+            if there:
+                yield f"protection.{member}", "is of steps with several readings; give protection.within, or remove it"
+        return
+    if protection.open_steps is None:
+        yield "protection.open_steps", "within needs the number of steps that take readings at the same time"
+    if form.collect is not None:
+        yield "protection.within", "collected steps have contributions, not readings; remove one of the two"
+    if protection.within != "last" and not isinstance(value, NumberForm):
+        yield "protection.within", f"{protection.within} is of numbers, found kind {value.kind}; use last"
+    if given:
+        yield from _absent_faults(form, kind)
+
+
+def _absent_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
+    absent, value, scheme = form.protection.absent, form.value, form.scheme
+    if absent == APPROXIMATED:
+        if isinstance(value, CategoryForm) and APPROXIMATED in value.categories:
+            yield "protection.absent", '"approximated" is a category here and would not be read; rename the category'
+        if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
+            yield "protection.absent", "private dissimilarity costs at each decided step; give a value, or use released"
+    elif kind is not None and not takes_substitute(kind):
+        message = (
+            "a value hides no presence where two values may be no neighbours (counts, location, number with a "
+            'sensitivity below its range); use "approximated", or leave it out'
+        )
+        yield "protection.absent", message
+    elif kind is not None and _cells(kind, absent) is None:
+        yield "protection.absent", 'is no value of this kind; use a valid one, or "approximated"'

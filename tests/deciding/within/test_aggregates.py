@@ -1,0 +1,66 @@
+"""What the readings of a step come to: exact, whatever comes late, twice or out of order."""
+
+import json
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.deciding.within.literal import STEP, literal
+from tests.readings import AGGREGATES, reading, watermark, within
+from tests.run import NUMBER, Run
+
+VALUES = (0.1, 0.0005, 2.5, 7, 11, -3.25, 0.0014999, 1e-300, 1e300, -1e300, 5e-324, 3.3333, "none", None, True)
+
+
+def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
+    """Return a log of readings and watermarks of one series, its protection, and its kind."""
+    draw = Random(seed)
+    form: dict[str, Any] = {"within": draw.choice(AGGREGATES), "open_steps": draw.randrange(1, 4)}
+    form |= draw.choice(({}, {}, {"absent": "approximated"}, {"absent": 1.25}))
+    value = NUMBER | draw.choice(({}, {"invalid": 0.00049}, {"lower": -5, "resolution": 0.25}))
+    now = draw.randrange(3) * STEP
+    log = [] if draw.random() < 0.3 else [watermark(now)]
+    for _ in range(draw.randrange(1, 40)):
+        now += draw.choice((0, 0, 1, 3, 12))
+        if draw.random() < 0.2:
+            log.append(watermark(max(0, now + draw.randrange(-12, 13))))
+        else:
+            log.append(reading(max(0, now + draw.randrange(-25, 20)), draw.choice(VALUES)))
+    return log, form, value
+
+
+def decided(run: Run) -> list[tuple[int, Fraction | None]]:
+    """Return the steps of a run's releases with what was measured."""
+    found = [json.loads(release) for release in run.releases]
+    return [
+        (one["timestamp"] // STEP, Fraction(str(one["measurement"])) if "measurement" in one else None)
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_a_thousand_random_logs_come_to_what_the_rules_say(block: int) -> None:
+    """Without noise (at this budget it is 0 but once in e^10 draws a cell), release for release, reject for reject."""
+    for seed in range(100 * block, 100 * block + 100):
+        log, form, value = drawn(seed)
+        run = Run().feed_all([within(protection=form, value=value, epsilon=1e6), *log])
+        rejects = [json.loads(reject) for reject in run.rejects]
+        expected, refused = literal(log, form, value)
+        assert decided(run) == expected, (seed, form)
+        assert [(one["timestamp"], one["reason"]) for one in rejects] == refused, (seed, form)
+
+
+def test_the_draws_hold_what_they_are_about() -> None:
+    """The control: late, doubled, early, invalid ones, gaps, and steps of many readings are all among them."""
+    reasons: set[str] = set()
+    steps: list[Fraction | None] = []
+    for seed in range(100):
+        log, form, value = drawn(seed)
+        expected, refused = literal(log, form, value)
+        reasons |= {reason for _, reason in refused}
+        steps += [cells for _, cells in expected]
+    assert reasons == {"late", "early", "duplicate", "invalid-value"}
+    assert None in steps
+    assert len(steps) > 300
