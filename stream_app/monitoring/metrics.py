@@ -138,7 +138,7 @@ class WorkerMetric:
         "landmark_event_lag_records", "Input records that are not decided yet.", ("partition",)
     )
     OPEN_STEPS: Final = Gauge(
-        "landmark_open_steps", "Steps of collected series that take contributions.", ("partition",)
+        "landmark_open_steps", "Open steps, which take contributions or several readings.", ("partition",)
     )
     KEPT_RECORDS: Final = Gauge(
         "landmark_kept_records",

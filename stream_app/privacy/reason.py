@@ -59,14 +59,17 @@ REASONS: Final[dict[Reason, Advice]] = {
         "accepted; with `member_separator` also `collect` in a series whose id holds it, or a version that drops it",
         "`check FILE` names the fault; where it names none, send a version above the last in the ledger",
     ),
-    "late": Advice("before the last decided step; collected data: before the first open step", _NOTHING),
+    "late": Advice(
+        "before the last decided step; collected data and steps of several readings: before the first open step",
+        _NOTHING,
+    ),
     "early": Advice(
-        "collected data: the step is not open yet, or nothing is",
-        "a watermark first; after `recover --accept-lost-input`, two",
+        "collected data, or several readings a step with `absent`: the step is not open yet, or nothing is",
+        "a watermark first; after `recover --accept-lost-input`, two (without `absent` one, and readings need it then)",
     ),
     "duplicate": Advice(
-        "a second record for the last decided step; a member's cap that it has; collected data: a member's second item "
-        "at a step, or a watermark that closes nothing",
+        "a second record for the last decided step; a member's cap that it has; a member's second item at a step of "
+        "collected data; a second reading of one timestamp; a watermark that closes nothing",
         _NOTHING,
     ),
     "future": Advice(
@@ -95,10 +98,12 @@ REASONS: Final[dict[Reason, Advice]] = {
     ),
     "key-erased": Advice(
         "the event's key epoch was erased; or that of the start of the dummies' range, of a policy or of the default "
-        "policy of a new series. Collected steps of an erased epoch are passed over without it",
+        "policy of a new series. Steps of an erased epoch that were open are passed over without it",
         "nothing; erase less if events come later than that; for dummies a policy with a later range",
     ),
-    "too-large": Advice("over 256 KiB, or a series id or a member over 200 bytes", "send less"),
+    "too-large": Advice(
+        "over 256 KiB, a series id or a member over 200 bytes, or the 10,001st reading of a step", "send less"
+    ),
     "input-lost": Advice(
         "collected data, told once by `recover --accept-lost-input`: this record and all before it are deleted, and "
         "what of them open steps counted is lost, so these are never released",

@@ -13,7 +13,7 @@ def number_like(found: object) -> bool:
     return isinstance(found, int | float) and not isinstance(found, bool)
 
 
-def literal(
+def literal(  # noqa: C901 (all of the rules in one place)
     log: Iterable[dict[str, Any]], form: dict[str, Any], value: dict[str, Any]
 ) -> tuple[list[tuple[int, Fraction | None]], list[tuple[int, str]]]:
     """Return the steps that are decided with what they come to (None: a gap that is filled), and the rejects.
@@ -30,7 +30,8 @@ def literal(
     def grid(exactly: Fraction) -> Fraction:
         unit = Fraction(str(value["resolution"]))
         cell = floor(exactly / unit + Fraction(1, 2))
-        return unit * min(max(cell, floor(value["lower"] / unit)), floor(value["upper"] / unit))
+        low, high = (floor(Fraction(value[end]) / unit) for end in ("lower", "upper"))
+        return unit * min(max(cell, low), high)
 
     def close(step: int) -> None:
         found = readings.pop(step, [])

@@ -2,7 +2,7 @@
 
 import json
 from fractions import Fraction
-from random import Random
+from random import Random  # noqa: TID251 (draws logs, no noise)
 from typing import Any
 
 import pytest
@@ -35,14 +35,13 @@ def decided(run: Run) -> list[tuple[int, Fraction | None]]:
     """Return the steps of a run's releases with what was measured."""
     found = [json.loads(release) for release in run.releases]
     return [
-        (one["timestamp"] // STEP, Fraction(str(one["measurement"])) if "measurement" in one else None)
-        for one in found
+        (one["timestamp"] // STEP, Fraction(str(one["measurement"])) if "measurement" in one else None) for one in found
     ]
 
 
 @pytest.mark.parametrize("block", range(10))
 def test_a_thousand_random_logs_come_to_what_the_rules_say(block: int) -> None:
-    """Without noise (at this budget it is 0 but once in e^10 draws a cell), release for release, reject for reject."""
+    """Without noise (at this budget it is 0 but once in e^100 draws), release for release, reject for reject."""
     for seed in range(100 * block, 100 * block + 100):
         log, form, value = drawn(seed)
         run = Run().feed_all([within(protection=form, value=value, epsilon=1e6), *log])

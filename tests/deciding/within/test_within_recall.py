@@ -16,7 +16,7 @@ from tests.run import KEYS
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(schedules(), st.data())
 def test_recalled_readings_are_those_that_were_lost(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
-    """Value for value, wherever batches are cut and whichever of them are lost; all outputs are the same, to the byte."""
+    """Value for value, wherever batches are cut and whichever are lost; all outputs are the same, to the byte."""
     log = inputs(drawn)
     steady, crashing = Worker(), Worker()
     for record in log:
