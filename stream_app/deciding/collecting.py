@@ -110,12 +110,17 @@ def _cells(row: SeriesRow, collection: Collection, index: int) -> RawCells:
     """Return what a closing step holds; nobody could contribute to one that was never open."""
     if row.open_steps is not None and row.open_steps.untimely(index) is None:
         return collection.close(row.series, index)
-    return RawCells((0,) * row.policy.kind.width)
+    assert row.policy.collect is not None, "only collected data have watermarks"
+    gathers = row.policy.collect.gathers
+    return gathers.closed((0,) * gathers.counters, 0)
 
 
 def _open(row: SeriesRow, collection: Collection, opening: range, offset: int, seed: bytes) -> None:
+    policy, series = row.policy, row.series
+    assert policy.collect is not None, "only collected data have watermarks"
     for index in opening:
-        collection.open(row.series, row.policy, index, offset, start_noise(seed, row.policy, row.series, index, 0))
+        noise = start_noise(seed, policy, series, index, 0)
+        collection.open(series, policy.collect.gathers, index, offset, noise)
 
 
 def _intrude(

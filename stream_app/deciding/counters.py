@@ -11,8 +11,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, final
 
 from stream_app.deciding.readings import LostCountersError, Readings
-from stream_app.privacy.kinds import Counts
-from stream_app.privacy.policy import Policy
+from stream_app.privacy.collected.items import Gathered
 from stream_app.privacy.reason import Reason
 from stream_app.privacy.values import Raw, RawCells
 
@@ -22,7 +21,7 @@ PERSON = b"landmark-members"
 
 @final
 class Counters:
-    """One open step: a raw counter for each key, and the digests of who contributed.
+    """One open step: its raw counters, and the digests of who contributed.
 
     ``offset`` is that of the watermark that opened the step, ``noise`` what each counter starts with; ``keyed`` is the
     hash under whose key members become digests.
@@ -60,9 +59,9 @@ class Counters:
 
 
 class _Series(NamedTuple):
-    """The open steps of one series, and the counter that each key has."""
+    """The open steps of one series, and what they gather."""
 
-    cell_of: dict[str, int]
+    gathers: Gathered
     steps: dict[int, Counters]  # ascending
 
 
@@ -95,38 +94,38 @@ class Collection:
         # PRIVACY: a second item of a member is refused before its value is looked at.
         if digest in counters.members:
             return "duplicate"
-        # PRIVACY: this branch shows whether the item was one of the public keys, nothing else of it.
-        cell = known.cell_of.get(value) if isinstance(value, str) else None
-        if cell is None:
+        # PRIVACY: this branch shows whether the item was valid, nothing else of it.
+        added = known.gathers.added(value)
+        if added is None:
             return "invalid-value"
         counters.members.add(digest)
+        cell, more = added
         # PRIVACY: the raw item moves a counter that stays in memory until its step closes.
-        counters.cells[cell] += 1
+        counters.cells[cell] += more
         return None
 
-    def open(self, series: str, policy: Policy, index: int, offset: int, noise: Iterable[int]) -> None:
+    def open(self, series: str, gathers: Gathered, index: int, offset: int, noise: Iterable[int]) -> None:
         """Begin to count step ``index`` of a series; steps are opened in order."""
         known = self._series.get(series)
         if known is None:
-            assert isinstance(policy.kind, Counts), "collected data are counts"
-            cell_of = {key: nth for nth, key in enumerate(policy.kind.keys)}
-            known = self._series[series] = _Series(cell_of, {})
+            known = self._series[series] = _Series(gathers, {})
         keyed = self._keyed.copy()
         keyed.update(b"%d:%d:%b" % (index, len(series.encode()), series.encode()))
         known.steps[index] = Counters(offset, noise, keyed)
         self._floor = None
 
     def close(self, series: str, index: int) -> RawCells:
-        """Return the counters of an open step and forget them.
+        """Return what the counters of an open step came to, and forget them.
 
         Raises:
             LostCountersError: if they are not in memory.
         """
-        counters = self.opened(series).pop(index, None)
-        if counters is None:
+        known = self._series.get(series)
+        counters = None if known is None else known.steps.pop(index, None)
+        if known is None or counters is None:
             raise LostCountersError(series, index)
         self._floor = None
-        return RawCells(tuple(counters.cells))
+        return known.gathers.closed(counters.cells, len(counters.members))
 
     def drop(self, series: str) -> None:
         """Forget all open steps of a series, without reading what they hold."""

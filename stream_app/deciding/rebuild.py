@@ -192,7 +192,5 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
         guard = spent(policy, state, index, at, spend_nano)
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
-    measurement = policy.kind.read(published["measurement"])
-    moved = fold.advance(policy, state, index, at, guard, measurement, spend_nano).state
-    # What was published stays: today's filter may differ from the one that made the estimate.
-    return moved.replaced(estimate=policy.kind.read(published["value"]))
+    measurement, estimate = encoding.released_cells(policy.kind, published)
+    return fold.advance(policy, state, index, at, guard, measurement, spend_nano).state.replaced(estimate=estimate)

@@ -5,7 +5,7 @@ from math import cos, degrees, fsum, hypot, radians
 from statistics import median
 from typing import Any
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
 
 ROUNDED_METRES = 0.01
@@ -40,6 +40,8 @@ def guess(kind: Kind) -> object:
     match kind:
         case Number():
             return (kind.axis.double(kind.axis.low) + kind.axis.double(kind.axis.high)) / 2
+        case Sum() | Mean() | HiddenMean():
+            return guess(kind.item)
         case Vector():
             return {name: guess(part) for name, part in zip(kind.names, kind.parts, strict=True)}
         case Location():
@@ -57,7 +59,7 @@ def best_constant(kind: Kind, raws: Sequence[Any]) -> object:
     thousandth; the commonest category.
     """
     match kind:
-        case Number():
+        case Number() | Sum() | Mean() | HiddenMean():
             return median(map(float, raws))
         case Location():
             return _geometric_median(raws)

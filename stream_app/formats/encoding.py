@@ -3,13 +3,14 @@
 Bytes are canonical: member order is fixed, so the same release or entry has the same hash on every machine.
 """
 
+from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Final, assert_never, final
+from typing import Any, Final, assert_never, final
 
 import orjson
 
 from stream_app.privacy.fold import Stepped
-from stream_app.privacy.kinds import Kind
+from stream_app.privacy.kinds import HiddenMean, Kind, Mean, Statistic
 from stream_app.privacy.published import (
     Approximated,
     CloseEntry,
@@ -24,6 +25,7 @@ from stream_app.privacy.published import (
     Withheld,
 )
 from stream_app.privacy.reason import Reason
+from stream_app.privacy.values import ReleasedCells
 
 HASH_BYTES = 32
 _EMPTY = blake2b(digest_size=HASH_BYTES)
@@ -40,9 +42,7 @@ def encode_release(series: str, kind: Kind, version: int, release: Release) -> b
                 "timestamp": release.timestamp_ms,
                 "value": kind.publish(release.estimate),
                 "decision": "perturbed",
-                "measurement": kind.publish(release.measurement),
-                "epsilon_nano": release.spend_nano,
-                "scale": kind.scale(release.spend_nano),
+                **_measured(kind, release),
                 "policy": version,
             }
         case Approximated():
@@ -63,7 +63,32 @@ def encode_release(series: str, kind: Kind, version: int, release: Release) -> b
             }
         case _:
             assert_never(release)
+    if isinstance(kind, Statistic):
+        record["statistic"] = kind.statistic
+        if isinstance(kind, Mean) and isinstance(release, Perturbed):
+            record["count"] = release.measurement[1]
     return orjson.dumps(record)
+
+
+def _measured(kind: Kind, release: Perturbed) -> dict[str, object]:
+    spend_nano, cells = release.spend_nano, release.measurement
+    measurement = kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells)
+    scale = kind.scale(spend_nano, cells[1]) if isinstance(kind, Mean) else kind.scale(spend_nano)
+    return {"measurement": measurement, "epsilon_nano": spend_nano, "scale": scale}
+
+
+def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
+    """Return measurement and estimate of a perturbed release, as it was read from JSON."""
+    match kind:
+        case Mean():
+            measurement = kind.read(found["measurement"], found["count"])
+            return measurement, kind.clamp(measurement)
+        case HiddenMean():
+            measurement = kind.read(found["measurement"])
+            return measurement, kind.clamp(measurement)
+        case _:
+            # What was published stays: today's filter may differ from the one that made the estimate.
+            return kind.read(found["measurement"]), kind.read(found["value"])
 
 
 @final

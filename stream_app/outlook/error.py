@@ -4,7 +4,7 @@ from functools import lru_cache
 from math import exp, expm1, fsum, hypot, tanh
 from typing import assert_never
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
@@ -18,20 +18,25 @@ NEGLIGIBLE = 40
 def expected_error(policy: Policy, spend_nano: int) -> float:
     """Return the mean absolute error of a value that is perturbed with ``spend_nano`` (at least 1) nano-epsilon.
 
-    In the value's unit for a number, in items of one cell for counts, in metres for a location; for a category the
-    probability of a wrong one; for a vector in shares of a part's range, the mean over the parts. The rounding of the
-    value to its grid, at most half a resolution, comes on top; so does the noise of every announced intrusion into
-    collected counts.
+    In the value's unit for a number and a sum; for a mean in this unit, to be divided by the number of items (where
+    that is hidden: to first order, at an end of the range). In items of one cell for counts, in metres for a location;
+    for a category the probability of a wrong one; for a vector in shares of a part's range, the mean over the parts.
+    The rounding of the value to its grid, at most half a resolution, comes on top; so does the noise of every announced
+    intrusion into collected data.
     """
     kind = policy.kind
     match kind:
         case Number():
             return mean_magnitude(spend_nano / (kind.sensitivity * NANO)) / float(kind.axis.cells_per_unit)
         case Counts():
-            closing = spend_nano / (kind.sensitivity * NANO)
-            if policy.collect is None or policy.collect.intrusion_nano is None:
-                return mean_magnitude(closing)
-            return mean_sum(policy.collect.intrusion_nano / (kind.sensitivity * NANO), closing)
+            return _collected(policy, kind.sensitivity, spend_nano)
+        case Sum() | Mean():
+            return _collected(policy, kind.item.sensitivity, spend_nano) / float(kind.item.axis.cells_per_unit)
+        case HiddenMean():
+            # To first order: (x - m * y) / n, x and y the noises of sum and number, m how far the mean lies from c.
+            rates = spend_nano // 2 / (kind.item.sensitivity * NANO), (spend_nano - spend_nano // 2) / NANO
+            noise, number_noise = (mean_magnitude(rate) for rate in rates)
+            return (noise + kind.item.sensitivity * number_noise) / float(kind.item.axis.cells_per_unit)
         case Location():
             return mean_norm(float(kind.rate_per_nano * spend_nano)) / float(kind.plane.cells_per_unit)
         case Category():
@@ -44,10 +49,27 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
             assert_never(kind)
 
 
+def _collected(policy: Policy, sensitivity: int, spend_nano: int) -> float:
+    """Return the mean magnitude of all noise in a counter of a step that nobody announced to have seen."""
+    closing = spend_nano / (sensitivity * NANO)
+    if policy.collect is None or policy.collect.intrusion_nano is None:
+        return mean_magnitude(closing)
+    return mean_sum(policy.collect.intrusion_nano / (sensitivity * NANO), closing)
+
+
 def expected_scale(policy: Policy, spend_nano: int) -> float:
-    """Return the noise scale as releases name it, for a vector in shares of a part's range: equal for all parts."""
+    """Return the noise scale as releases name it, for a vector in shares of a part's range: equal for all parts.
+
+    Of a mean over one item; of a mean of a hidden number that of the sum.
+    """
     kind = policy.kind
-    return kind.width * NANO / spend_nano if isinstance(kind, Vector) else kind.scale(spend_nano)
+    match kind:
+        case Vector():
+            return kind.width * NANO / spend_nano
+        case HiddenMean():
+            return kind.scale(spend_nano)["sum"]
+        case _:
+            return kind.scale(spend_nano)
 
 
 def unit(kind: Kind) -> str:
@@ -63,6 +85,10 @@ def unit(kind: Kind) -> str:
             return "probability of a wrong category"
         case Vector():
             return "in shares of a part's range"
+        case Sum():
+            return "of the sum, in the value's unit"
+        case Mean() | HiddenMean():
+            return "in the value's unit, over the number of items"
         case _:
             assert_never(kind)
 

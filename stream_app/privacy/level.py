@@ -16,7 +16,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.axis import Axis
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.values import ReleasedCells
@@ -28,6 +28,7 @@ NUMBER_POWERS = (3, 2, 1, 0)
 LOCATION_POWERS = (3, 2, 1, 0)
 COUNTS_POWERS = (4, 3, 2, 1, 0)
 SMALLEST_BELIEF = 0.001
+UNFILTERED = "a policy of this kind has no filter"
 INTEGERS = Axis(Fraction(1), 0, 0)
 
 
@@ -50,6 +51,8 @@ def measured(
             return _category_measured(kind, state, cells, spend_nano)
         case Vector():
             return _vector_measured(kind, state, cells, spend_nano, k)
+        case Sum() | Mean() | HiddenMean():
+            raise AssertionError(UNFILTERED)
         case _:
             assert_never(kind)
 
@@ -78,6 +81,8 @@ def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
         case Vector():
             places = zip(kind.parts, range(0, len(state), NUMBER_WIDTH), strict=True)
             return tuple(m for part, at in places for m in drifted(part, state[at : at + NUMBER_WIDTH], elapsed))
+        case Sum() | Mean() | HiddenMean():
+            raise AssertionError(UNFILTERED)
         case _:
             assert_never(kind)
 

@@ -69,11 +69,12 @@ class ProtectionForm(Form):
 
 
 class CollectForm(Form):
-    """How the items of contributors become counts."""
+    """How the items of contributors become counts, a sum or a mean."""
 
     neighbours: Literal["replace", "add-remove"]
     open_steps: Annotated[StrictInt, Field(ge=1, le=MOST_OPEN_STEPS)]
     intrusion_nano: Annotated[StrictInt, Field(ge=1, le=LARGEST_INTRUSION_NANO)] | None = None
+    statistic: Literal["sum", "mean"] | None = None
 
 
 class UniformForm(Form):

@@ -6,6 +6,7 @@ Every spend of a step goes through `spent`, every charge without one through `un
 from typing import assert_never
 
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window, WindowLevel
+from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 from stream_app.privacy.scheme import propose, propose_user, propose_window
@@ -32,6 +33,12 @@ def place(policy: Policy, state: State, index: int) -> Place:
 
 def proposal(policy: Policy, state: State, index: int, at: Place) -> int:
     """Return what the policy would spend at a step, in nano-epsilon."""
+    offered = _proposal(policy, state, index, at)
+    # Two measurements share what this mean spends, and a nano-epsilon has no halves.
+    return 0 if offered == 1 and isinstance(policy.kind, HiddenMean) else offered
+
+
+def _proposal(policy: Policy, state: State, index: int, at: Place) -> int:
     landmark, left = at
     level, guard = policy.windows, state.guard
     if index * policy.step_ms < guard.window.opens_ms:

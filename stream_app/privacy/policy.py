@@ -10,12 +10,12 @@ from typing import Literal, assert_never
 
 from pydantic import ValidationError
 
-from stream_app.privacy.collected.collect import SENSITIVITY, Collect, collect_faults, collect_of
+from stream_app.privacy.collected.collect import Collect, collect_faults, collect_of, collected_kind
 from stream_app.privacy.collected.within import Within, within_faults, within_of
 from stream_app.privacy.dummies.request import Dummies, drawn, dummies_of, undrawn
 from stream_app.privacy.guard import WindowLevel
-from stream_app.privacy.kinds import Counts, Kind
-from stream_app.privacy.kinds.kind_form import KindFault, kind_of, substitute_fault
+from stream_app.privacy.kinds import Kind
+from stream_app.privacy.kinds.kind_form import KindFault, kind_of, substitute_fault, takes_filter
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.parameters import (
     CountsForm,
@@ -169,11 +169,11 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
     except ValidationError as error:
         raise PolicyError(_faults(error)) from None
     faults = [Fault(*fault) for fault in protection_faults(form.protection)] + _scheme_faults(form)
-    faults += [Fault(*fault) for fault in collect_faults(form)]
-    faults += _renewal_faults(form)
     kind = kind_of(form.value)
-    if form.collect is not None and isinstance(kind, Counts):
-        kind = replace(kind, sensitivity=SENSITIVITY[form.collect.neighbours])
+    faults += [Fault(*fault) for fault in collect_faults(form, None if isinstance(kind, KindFault) else kind)]
+    faults += _renewal_faults(form)
+    if form.collect is not None and not isinstance(kind, KindFault):
+        kind = collected_kind(kind, form.collect)
     if isinstance(kind, KindFault):
         faults.append(Fault(f"value.{kind.member}", kind.message))
     elif not stored and (hidden := substitute_fault(kind)) and form.collect is None:
@@ -199,10 +199,10 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         step_ms=form.protection.step,
         protection=protection,
         scheme=scheme_of(form.scheme),
-        filter=form.filter or ("level" if form.scheme.name == "balanced" else "none"),
+        filter=form.filter or ("level" if form.scheme.name == "balanced" and takes_filter(kind) else "none"),
         kind=kind,
         correlation=form.correlation,
-        collect=collect_of(form.collect),
+        collect=collect_of(form.collect, kind),
         parameters=undrawn(parameters),
         identity=_identity((str(version), str(form.protection.step), *kind.identity)),
         dummies=dummies,

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Statistic, Vector
 from stream_app.privacy.kinds.kind_form import takes_substitute
 from stream_app.privacy.landmarks import Interval, LandmarkSet
 from stream_app.privacy.policy import Policy
@@ -133,6 +133,9 @@ def _keeps_values(kind: Kind, former: Kind) -> bool:
             return wide and kind.radius >= former.radius
         case Category(), Category():
             return kind.substitute is not None or set(former.categories) <= set(kind.categories)
+        case _ if isinstance(kind, Statistic) and isinstance(former, Statistic):
+            # Any two items are neighbours whatever the range, or taking part is no more told; no statistic has others.
+            return True
         case Vector(), Vector():
             # Any two valid ones are neighbours, whatever the ranges; under other names all of them become invalid.
             return True

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, assert_never
 
 from stream_app.formats import wire
 from stream_app.privacy.collected.collect import Collect
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.kind_form import PI, cosine
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
 from stream_app.privacy.policy import Policy
@@ -60,6 +60,8 @@ def _values(kind: Kind) -> tuple[Any, Any]:
                 return axis.double(axis.low), axis.double(axis.low + kind.sensitivity)
             beyond = kind.upper - kind.lower
             return kind.lower - beyond, kind.upper + beyond
+        case Sum() | Mean() | HiddenMean():
+            return _values(kind.item)
         case Counts():
             return {kind.keys[0]: 0}, {kind.keys[0]: kind.sensitivity}
         case Location():

@@ -13,9 +13,9 @@ part changes by half the sensitivity, and the two halves add up to no more.
 
 from typing import Final, NamedTuple
 
+from stream_app.privacy.collected.items import gathered_of
 from stream_app.privacy.fold import Stepped, publish
 from stream_app.privacy.kinds import Counts
-from stream_app.privacy.kinds.counts import LARGEST_COUNT
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.streams import start_stream
@@ -115,17 +115,10 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
 
 def most_closed(policy: Policy) -> int:
     """Return how many steps one watermark may close."""
-    if not isinstance(policy.kind, Counts):
+    if policy.collect is None and not isinstance(policy.kind, Counts):
         return MOST_CLOSED
-    number_bytes = len(f'"":{-LARGEST_COUNT},')
-    object_bytes = 1 + sum([number_bytes + _escaped_bytes(key) for key in policy.kind.keys])
-    published_bytes = 2 * object_bytes  # a value and a measurement
-    return min(MOST_CLOSED, MOST_CELLS // policy.kind.width, MOST_PUBLISHED_BYTES // published_bytes)
-
-
-def _escaped_bytes(text: str) -> int:
-    """Return the most bytes of a text within JSON, without its quotes."""
-    return len(text.encode()) + sum([5 if letter < " " else letter in '"\\' for letter in text])
+    gathers = gathered_of(policy.kind) if policy.collect is None else policy.collect.gathers
+    return min(MOST_CLOSED, MOST_CELLS // gathers.counters, MOST_PUBLISHED_BYTES // gathers.published_bytes)
 
 
 def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
@@ -150,16 +143,16 @@ def start_noise(seed: bytes, policy: Policy, series: str, index: int, looks: int
     """Return what to add to each counter of step ``index``: at its start, or after the ``looks``-th intrusion.
 
     Zeros without `intrusion_nano`. Guarantee: a look at the counters afterwards tells of one item, contributed after
-    it, at most ``intrusion_nano`` (discrete Laplace mechanism at L1 sensitivity ``policy.kind.sensitivity``).
+    it, at most ``intrusion_nano`` (discrete Laplace mechanism at L1 sensitivity `Gathered.sensitivity`).
     """
-    collect, kind = policy.collect, policy.kind
+    collect = policy.collect
     assert collect is not None, "only collected data have counters"
-    assert isinstance(kind, Counts), "collected data are counts"
+    gathers = collect.gathers
     if collect.intrusion_nano is None:
-        return (0,) * kind.width
+        return (0,) * gathers.counters
     stream = start_stream(seed, policy, series, index * policy.step_ms, collect.intrusion_nano, looks)
-    denominator = kind.sensitivity * NANO
-    return tuple(discrete_laplace(stream, collect.intrusion_nano, denominator) for _ in range(kind.width))
+    denominator = gathers.sensitivity * NANO
+    return tuple(discrete_laplace(stream, collect.intrusion_nano, denominator) for _ in range(gathers.counters))
 
 
 def close_step(

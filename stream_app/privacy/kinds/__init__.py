@@ -11,12 +11,25 @@ from stream_app.privacy.kinds.category import Category
 from stream_app.privacy.kinds.counts import Counts
 from stream_app.privacy.kinds.location import Location
 from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.kinds.sums import HiddenMean, Mean, Statistic, Sum
 from stream_app.privacy.kinds.vector import Vector
 
-Kind: TypeAlias = Number | Counts | Location | Category | Vector
+Kind: TypeAlias = Number | Counts | Location | Category | Vector | Statistic
 """The closed union of value kinds."""
 
 Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int]
 """A value as it stands in a release."""
 
-__all__ = ["Category", "Counts", "Kind", "Location", "Number", "Published", "Vector"]
+__all__ = [
+    "Category",
+    "Counts",
+    "HiddenMean",
+    "Kind",
+    "Location",
+    "Mean",
+    "Number",
+    "Published",
+    "Statistic",
+    "Sum",
+    "Vector",
+]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple, assert_never
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Statistic, Sum, Vector
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES, PROJECTION, ROOT_TWO
 from stream_app.privacy.kinds.number import number_axis
@@ -59,12 +59,17 @@ def takes_substitute(kind: Kind) -> bool:
     match kind:
         case Number():
             return kind.sensitivity >= kind.axis.high - kind.axis.low
-        case Counts() | Location():
+        case Counts() | Location() | Sum() | Mean() | HiddenMean():
             return False
         case Category() | Vector():
             return True
         case _:
             assert_never(kind)
+
+
+def takes_filter(kind: Kind) -> bool:
+    """Return whether the filter `level` may follow measurements of the kind; the others are published as measured."""
+    return not isinstance(kind, Statistic)
 
 
 def substitute_fault(kind: Kind) -> KindFault | None:

@@ -1,0 +1,262 @@
+"""Sums and means over the items of contributors, under discrete Laplace noise (Dwork et al. 2006; Ghosh et al. 2009).
+
+An item is a number of the policy's grid, rounded and clamped to its range before it is added: so no item moves a sum by
+more than the range allows. With lo..hi the cells of the range, c = (lo + hi) // 2, and neighbours that differ in one
+item of a step:
+
+* ``replace``: one item is another; how many there are is public. A sum of cells changes by at most hi - lo.
+* ``add-remove``: a contributor takes part or does not. The sum of cells k changes by at most max(|lo|, |hi|), the sum
+  of k - c by at most max(hi - c, c - lo), their number by one.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import ClassVar, Final, TypeAlias
+
+from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.noise.mechanisms import discrete_laplace
+from stream_app.privacy.noise.randomness import BitStream
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, exact
+
+LARGEST_ITEM: Final = 2**31
+"""Cells of an item, either way: sums of 2^31 of them fit into a counter of 64 bits."""
+MOST_ITEMS: Final = 2**31
+"""Where a noisy number of items saturates: so many would not fit into any memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of a step's items; cells hold it. ``item.sensitivity`` is D, how far sums of neighbours lie apart.
+
+    In memory each item counts less ``centre``, which `gathered` adds again: only where their number is public.
+    """
+
+    item: Number
+    replace: bool
+    centre: int = 0
+    clamped: bool = False
+    substitute: RawCells | None = None
+    statistic: ClassVar[str] = "sum"
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the cell of one raw item; None when it is no finite number."""
+        return self.item.quantise(raw)
+
+    def gathered(self, total: int, number: int) -> RawCells:
+        """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
+        return RawCells((total + number * self.centre,))
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return the sum plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
+        # PRIVACY: each item was clamped before it was added, so sums of neighbours lie at most D apart, and the noise
+        # of rate e/D makes no output more than exp(e) times likelier under either.
+        return self.item.perturb(stream, cells, spend_nano)
+
+    def scale(self, spend_nano: int) -> float:
+        """Return the noise scale ``D * resolution / e`` in the value's unit."""
+        return self.item.scale(spend_nano)
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether the noise scale exceeds the distance of two measurements."""
+        return self.item.still(previous, current, spend_nano)
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return the estimate, which is the measurement: a sum has no declared range."""
+        return cells
+
+    def publish(self, cells: ReleasedCells) -> float:
+        """Return the number of a sum's cells."""
+        return self.item.publish(cells)
+
+    def read(self, published: object) -> ReleasedCells:
+        """Return the cells of a sum from a release."""
+        return self.item.read(published)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        return _identity(self)
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of a step's items, whose number is public; cells hold their sum and their number n.
+
+    ``item.sensitivity`` is D, how far sums of neighbours lie apart. A step without items counts as one item c.
+    """
+
+    item: Number
+    centre: int = 0
+    clamped: bool = True
+    substitute: RawCells | None = None
+    replace: ClassVar[bool] = True
+    statistic: ClassVar[str] = "mean"
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the cell of one raw item; None when it is no finite number."""
+        return self.item.quantise(raw)
+
+    def gathered(self, total: int, number: int) -> RawCells:
+        """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
+        return RawCells((total + (number * self.centre if number else middle(self.item)), number))
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return the sum plus discrete Laplace noise of rate ``e / D``, and the number; loss at most ``spend_nano``."""
+        # PRIVACY: as of a sum. The number of items is the same for all neighbours: one item becomes another.
+        total, number = cells
+        return ReleasedCells((*self.item.perturb(stream, RawCells((total,)), spend_nano), number))
+
+    def scale(self, spend_nano: int, number: int = 1) -> float:
+        """Return the noise scale ``D * resolution / (e * n)`` in the value's unit."""
+        axis = self.item.axis
+        units = axis.cells_per_unit.numerator * spend_nano * max(1, number)
+        return self.item.sensitivity * axis.cells_per_unit.denominator * NANO / units
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether the noise scale exceeds the distance of two measurements, each over its own number."""
+        (old, before), (new, number) = previous, current
+        before, number = max(1, before), max(1, number)
+        return self.item.sensitivity * NANO * before > abs(new * before - old * number) * spend_nano
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return an estimate within the declared range (unless ``clamp`` is false)."""
+        if not self.clamped:
+            return cells
+        total, number = cells
+        low, high = self.item.axis.low * max(1, number), self.item.axis.high * max(1, number)
+        return ReleasedCells((max(low, min(total, high)), number))
+
+    def publish(self, cells: ReleasedCells) -> float:
+        """Return the mean of a sum and a number, rounded once to a double."""
+        total, number = cells
+        return _double(self.item, total, max(1, number))
+
+    def read(self, published: object, number: int = 1) -> ReleasedCells:
+        """Return the cells of a mean over ``number`` items from a release."""
+        if not isinstance(published, float | int):
+            raise TypeError(f"a mean's release holds a number, found {type(published).__name__}")
+        return ReleasedCells((nearest(self.item, float(published), max(1, number)), number))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        return _identity(self)
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return 2
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenMean:
+    """The mean of a step's items, whose number is a secret, too; cells hold the sum of k - c, and the number.
+
+    ``item.sensitivity`` is D, how far sums of neighbours lie apart: max(hi - c, c - lo).
+    """
+
+    item: Number
+    clamped: bool = True
+    substitute: RawCells | None = None
+    replace: ClassVar[bool] = False
+    statistic: ClassVar[str] = "mean"
+
+    @property
+    def centre(self) -> int:
+        """Return c, what each item counts less."""
+        return middle(self.item)
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the cell of one raw item; None when it is no finite number."""
+        return self.item.quantise(raw)
+
+    def gathered(self, total: int, number: int) -> RawCells:
+        """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
+        return RawCells((total, number))
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return sum and number, each plus discrete Laplace noise of its half of at least two nano-epsilon."""
+        # PRIVACY: one contributor more moves the sum of k - c by at most D and the number by one; half of the spend,
+        # rounded down, is lost on the one and the rest on the other (sequential composition).
+        half_nano = spend_nano // 2
+        total, number = cells
+        noisy = self.item.perturb(stream, RawCells((total,)), half_nano)
+        number += discrete_laplace(stream, spend_nano - half_nano, NANO)
+        return ReleasedCells((*noisy, max(-MOST_ITEMS, min(number, MOST_ITEMS))))
+
+    def scale(self, spend_nano: int) -> dict[str, float]:
+        """Return the noise scales of sum, in the value's unit, and number."""
+        half_nano = spend_nano // 2
+        return {"sum": self.item.scale(half_nano), "count": NANO / (spend_nano - half_nano)}
+
+    def still(self, _previous: ReleasedCells, _current: ReleasedCells, _spend_nano: int) -> bool:
+        """Raise: no scheme of a sampling rate is one of these means."""
+        raise AssertionError("a mean of a hidden number has no sampling rate")
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return a sum and a number whose mean lies within the declared range (unless ``clamp`` is false)."""
+        if not self.clamped:
+            return cells
+        total, number = cells
+        low, high = ((end - self.centre) * max(1, number) for end in (self.item.axis.low, self.item.axis.high))
+        return ReleasedCells((max(low, min(total, high)), number))
+
+    def publish(self, cells: ReleasedCells) -> float:
+        """Return the mean of a sum and a number, ``c + sum / max(1, number)``, rounded once to a double."""
+        total, number = cells
+        return _double(self.item, self.centre * max(1, number) + total, max(1, number))
+
+    def parts(self, cells: ReleasedCells) -> dict[str, float]:
+        """Return the noisy sum of what items lie above c, in the value's unit, and their noisy number."""
+        total, number = cells
+        return {"sum": self.item.axis.double(total), "count": number}
+
+    def read(self, published: object) -> ReleasedCells:
+        """Return the cells of a measurement from a release."""
+        if not isinstance(published, dict):
+            raise TypeError(f"a mean's measurement is an object, found {type(published).__name__}")
+        return ReleasedCells((*self.item.read(published["sum"]), int(published["count"])))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        return _identity(self)
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return 2
+
+
+Statistic: TypeAlias = Sum | Mean | HiddenMean
+"""What is made of the numbers of contributors."""
+
+
+def middle(item: Number) -> int:
+    """Return c, the cell in the middle of an item's range, rounded down."""
+    return (item.axis.low + item.axis.high) // 2
+
+
+def reach(item: Number) -> int:
+    """Return how far, in cells, an item may lie from the middle of its range."""
+    return max(item.axis.high - middle(item), middle(item) - item.axis.low)
+
+
+def nearest(item: Number, number: float, parts: int) -> int:
+    """Return the integer of cells whose ``parts``-th part is nearest to a number; exact below 2^50."""
+    return floor(exact(number) * item.axis.cells_per_unit * parts + Fraction(1, 2))
+
+
+def _double(item: Number, cells: int, parts: int) -> float:
+    rate = item.axis.cells_per_unit
+    return cells * rate.denominator / (rate.numerator * parts)
+
+
+def _identity(kind: Statistic) -> tuple[str, ...]:
+    return (kind.statistic, "replace" if kind.replace else "add-remove", str(kind.centre), *kind.item.identity)
