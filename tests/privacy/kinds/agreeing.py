@@ -4,11 +4,11 @@ The bits of a draw are computed backwards: `perturb` of the real kind runs on th
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import exp
 from typing import assert_never
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.noise.mechanisms import HALF_ROOT
 from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
 from stream_app.privacy.values import RawCells, ReleasedCells
@@ -116,6 +116,24 @@ class AgreeingVector(Vector):
         return measured
 
 
+@dataclass(frozen=True, slots=True)
+class AgreeingHiddenMean(HiddenMean):
+    """A mean of a hidden number of items, whose next measurement is given."""
+
+    targets: Targets = field(default_factory=_none, compare=False)
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Draw the noises that lead to the next target."""
+        del stream
+        target = next(self.targets)
+        half_nano = spend_nano // 2
+        rates = half_nano / (self.item.sensitivity * NANO), (spend_nano - half_nano) / NANO
+        noises = [to - cell for to, cell in zip(target, cells, strict=True)]
+        measured = HiddenMean.perturb(self, GivenBits(*map(bits_of, noises, rates)), cells, spend_nano)
+        assert measured == target
+        return measured
+
+
 def agreeing(kind: Kind, targets: Targets) -> Kind:
     """Return the kind with its next measurements given."""
     parts = {part.name: getattr(kind, part.name) for part in fields(kind) if part.init}
@@ -130,5 +148,11 @@ def agreeing(kind: Kind, targets: Targets) -> Kind:
             return AgreeingCategory(**parts, targets=targets)
         case Vector():
             return AgreeingVector(**parts, targets=targets)
+        case Sum() | Mean():
+            item = agreeing(kind.item, ((target[0],) for target in targets))
+            assert isinstance(item, Number)
+            return replace(kind, item=item)
+        case HiddenMean():
+            return AgreeingHiddenMean(**parts, targets=targets)
         case _:
             assert_never(kind)
