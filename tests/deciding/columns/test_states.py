@@ -10,6 +10,7 @@ from stream_app.formats.wire import dump
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.rule import _rule
 from stream_app.privacy.state import Clock, Promise, State
 from tests.run import KEYS, NUMBER, Run, default, observation, policy
 
@@ -114,3 +115,21 @@ def test_periods_are_shared_by_those_alone_that_agree_in_all() -> None:
     assert len(reader.states) == len(rows)
     assert {name: reader.find(name) for name in rows} == rows
     assert len({id(period) for period in reader.states.periods}) == len(rows)
+
+
+def test_equal_rules_may_be_two_objects() -> None:
+    """Series under policies that are alike but known apart, as after thousands of others, are decided all the same."""
+    names = [f"own-{nth}" for nth in range(8)]
+    rows: dict[str, SeriesRow] = {}
+    for some in (names[:4], names[4:]):
+        _rule.cache_clear()  # as more rules than it keeps do
+        rows |= rows_of(*some, value={**NUMBER, "upper": 40})
+    assert rows["own-0"].policy.rule is not rows["own-7"].policy.rule
+    reader = RowReader(MemoryRows(), 0, 10_000, 1)
+    reader.take(rows)
+    decider, entries = decided(reader, *names)
+    alone = Run(CONTEXT).feed_all([policy(name, 1, value={**NUMBER, "upper": 40}) for name in names])
+    alone.feed_all([observation(name, at, 3.0 + at) for at in range(2) for name in names])
+    assert len(decider.places) == len(names)
+    assert entries == alone.ledger[-len(names) :]
+    assert {name: reader.find(name) for name in names} == alone.rows

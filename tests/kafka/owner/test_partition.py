@@ -96,8 +96,9 @@ class Site:
         metrics: Metrics | None = None,
         signing_key: SigningKey | None = None,
         brokers: Brokers | None = None,
+        **more: Any,
     ) -> tuple[Partitions, Feed]:
-        """Return a worker's partitions, of which it owns none; ``brokers`` are the cluster as it sees it."""
+        """Return partitions of a worker that owns none yet; ``brokers``: the cluster as it sees it, ``more``: parts."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
         feed = Feed(self.cluster)
         parts = WorkerParts(
@@ -109,6 +110,7 @@ class Site:
             metrics=metrics or Metrics(),
             rows=MemoryRows(),
             feed=feed,
+            **more,
         )
         feed.owner = Partitions(parts)
         return feed.owner, feed
