@@ -25,7 +25,6 @@ MOST_TWICE = 32_768
 A renewed policy names late landmarks too: 65,536 of them twice would make a row that no topic takes.
 """
 
-
 ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
 _STATE_FIELDS = 20
 """Of a stored row; then, as far as a series has them, backward loss, open steps, window (4), m with its step, claim."""
@@ -124,14 +123,18 @@ def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, 
 
     ``defaults`` holds the default policies that were read already, by digest, and takes up new ones.
     """
-    key = series.encode()
-    stored = get(b"s" + key)
-    if stored is None:
-        return None
+    stored = get(b"s" + series.encode())
+    return None if stored is None else load_read(get, series, stored, defaults)
+
+
+def load_read(
+    get: Callable[[bytes], bytes | None], series: str, stored: bytes, defaults: dict[str, Policy]
+) -> SeriesRow:
+    """Return the row of ``series`` whose stored bytes were read already; the rest is as in `load`."""
     fields: Any = wire.load(stored)
-    default = fields[2]
+    key, default = series.encode(), fields[2]
     if default:
-        policy = defaults.get(default) or _default_policy(get, default, defaults)
+        policy = default_policy(get, default, defaults)
         landmarks = policy.landmarks
     else:
         own = get(b"p" + key)
@@ -169,11 +172,6 @@ def policy_digest(policy: Policy) -> str:
     return blake2b(policy_bytes(policy), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def renewed_name(default: str, policy: Policy) -> str:
-    """Return the name in the table of what renewed the default policy that has a name: it begins alike."""
-    return f"{first_default(default)}.{policy_digest(policy)}"
-
-
 def first_default(name: str) -> str:
     """Return the digest of the default policy from which the renewals came that have this name."""
     return name.partition(".")[0]
@@ -191,13 +189,15 @@ def _own_document(policy: Policy) -> dict[str, object]:
     return {"version": policy.version, "parameters": parameters}
 
 
-def _default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:
+def default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:
+    """Return the default policy that has a name in the table, as `load` finds it; raises `LookupError` without one."""
+    if digest in defaults:
+        return defaults[digest]
     stored = get(b"d" + digest.encode())
     if stored is None:
         raise LookupError(f"state table: the default policy {digest} of a stored series is missing; run `recover`")
     document: Any = wire.load(stored)
-    policy = defaults[digest] = stored_policy_of(document["parameters"], document["version"])
-    return policy
+    return defaults.setdefault(digest, stored_policy_of(document["parameters"], document["version"]))
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, final
 
 from stream_app.deciding.renewal import landmarks_to_come, may_renew, renewed
-from stream_app.deciding.rows import SeriesRow, renewed_name
+from stream_app.deciding.rows import SeriesRow, first_default, policy_digest
 from stream_app.privacy.policy import Policy
 
 Succession = tuple[Policy, str]
@@ -45,7 +45,7 @@ def next_version(row: SeriesRow, bounds: int) -> Succession:
 @lru_cache(maxsize=256)
 def _renewed_default(default: _Default, left: int, bounds: int) -> Succession:
     version = renewed(default.policy, default.policy.landmarks.latest(left), bounds)
-    return version, renewed_name(default.name, version)
+    return version, f"{first_default(default.name)}.{policy_digest(version)}"
 
 
 def succeeding(row: SeriesRow, policy: Policy) -> Succession:

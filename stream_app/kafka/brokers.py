@@ -243,6 +243,9 @@ class Rows(Protocol):
     def read(self, partition: int, key: bytes) -> bytes | None:
         """Return the value at ``key``."""
 
+    def read_all(self, partition: int, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return the value at each of some keys."""
+
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
         """Yield all values whose keys begin with ``prefix``."""
 

@@ -1,7 +1,7 @@
 """One life of a worker: the real partitions over a distant cluster, from its start until it is killed or ends."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
@@ -54,6 +54,10 @@ class MortalRows:
     def read(self, partition: int, key: bytes) -> bytes | None:
         """Return a value."""
         return self._inner.read(partition, key)
+
+    def read_all(self, partition: int, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return some values."""
+        return self._inner.read_all(partition, keys)
 
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
         """Yield values."""

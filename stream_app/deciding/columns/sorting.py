@@ -4,12 +4,13 @@ All records of one series in a batch go one way: together with others, or one by
 the other came to, and the order of series to each other changes nothing.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.deciding.columns.states import DECIDED, GROUP, UNTIL, Group, States
+from stream_app.deciding.columns.states import DECIDED, GROUP, UNTIL, States
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.columns import Observations, observations
@@ -31,11 +32,8 @@ class Source(Protocol):
     def find(self, series: str) -> SeriesRow | None:
         """Return the row of a series, wherever it stands; None: it has none."""
 
-    def elsewhere(self, series: str) -> SeriesRow | None:
-        """Return the row of a series that does not stand in ``states``."""
-
-    def moved(self, series: str) -> None:
-        """Learn that the row of a series stands in ``states`` from now on."""
+    def arrive(self, series: Iterable[str], fewest: int) -> None:
+        """Let those series stand in ``states`` that can: of those that do not, at least ``fewest`` of a group."""
 
 
 class Together(NamedTuple):
@@ -112,17 +110,8 @@ def _places(source: Source, found: Observations, fewest: int) -> Ints:
     index = states.index
     places = [index.get(name, -1) for name in series]
     if -1 in places:
-        arriving: dict[Group, dict[str, SeriesRow]] = {}
-        for name, place in zip(series, places, strict=True):
-            row = source.elsewhere(name) if place < 0 and name not in apart else None
-            group = None if row is None else states.group_of(row)
-            if row is not None and group is not None:
-                arriving.setdefault(group, {})[name] = row
-        for group, rows in arriving.items():
-            if group.series + len(rows) >= fewest:
-                for name, row in rows.items():
-                    states.put(row, group)
-                    source.moved(name)
+        missing = (name for name, place in zip(series, places, strict=True) if place < 0 and name not in apart)
+        source.arrive(dict.fromkeys(missing), fewest)
         places = [index.get(name, -1) for name in series]
     if apart:
         places = [-1 if name in apart else place for name, place in zip(series, places, strict=True)]

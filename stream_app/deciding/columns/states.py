@@ -4,6 +4,7 @@ A series stands here or among the decoded rows (`stream_app.kafka.owner.cache`),
 not change is one `Period`, which series of one default policy share. Mutable, one object a partition.
 """
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final, TypeVar, final
 from weakref import WeakValueDictionary
@@ -119,12 +120,16 @@ class States:
             or len(latest.level) != (NUMBER_WIDTH if rule.filtered and latest.measurement else 0)
         ):
             return None
-        group = self._by_rule.get((id(rule), row.default))
-        return self._group(rule, row.default) if group is None else group
+        return self.joined(rule, row.default)
+
+    def joined(self, rule: Rule, default: str) -> Group:
+        """Return the group of series under a rule and the default policy of this name; empty: of their own."""
+        group = self._by_rule.get((id(rule), default))
+        return self._group(rule, default) if group is None else group
 
     def put(self, row: SeriesRow, group: Group) -> int:
         """Take in the row of a series whose group it is, and return its place."""
-        period = self._period(row, group)
+        period = self.period(row, group)
         place = self.index.get(row.series)
         if place is None:
             if len(self.index) >= self._most and self._full_at != self.batch:
@@ -161,6 +166,21 @@ class States:
             if latest.level:
                 self.levels[place] = latest.level
         return place
+
+    def put_all(
+        self, names: Sequence[str], periods: Sequence[Period], group: Group, figures: Matrix, levels: Levels
+    ) -> None:
+        """Take in series of a group that are not here; what of ``figures`` depends on this place is set here."""
+        while len(self.index) + len(names) > self._most and self._full_at != self.batch:
+            self._forget_oldest()
+        places = [self._place(*one) for one in zip(names, periods, strict=True)]
+        group.series += len(places)
+        figures[:, GROUP], figures[:, USED] = group.number, self.batch
+        self.figures[places] = figures
+        if group.rule.filtered:
+            if len(self.levels) < len(self.figures):
+                self.levels = _grown(self.levels, len(self.figures))
+            self.levels[places] = levels
 
     def row(self, place: int) -> SeriesRow:
         """Return the row of the series at a place."""
@@ -226,7 +246,7 @@ class States:
         self.index[series] = place
         return place
 
-    def _period(self, row: SeriesRow, group: Group) -> Period:
+    def period(self, row: SeriesRow, group: Group) -> Period:
         """Return the period of a row, one object for all that share it."""
         promise = row.state.promise
         # While a period is in use its group, policy and landmarks are, and their ids belong to nothing else.

@@ -1,6 +1,6 @@
 """The state table: Faust's, its RocksDB stores under one memory budget, written and recovered in bulk."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,11 @@ class StateStore(rocksdb.Store):
         """Return the value at ``key``."""
         value: bytes | None = self._asked(partition, lambda database: database.get(key))
         return value
+
+    def read_all(self, partition: int, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """Return the value at each of some keys."""
+        values: Sequence[bytes | None] = self._asked(partition, lambda database: database.get(list(keys)))
+        return values
 
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
         """Yield all values whose keys begin with ``prefix``."""

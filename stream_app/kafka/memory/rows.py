@@ -40,6 +40,10 @@ class MemoryRows:
         """Return the value at ``key``."""
         return self._copy(partition).rows.get(key)
 
+    def read_all(self, partition: int, keys: Iterable[bytes]) -> list[bytes | None]:
+        """Return the value at each of some keys."""
+        return list(map(self._copy(partition).rows.get, keys))
+
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
         """Yield all values whose keys begin with ``prefix``, in the order of the keys."""
         rows = self._copy(partition).rows

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from stream_app.deciding import rows
+from stream_app.deciding.columns.arriving import arrivals, take_in
 from stream_app.deciding.columns.states import States
 from stream_app.deciding.members import Member, load_member
 from stream_app.deciding.rows import SeriesRow
@@ -90,9 +91,36 @@ class RowReader:
                 self._cache.put(series, row)
         return row
 
-    def moved(self, series: str) -> None:
-        """Forget the decoded row of a series: it stands as columns."""
-        self._cache.forget(series)
+    def arrive(self, series: Iterable[str], fewest: int) -> None:
+        """Let those of some series stand as columns that can, at least ``fewest`` of a group; raises as `find`."""
+        states, cache, held = self.states, self._cache, self._held
+        decoded: list[SeriesRow] = []
+        stored: list[str] = []
+        for name in series:
+            row = cache.get(name) or held.get(name)
+            if row is None:
+                stored.append(name)
+            else:
+                decoded.append(row)
+        values = self._stored.read_all(self._partition, [b"s" + name.encode() for name in stored])
+        read = {name: value for name, value in zip(stored, values, strict=True) if value is not None}
+        arriving, others = arrivals(states, read, self._default_policy)
+        for name in others:
+            row = self._load(name, read[name])
+            cache.put(name, row)
+            decoded.append(row)
+        by_row = [(row, group) for row in decoded if (group := states.group_of(row)) is not None]
+        new = Counter(group for _, group in by_row)
+        for arrived in arriving:
+            new[arrived.group] += len(arrived.names)
+        enough = {group for group, count in new.items() if group.series + count >= fewest}
+        for row, group in by_row:
+            if group in enough:
+                states.put(row, group)
+                cache.forget(row.series)
+        for arrived in arriving:
+            if arrived.group in enough:
+                take_in(states, arrived, lambda name: self._load(name, read[name]))
 
     def find_member(self, chain: str) -> Member | None:
         """Return the row of a member by the name of its chain, or None; it is read for first policies alone."""
@@ -123,6 +151,12 @@ class RowReader:
     def rows(self) -> Iterable[SeriesRow]:
         """Return the rows that are kept decoded, in no order."""
         return self._cache.rows()
+
+    def _default_policy(self, name: str) -> Policy:
+        return rows.default_policy(self._read, name, self._defaults)
+
+    def _load(self, series: str, value: bytes) -> SeriesRow:
+        return rows.load_read(self._read, series, value, self._defaults)
 
     def _read(self, key: bytes) -> bytes | None:
         return self._stored.read(self._partition, key)
