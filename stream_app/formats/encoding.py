@@ -182,7 +182,7 @@ def sealed(text: str, sequence: int, timestamp_ms: int, key: str, epoch: int, pr
     """
     body = f'{text},"key":"{key}","epoch":{epoch},"previous":"{previous}"'.encode()
     found = digest(body)
-    return Sealed(sequence, timestamp_ms, b'%b,"hash":"%b"}' % (body, found.encode()), found)
+    return Sealed(sequence, timestamp_ms, body + f',"hash":"{found}"}}'.encode(), found)
 
 
 def encode_reject(

@@ -84,6 +84,12 @@ class Records:
         """Return key and value of each record; all have a key, as those of a compacted topic do."""
         return zip(cast("list[bytes]", self.keys), self.values, strict=True)
 
+    def some(self, numbers: Iterable[int]) -> list[InputRecord]:
+        """Return the records of these numbers."""
+        topic, partition, offsets, times = self.topic, self.partition, self.offsets, self.timestamps_ms
+        keys, values = self.keys, self.values
+        return [InputRecord(topic, partition, offsets[at], times[at], keys[at], values[at]) for at in numbers]
+
     def __len__(self) -> int:
         return len(self.offsets)
 

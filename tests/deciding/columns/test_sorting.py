@@ -1,0 +1,158 @@
+"""What sorting takes of a batch to be decided together, and what it leaves to be decided one by one."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from stream_app.deciding.columns.sorting import Together, together
+from stream_app.deciding.context import Context, Limits
+from stream_app.formats.records import InputRecord, Records
+from stream_app.formats.wire import dump
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.cache import RowReader
+from stream_app.privacy.noise.key import KeyRing
+from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER, VECTOR, Record, Run, default, observation, policy
+
+HOMES = [f"home-{nth}" for nth in range(8)]
+PLAIN = Context(KEYS, (default("*"),))
+PLACE = {"latitude": -11.0, "longitude": -37.1}
+
+
+class Desk:
+    """Series that have decided the step at 0, and batches that are sorted."""
+
+    def __init__(self, context: Context = PLAIN, first: object = 3.0, fewest: int = 1) -> None:
+        self.context, self.fewest = context, fewest
+        self.reader = RowReader(MemoryRows(), 0, 10_000, fewest)
+        alone = Run(Context(context.keys, context.defaults)).feed_all(observation(name, 0, first) for name in HOMES)
+        self.rows = alone.rows
+        self.reader.take(alone.rows)
+
+    def sort(self, *given: Record | bytes, key: bytes | None = None) -> Together:
+        """Return what of a batch is taken."""
+        values = (one if isinstance(one, bytes) else dump(one) for one in given)
+        records = Records.of(InputRecord("events", 0, nth, 0, key, value) for nth, value in enumerate(values))
+        return together(self.context, self.reader, records, self.fewest)
+
+    def taken(self, *given: Record | bytes) -> list[int]:
+        """Return the numbers of the records that are taken."""
+        numbers: list[int] = self.sort(*given).at.tolist()
+        return numbers
+
+
+def steps(time_ms: int, value: object = 4.0) -> list[Mapping[str, object]]:
+    """Return an observation of each series at one time."""
+    return [observation(name, time_ms, value) for name in HOMES]
+
+
+def test_what_is_taken_of_each_observation() -> None:
+    """Number, place, start of the step, rank and raw value of each; NaN where a substitute will stand."""
+    value = {**NUMBER, "invalid": 5}
+    desk = Desk(Context(KEYS, (default("*", value=value, protection={"level": "event", "step": 10}),)))
+    found = desk.sort(*steps(15), b"{", *steps(27, "seven"))
+    places = [desk.reader.states.index[name] for name in HOMES]
+    assert found.at.tolist() == [*range(8), *range(9, 17)]
+    assert found.places.tolist() == 2 * places
+    assert found.starts_ms.tolist() == 8 * [10] + 8 * [20]
+    assert found.ranks.tolist() == 8 * [0] + 8 * [1]
+    assert [str(number) for number in found.numbers.tolist()] == 8 * ["4.0"] + 8 * ["nan"]
+    assert "4.0" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("members", "value"),
+    [
+        pytest.param({"value": COUNTS}, {"walk": 1}, id="counts"),
+        pytest.param({"value": CATEGORY}, "ill", id="category"),
+        pytest.param({"value": LOCATION}, PLACE, id="location"),
+        pytest.param({"value": VECTOR}, {"pulse": 60, "oxygen": 0.9}, id="vector"),
+        pytest.param({"protection": {"level": "event", "within": "mean", "open_steps": 1}}, 3.0, id="within"),
+        pytest.param({"protection": {"level": "w-event", "window": 3}}, 3.0, id="w-event"),
+        pytest.param({"protection": {"level": "landmark", "window": 2}}, 3.0, id="window"),
+        pytest.param({"correlation": "home"}, 3.0, id="correlation"),
+        pytest.param({"epsilon": 9000.1}, 3.0, id="budget"),
+        pytest.param({"filter": "level", "value": {**NUMBER, "clamp": False}}, 3.0, id="unclamped"),
+        pytest.param({"value": {**NUMBER, "upper": 9e9, "resolution": 1e-5, "sensitivity": 1}}, 3.0, id="fine"),
+        pytest.param({"value": {**NUMBER, "upper": 9e10, "resolution": 1e-3}}, 3.0, id="sensitive"),
+    ],
+)
+def test_what_columns_do_not_know_is_left(members: dict[str, object], value: object) -> None:
+    """Kinds, windows and sums of steps that only the decision of one record knows; beside them numbers are taken."""
+    context = Context(KEYS, (default("home-*", **members), default("*")))
+    desk = Desk(context, first=value)
+    assert {row.policy.rule for row in desk.rows.values()} == {None}
+    assert not desk.taken(*steps(1, value))
+    others = [f"bus-{nth}" for nth in range(3)]
+    desk.reader.take(Run(context).feed_all(observation(name, 0, 3.0) for name in others).rows)
+    assert desk.taken(*steps(1, value), *(observation(name, 1, 3.0) for name in others)) == [8, 9, 10]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(observation(HOMES[2], 0, 4.0), id="duplicate"),
+        pytest.param(observation(HOMES[2], 1, 4.0), id="duplicate within"),
+        pytest.param(observation(HOMES[2], 2, "none"), id="invalid"),
+        pytest.param(observation(HOMES[2], 2, value=True), id="no number"),
+        pytest.param(observation(HOMES[2], -1, 4.0), id="malformed"),
+        pytest.param({"series": HOMES[2], "timestamp": 2}, id="without a value"),
+        pytest.param({"type": "close", "series": HOMES[2]}, id="close"),
+        pytest.param({"type": "landmarks", "series": HOMES[2], "add": [7]}, id="landmarks"),
+        pytest.param(policy(HOMES[2], 2), id="policy"),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_series_goes_one_way(other: Record, *, first: bool) -> None:
+    """What has to be decided by itself takes every record of its series along, before and behind it, and no other."""
+    given = [other, *steps(1)] if first else [*steps(1), other]
+    kept = [nth for nth, one in enumerate(given) if one["series"] != HOMES[2]]
+    assert Desk().taken(*given) == kept
+
+
+@pytest.mark.parametrize("other", [b"", b"{", b"[]", b'"home-2"', b'{"timestamp":1}', b'{"series":7,"timestamp":1}'])
+def test_what_names_no_series_takes_none_along(other: bytes) -> None:
+    """It is rejected by itself."""
+    assert Desk().taken(other, *steps(1), other) == [*range(1, 9)]
+
+
+def test_limits() -> None:
+    """Left is what lies too far ahead, from a bound on that renews, and where the key of its epoch was erased."""
+    ahead = Desk(Context(KEYS, PLAIN.defaults, Limits(max_future_ms=5)))
+    assert ahead.taken(*steps(5)) == [*range(8)]
+    assert not ahead.taken(*steps(6))
+    renewed = Desk(Context(KEYS, (default("*", renew=[7]),)))
+    assert renewed.taken(*steps(6)) == [*range(8)]
+    assert not renewed.taken(*steps(7))
+    desk = Desk(Context(KeyRing(KEYS.fingerprint, 0, KEYS.secret, 10), PLAIN.defaults))
+    assert desk.taken(*steps(19)) == [*range(8)]
+    erased = desk.context.keys.erased_before(2)
+    assert erased is not None
+    desk.context = Context(erased, PLAIN.defaults)
+    assert not desk.taken(*steps(19))
+    assert desk.taken(*steps(20)) == [*range(8)]
+
+
+def test_keys() -> None:
+    """Where records are routed, one under the key of another series is left, with its series."""
+    desk = Desk(Context(KEYS, PLAIN.defaults, partition_of=lambda _: 0))
+    assert desk.sort(*steps(1)[2:3], key=HOMES[2].encode()).at.tolist() == [0]
+    assert not len(desk.sort(*steps(1)[2:3], key=HOMES[3].encode()).at)
+    member = Desk(Context(KEYS, PLAIN.defaults, Limits(member_separator="-"), partition_of=lambda _: 0))
+    assert member.sort(*steps(1), key=b"home").at.tolist() == [*range(8)]
+    assert not len(member.sort(*steps(1), key=b"bus").at)
+
+
+def test_rounds_too_small_are_left() -> None:
+    """A round of too few events is not worth it, nor are the other events of its series."""
+    desk = Desk(fewest=4)
+    assert desk.taken(*steps(1)[:4]) == [0, 1, 2, 3]
+    assert not desk.taken(*steps(1)[:3])
+    assert desk.taken(*steps(1), *steps(2)[:4]) == [*range(12)]
+    assert desk.taken(*steps(1), *steps(2)[:3]) == [3, 4, 5, 6, 7]
+
+
+def test_the_end_of_a_batch() -> None:
+    """Of what was taken, that before a record stays."""
+    found = Desk().sort(b"{", *steps(1))
+    assert found.before(4).at.tolist() == [1, 2, 3]
+    assert found.before(9) is found
