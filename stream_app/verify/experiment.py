@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_app.privacy.policy import Policy
-from stream_app.verify.neighbours import Pair, pairs
+from stream_app.verify.gathered import pairs_of
+from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import Seen, Subject, UnusableError, derived, ruled, seen_of
 
 CHUNK = 200
@@ -88,7 +89,7 @@ def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
         control = Subject(ruled(doubled, derived(secret, _DRAW)))
     except UnusableError:
         control = None
-    return Experiment(Subject(row), control, pairs(row.policy), secret)
+    return Experiment(Subject(row), control, pairs_of(row.policy), secret)
 
 
 Results = Generator[tuple[Part, Seen], None, None]

@@ -136,18 +136,18 @@ def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
         for step in course.steps:
             if step.registers is not None:
                 add = [step.registers * policy.step_ms]
-                records.append(_record({"type": "landmarks", "add": add}, needed=True))
-            value = (ends.near, ends.far)[_which(step, side)]
-            records.append(_record({"timestamp": step.at * policy.step_ms, "value": value}, releases=1))
+                records.append(record_of({"type": "landmarks", "add": add}, needed=True))
+            value = (ends.near, ends.far)[which(step, side)]
+            records.append(record_of({"timestamp": step.at * policy.step_ms, "value": value}, releases=1))
         sides.append(tuple(records))
     outputs = tuple(
-        Output(f"release {nth}", (ends.cells[_which(step, 0)], ends.cells[_which(step, 1)]))
+        Output(f"release {nth}", (ends.cells[which(step, 0)], ends.cells[which(step, 1)]))
         for nth, step in enumerate(course.steps, 1)
     )
     return Pair(course.name, policy.epsilon_nano, (sides[0], sides[1]), outputs, ends.watched)
 
 
-def _which(step: Step, side: int) -> int:
+def which(step: Step, side: int) -> int:
     """Return which of two values a history has at a step: 0 is the one that both have where they do not differ."""
     return side ^ step.turned if step.differs else 0
 
@@ -206,17 +206,17 @@ def _happening(
     assert isinstance(policy.kind, Counts), "collected data are counts"
     steps = {step.at: step for step in course.steps}
     first, last, look = course.steps[0].at, course.steps[-1].at, None
-    yield _record({"type": "watermark", "timestamp": first * policy.step_ms}, seeded=True)
+    yield record_of({"type": "watermark", "timestamp": first * policy.step_ms}, seeded=True)
     for place, index in enumerate(range(first, last + 1)):
         cells = [0] * policy.kind.width
         step = steps.get(index)
-        members = [] if step is None else [(OTHERS, policy.kind.keys[0]), (MEMBER, items[_which(step, side)])]
+        members = [] if step is None else [(OTHERS, policy.kind.keys[0]), (MEMBER, items[which(step, side)])]
         if index == exposed and sent == "after":
             look = place
             yield from (_look(), _Seen("the look", RawCells(tuple(cells)), look=True))
         for member, value in members:
             if value is not None:
-                yield _record(
+                yield record_of(
                     {"type": "contribution", "timestamp": index * policy.step_ms, "member": member, "value": value}
                 )
                 cells[policy.kind.keys.index(value)] += 1
@@ -224,15 +224,16 @@ def _happening(
             look = place
             yield from (_look(), _Seen("the look", RawCells(tuple(cells)), look=True))
         end = {"type": "watermark", "timestamp": (index + 1) * policy.step_ms}
-        yield _record(end, releases=1, seeded=True)
+        yield record_of(end, releases=1, seeded=True)
         yield _Seen(f"release {place + 1}", RawCells(tuple(cells)), after=look if index == exposed else None)
 
 
 def _look() -> Sent:
-    return _record({"type": "intrusion"}, seeded=True)._replace(looked=True)
+    return record_of({"type": "intrusion"}, seeded=True)._replace(looked=True)
 
 
-def _record(members: Mapping[str, Any], releases: int = 0, *, seeded: bool = False, needed: bool = False) -> Sent:
+def record_of(members: Mapping[str, Any], releases: int = 0, *, seeded: bool = False, needed: bool = False) -> Sent:
+    """Return a record of a history as it is sent."""
     record = {"series": SERIES, **members}
     if seeded:
         record["seed"] = SEED.decode()

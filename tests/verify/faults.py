@@ -146,6 +146,12 @@ def bare(policy: Policy) -> Policy:
     return replace(policy, collect=replace(policy.collect, intrusion_nano=LONG_NANO))
 
 
+def shown_absence(policy: Policy) -> Policy:
+    """Return a policy that repeats the last release, at no cost, where a value is to hide that there was no reading."""
+    assert policy.within is not None
+    return replace(policy, within=replace(policy.within, absent="approximated"))
+
+
 class LandmarkSpentTwice(Guard):
     """Gives a landmark what another one has spent already."""
 

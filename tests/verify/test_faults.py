@@ -59,6 +59,10 @@ TWICE, UNCOUNTED, UNCHARGED = (
     faults.guarded(guard) for guard in (faults.LandmarkSpentTwice, faults.RegularUncounted, faults.LateUncharged)
 )
 
+READ = protected("event", within="sum", open_steps=1)
+HIDDEN = protected("event", within="mean", open_steps=1, absent=2)
+UNREAD = "the first step, without a reading or with one"
+
 PLANTED = [
     planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, UNIFORM, NUMBER),
     planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, ADAPTIVE, CATEGORY),
@@ -76,6 +80,11 @@ PLANTED = [
     planted("sensitivity halved", faults.scaled(HALF), FIRST, 4000, EVENT, BALANCED, COUNTS),
     planted("sensitivity halved", faults.scaled(HALF), FIRST, 8000, EVENT, UNIFORM, LOCATION),
     planted("values not clamped", faults.of_kind(faults.unclamped), FIRST, 4000, EVENT, UNIFORM, NUMBER),
+    planted("values not clamped", faults.of_kind(faults.unclamped), FIRST, 4000, READ, UNIFORM, NUMBER),
+    planted("sensitivity halved", faults.scaled(HALF), FIRST, 4000, READ, UNIFORM, NUMBER),
+    planted(
+        "a step without a reading is free", faults.under(faults.shown_absence), UNREAD, 1000, HIDDEN, UNIFORM, NUMBER
+    ),
     planted("category too true", faults.of_kind(faults.truthful), FIRST, 30_000, EVENT, UNIFORM, CATEGORY),
     planted("one part without noise", faults.of_kind(faults.one_part_bare), FIRST, 500, EVENT, UNIFORM, VECTOR),
     planted("one part without noise", faults.of_kind(faults.one_part_bare), FIRST, 500, EVENT, BALANCED, VECTOR),

@@ -52,6 +52,19 @@ def test_nothing_that_is_right_is_broken(kind: str, protection: Any, scheme: Any
     assert all(result.measured.runs == 200 for result in found.results)
 
 
+@pytest.mark.parametrize("absent", [{}, {"absent": "approximated"}, {"absent": 10}, {"absent": 2.5}])
+@pytest.mark.parametrize("aggregate", ["last", "sum", "mean", "max"])
+@pytest.mark.parametrize("level", [LANDMARKS, WINDOWED, protected("user", length=3)])
+def test_several_readings_a_step_hold(level: Any, aggregate: str, absent: dict[str, Any]) -> None:
+    """In what they come to, and in whether there are any where that is hidden."""
+    protection = {**level, "within": aggregate, "open_steps": 2, **absent}
+    found = judged({"epsilon": 2.0, "protection": protection, "scheme": UNIFORM, "value": NUMBER}, 60)
+    assert found.judgement is not Judgement.BROKEN
+    assert all(result.measured.shown <= result.declared for result in found.results)
+    hidden = [result for result in found.results if result.pair.endswith("without a reading or with one")]
+    assert len(hidden) == (absent.get("absent") in {10, 2.5})
+
+
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("level", [LANDMARKS, protected("event"), protected("w-event", window=2)])
 def test_collected_data_hold(neighbours: str, level: Any) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.verify.experiment import Experiment, gathered, here
-from stream_app.verify.neighbours import Pair, pairs
+from stream_app.verify.gathered import pairs_of
+from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import Subject, ruled
 from stream_app.verify.verdict import PairResult, verdict
 
@@ -22,7 +23,7 @@ def row_of(**parameters: Any) -> SeriesRow:
 
 def pair_of(row: SeriesRow, name: str) -> Pair:
     """Return the pair of a policy that is called so."""
-    (pair,) = (pair for pair in pairs(row.policy) if pair.name == name)
+    (pair,) = (pair for pair in pairs_of(row.policy) if pair.name == name)
     return pair
 
 
