@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from stream_app.audit.books.terms import Terms
+from stream_app.audit.books.terms import Terms, scale_of
 from stream_app.audit.chain import DIGEST_BYTES
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord, finding_of
@@ -73,7 +73,7 @@ class _Series:
     def points_of(self, terms: Terms) -> Points:
         """Return the points of the terms; they are made once while the terms stay the same."""
         if self.points is None or self.terms is not terms:
-            self.terms, self.points = terms, points_of(terms.value, filtered=terms.filtered)
+            self.terms, self.points = terms, points_under(terms)
         return self.points
 
 
@@ -177,6 +177,12 @@ class Pairing:
         return findings
 
 
+def points_under(terms: Terms) -> Points:
+    """Return the points that the releases of a policy lie on."""
+    statistic, neighbours = terms.statistic, terms.neighbours
+    return points_of(terms.value, filtered=terms.filtered, statistic=statistic, neighbours=neighbours)
+
+
 def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> list[str]:
     """Return how a release contradicts its entry or the policy, a sentence each."""
     entry, terms, source = covered
@@ -185,10 +191,12 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
         faults.append(f"the release is {release.decision}, its entry says {entry.decision}")
     if release.policy != entry.policy:
         faults.append(f"the release names policy {release.policy}, its entry {entry.policy}")
+    if terms is not None and (release.statistic or "") != terms.statistic:
+        faults.append(f"the release names statistic {release.statistic}, its policy {terms.statistic or None}")
     if release.decision == PERTURBED:
         if release.epsilon_nano != entry.epsilon_nano:
             faults.append(f"the release spends {release.epsilon_nano}, its entry {entry.epsilon_nano}")
-        if terms is not None and entry.epsilon_nano > 0:
+        if terms is not None and entry.epsilon_nano >= terms.least_nano:
             faults += _value_faults(terms, series.points_of(terms), release, entry.epsilon_nano)
     elif release.decision == APPROXIMATED:
         if release.source != source and terms is not None:
@@ -201,11 +209,12 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
 
 def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_nano: int) -> list[str]:
     faults = []
-    # The division of two integers rounds once, as the format asks.
-    due = terms.scale_nano.numerator / (terms.scale_nano.denominator * epsilon_nano)
-    if release.scale != due:
+    due = scale_of(terms, epsilon_nano, release.items)
+    if repr(release.scale) != repr(due):  # objects of another order are other bytes
         faults.append(f"the release names scale {release.scale}, due is {due}")
-    return faults + points.faults(release.value, release.measurement)
+    if (release.items is None) is terms.counts_items:
+        faults.append("`count` stands in the releases of a mean whose number of items is public, and in no other")
+    return faults + points.faults(release.value, release.measurement, release.items)
 
 
 def _without_release(covered: CoveredEntry) -> Finding:

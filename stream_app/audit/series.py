@@ -52,6 +52,7 @@ class Series:
         books = self.books
         plain = books is not None and books.sure and not (self.closed or self.member) and self.chain.old_repeat is None
         plain = plain and books is not None and books.window is None and books.opens_ms <= books.end_ms
+        plain = plain and books is not None and books.terms.least_nano == 1
         if books is not None:
             books.figures = None
         self.ready = books if plain and self.chain.sequence < MAX_SEQUENCE else None

@@ -89,11 +89,11 @@ class Books:
         """Return what the scheme proposes at `step`, which has its place as `standing` tells it."""
         if self.waits(step):
             return 0
-        share = self.terms.share(self.spent_nano, self.peak_nano, left, landmark)
-        if self.window is None or landmark:
-            return share
-        first = step if self.first_step is None else self.first_step
-        return self.window.due(self.terms.scheme, first, step, share - self.window.frame.held_nano)
+        due = self.terms.share(self.spent_nano, self.peak_nano, left, landmark)
+        if self.window is not None and not landmark:
+            first = step if self.first_step is None else self.first_step
+            due = self.window.due(self.terms.scheme, first, step, due - self.window.frame.held_nano)
+        return due if due >= self.terms.least_nano else 0
 
     def bound(self, start_ms: int) -> int | None:
         """Return a bound at or before `start_ms` and after the last decided step, at which the version is renewed.
@@ -268,7 +268,7 @@ def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -
             note(findings, "share", entry, message)
         return
     released_before = books.source_ms is not None
-    if due > 0 and not books.tosses:
+    if due > 0 and not books.tosses and not books.terms.gaps:
         note(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
     elif entry.decision == APPROXIMATED and not released_before:
         note(findings, "decision", entry, "approximated, though this period has released nothing to repeat")

@@ -14,6 +14,7 @@ from stream_app.audit.books.landmarks import Interval, LandmarkSet
 from stream_app.audit.books.period import Books
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.form.lattice import decimal_of, grid_of
+from stream_app.audit.form.policy import cells_of
 
 _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
@@ -108,7 +109,7 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
     found = []
     if new["kind"] == "number" and not _is_whole(new):
         same = all(decimal_of(old[name]) == decimal_of(new[name]) for name in ("lower", "upper", "resolution"))
-        if not same or _cells(new) < _cells(old):
+        if not same or cells_of(new) < cells_of(old):
             found.append("fewer numbers are neighbours")
     if new["kind"] == "counts" and terms.scale_nano < ruling.scale_nano:
         found.append("the sensitivity of counts shrinks")
@@ -118,18 +119,26 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
         if shrunk or terms.scale_nano < ruling.scale_nano:
             found.append("radius or bounds shrink")
     hidden = _substitutes(old) and not _substitutes(new)
-    if hidden and (new["kind"] == "category" or (new["kind"] == "number" and _is_whole(new))):
+    if hidden and (new["kind"] in ("category", "vector") or (new["kind"] == "number" and _is_whole(new))):
         found.append("invalid values are told")
     if ruling.neighbours != terms.neighbours:
         found.append("what is collected is protected otherwise")
+    return found + _told(ruling, terms)
+
+
+def _told(ruling: Terms, terms: Terms) -> list[str]:
+    """Return a phrase for what was kept from whoever sees less, or more, than the releases."""
+    found = []
+    if ruling.hides_absence and not terms.hides_absence:
+        found.append("steps without a reading are told")
     if ruling.intrusion_nano and not 0 < terms.intrusion_nano <= ruling.intrusion_nano:
         found.append("a look at the memory tells more")
     return found
 
 
 def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return a phrase where keys, or categories without a substitute, became invalid; other kinds have neither."""
-    name = "keys" if new["kind"] == "counts" else "categories"
+    """Return a phrase where keys, items, or categories without a substitute became invalid."""
+    name = {"counts": "keys", "choice": "items"}.get(new["kind"], "categories")
     known = set(new.get(name, ()))
     hidden = name == "categories" and _substitutes(new)
     gone = [] if hidden else [each for each in old.get(name, ()) if each not in known]
@@ -138,15 +147,7 @@ def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def _is_whole(value: Mapping[str, Any]) -> bool:
     low, high = grid_of(value)
-    return _cells(value) >= high - low
-
-
-def _cells(value: Mapping[str, Any]) -> int:
-    """Return how far apart neighbouring numbers lie, in grid points."""
-    low, high = grid_of(value)
-    if value.get("sensitivity") is None:
-        return high - low
-    return min(high - low, ceil(decimal_of(value["sensitivity"]) / decimal_of(value["resolution"])))
+    return cells_of(value) >= high - low
 
 
 def _substitutes(value: Mapping[str, Any]) -> bool:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import floor
 from typing import Any, Final, Literal
 
 from stream_app.audit.books.landmarks import LandmarkSet
 from stream_app.audit.books.share import MILLION, Share, share_of, user
 from stream_app.audit.books.window import Frame
 from stream_app.audit.form.lattice import decimal_of, grid_of
-from stream_app.audit.form.policy import fault_of, sensitivity_of
+from stream_app.audit.form.policy import cells_of, fault_of, sensitivity_of
 
 NANO: Final = 10**9
 
@@ -39,7 +39,12 @@ class Terms:
     tosses: bool  # whether the scheme may ever approximate though it has a share
     compares: bool  # True: a private dissimilarity skips steps, from the second release on. False: a rate below 1 may
     spelling: str  # the version and the budget as every release entry spells them
-    scale_nano: Fraction  # noise scale times the spend in nano-epsilon
+    scale_nano: Fraction  # noise scale times the spend in nano-epsilon; of a sum beside its number that of half a spend
+    scales_nano: Mapping[str, Fraction]  # the same of each part of a vector; of other kinds none
+    statistic: str  # of numbers that are collected; "" where none are
+    least_nano: int  # a smaller share counts as none: it cannot be halved
+    gaps: bool  # whether steps without a reading are approximated, whatever their share
+    hides_absence: bool  # whether they are decided as if a public value had been read
     value: Mapping[str, Any]  # the `value` parameters, for the releases
     filtered: bool  # whether estimates are more than clamped measurements
     open_steps: int  # that take contributions at a time; 0: nothing is collected
@@ -48,6 +53,11 @@ class Terms:
     correlation: str | None  # the name of what is assumed to be known of its steps' correlation
     renew: tuple[int, ...]  # moments (ms) at which the version begins again, if the lifetime allows it
     lasting: Mapping[str, Any]  # the parameters that a renewal leaves as they are
+
+    @property
+    def counts_items(self) -> bool:
+        """Whether the number of items is public and stands in each release that is perturbed."""
+        return self.statistic == "mean" and self.neighbours == "replace"
 
 
 def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
@@ -63,6 +73,8 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
     budget = floor(decimal_of(parameters["epsilon"]) * NANO)
     lifetime = parameters.get("lifetime")
     regular = floor(decimal_of(scheme.get("regular_share", 0.5)) * MILLION)
+    is_halved = collect.get("statistic") == "mean" and collect["neighbours"] == "add-remove"
+    filtered = (parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none"
     return Terms(
         version=version,
         budget_nano=budget,
@@ -79,8 +91,13 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         compares=_is_private(scheme),
         spelling=f'"policy":{version},"budget_nano":{budget}',
         scale_nano=_scale(parameters) * NANO,
+        scales_nano={name: scale * NANO for name, scale in _scales(value).items()},
+        statistic=collect.get("statistic") or "",
+        least_nano=2 if is_halved else 1,
+        gaps=protection.get("absent") == "approximated",
+        hides_absence=protection.get("absent", "approximated") != "approximated",
         value=value,
-        filtered=(parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none",
+        filtered=filtered and value["kind"] != "choice" and not collect.get("statistic"),
         open_steps=collect.get("open_steps", 0),
         neighbours=collect.get("neighbours", ""),
         intrusion_nano=collect.get("intrusion_nano") or 0,
@@ -122,15 +139,43 @@ def _scale(parameters: Mapping[str, Any]) -> Fraction:
     value = parameters["value"]
     match value["kind"]:
         case "number":
-            resolution = decimal_of(value["resolution"])
-            low, high = grid_of(value)
-            cells = high - low
-            if value.get("sensitivity") is not None:
-                cells = min(cells, ceil(decimal_of(value["sensitivity"]) / resolution))
-            return cells * resolution
+            return _reach(parameters) * decimal_of(value["resolution"])
         case "counts":
             return Fraction(sensitivity_of(parameters))
         case "location":
             return decimal_of(value["radius"])
         case _:
             return Fraction(1)
+
+
+def _reach(parameters: Mapping[str, Any]) -> int:
+    """Return how far a number, or what is added up, may move between neighbours, in grid points."""
+    collect, value = parameters.get("collect"), parameters["value"]
+    low, high = grid_of(value)
+    if collect is None or collect["neighbours"] == "replace":
+        return cells_of(value)
+    if collect["statistic"] == "sum":
+        return max(1, abs(low), abs(high))
+    centre = (low + high) // 2
+    return max(high - centre, centre - low)
+
+
+def _scales(value: Mapping[str, Any]) -> dict[str, Fraction]:
+    """Return the noise scale of each part of a vector at one epsilon, of which each part has the same share."""
+    parts = value["parts"] if value["kind"] == "vector" else {}
+    return {name: len(parts) * cells_of(parts[name]) * decimal_of(parts[name]["resolution"]) for name in sorted(parts)}
+
+
+def scale_of(terms: Terms, spend_nano: int, count: int | None) -> float | dict[str, float]:
+    """Return the noise scale of a release, each number rounded once; `count` are the items of a mean."""
+    if terms.scales_nano:
+        return {name: _rounded(scale, spend_nano) for name, scale in terms.scales_nano.items()}
+    if terms.least_nano > 1:
+        half = spend_nano // 2
+        return {"sum": _rounded(terms.scale_nano, half), "count": _rounded(Fraction(NANO), spend_nano - half)}
+    return _rounded(terms.scale_nano, spend_nano * max(1, count or 1))
+
+
+def _rounded(scale_nano: Fraction, spend_nano: int) -> float:
+    # The division of two integers rounds once, as the format asks.
+    return scale_nano.numerator / (scale_nano.denominator * spend_nano)

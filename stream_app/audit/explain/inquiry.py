@@ -58,7 +58,7 @@ class Inquiry:
         self._earlier: tuple[int, int] | None = None  # the last step [start, end), ms, decided before the one asked for
         self._later_ms: int | None = None  # the first step decided after it
         self._known = False
-        self._measurements: dict[int, object] = {}  # by the step, ms
+        self._measurements: dict[int, tuple[object, int | None]] = {}  # with the number of items, by the step, ms
 
     @property
     def tosses(self) -> bool:
@@ -87,7 +87,7 @@ class Inquiry:
                 continue
             release = read_release(data)
             if not isinstance(release, Finding):
-                self._measurements[at] = release.measurement
+                self._measurements[at] = release.measurement, release.items
 
     def answer(self) -> Explanation:
         """Return the explanation; raises `UndecidedError` when the ledger has none to give."""
@@ -196,7 +196,8 @@ class Inquiry:
         rate = Rate(found.terms, found.policy.parameters["scheme"])
         try:
             for each in self._published:
-                rate.publish(self._measurements[each.timestamp], each.epsilon_nano)
+                measurement, count = self._measurements[each.timestamp]
+                rate.publish(measurement, each.epsilon_nano, count)
         except (LookupError, RateError):
             return None
         return rate.nano

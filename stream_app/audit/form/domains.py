@@ -89,6 +89,10 @@ MOST_OPEN: Final = 1_000
 """Steps that take contributions at a time."""
 MOST_OPEN_COUNTERS: Final = 65_536
 """Their counters: one for each of these steps and keys."""
+MOST_CELLS_OF_AN_ITEM: Final = 2**31
+"""How far from 0 an item lies at most that is added up, in grid points."""
+MOST_PARTS: Final = 64
+"""Of a vector."""
 MOST_NANO: Final = 10**15
 """The largest epsilon in nano-epsilon."""
 
@@ -142,6 +146,9 @@ PROTECTION: Final = {
     "spare": whole(0, MAX_TIMESTAMP),
     "length": or_null(whole(1, MAX_TIMESTAMP)),
     "window": or_null(whole(1, MOST_WINDOW)),
+    "within": or_null(one_of("last", "sum", "mean", "max")),
+    "open_steps": or_null(whole(1, MOST_OPEN)),
+    "absent": _ANY,
 }
 """The members of `protection`."""
 RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
@@ -188,14 +195,29 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
         "clamp": _FLAG,
         "invalid": _ANY,
     },
+    "choice": {"kind": _ANY, "items": needed(listed(_is_text, 2, "texts of 1 to 200 characters"))},
+    "vector": {
+        "kind": _ANY,
+        "parts": needed(
+            Domain(
+                lambda found: isinstance(found, dict) and 1 <= len(found) <= MOST_PARTS and all(map(_is_text, found)),
+                f"an object of 1 to {MOST_PARTS} parts, named by texts of 1 to 200 characters",
+            )
+        ),
+        "clamp": _FLAG,
+        "invalid": _ANY,
+    },
 }
 """The value kinds with their members."""
 COLLECT: Final = {
     "neighbours": needed(one_of("replace", "add-remove")),
     "open_steps": needed(whole(1, MOST_OPEN)),
     "intrusion_nano": or_null(whole(1, MOST_NANO)),
+    "statistic": or_null(one_of("sum", "mean")),
 }
 """The members of `collect`."""
+PART: Final = {name: KINDS["number"][name] for name in ("lower", "upper", "resolution")}
+"""The members of a vector's part."""
 BOUNDS: Final = {
     "south": needed(number(-85, 85)),
     "west": needed(number(-180, 180)),

@@ -161,5 +161,7 @@ class ReleaseRecord(NamedTuple):
     value: Any = None
     measurement: Any = None
     epsilon_nano: int | None = None
-    scale: float | None = None
+    scale: float | dict[str, float] | None = None  # of each part, where there are several
     source: int | None = None  # ms, the step whose release is repeated
+    statistic: str | None = None  # of numbers that are collected
+    items: int | None = None  # `count`: of a mean's items, where it is public

@@ -183,10 +183,18 @@ ENTRY_FORMS: Final[dict[tuple[str, ...], EntryForm]] = {
 
 ENTRY_KINDS: Final = frozenset(form.kind for form in ENTRY_FORMS.values())
 
+_PERTURBED: Final = ("series", "timestamp", "value", "decision", "measurement", "epsilon_nano", "scale", "policy")
+_APPROXIMATED: Final = ("series", "timestamp", "value", "decision", "source", "policy")
+_WITHHELD: Final = ("series", "timestamp", "decision", "policy")
+
 RELEASE_FORMS: Final[dict[tuple[str, ...], str]] = {
-    ("series", "timestamp", "value", "decision", "measurement", "epsilon_nano", "scale", "policy"): PERTURBED,
-    ("series", "timestamp", "value", "decision", "source", "policy"): APPROXIMATED,
-    ("series", "timestamp", "decision", "policy"): WITHHELD,
+    _PERTURBED: PERTURBED,
+    (*_PERTURBED, "statistic"): PERTURBED,
+    (*_PERTURBED, "statistic", "count"): PERTURBED,
+    _APPROXIMATED: APPROXIMATED,
+    (*_APPROXIMATED, "statistic"): APPROXIMATED,
+    _WITHHELD: WITHHELD,
+    (*_WITHHELD, "statistic"): WITHHELD,
 }
 """The decision of a release by the names of its members, in order."""
 
@@ -195,9 +203,11 @@ _RELEASE_TYPES: Final[dict[str, type]] = {
     "timestamp": int,
     "policy": int,
     "epsilon_nano": int,
-    "scale": float,
     "source": int,
+    "count": int,
 }
+STATISTICS: Final = ("sum", "mean")
+"""What becomes of numbers that are collected."""
 
 
 def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
@@ -208,20 +218,28 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
     for name, due in _RELEASE_TYPES.items():
         if name in members and type(members[name]) is not due:
             return f"`{name}` is {type(members[name]).__name__}"
-    release = ReleaseRecord(**members)
+    release = ReleaseRecord(
+        **{name: part for name, part in members.items() if name != "count"}, items=members.get("count")
+    )
     if not release.series or release.policy < 1:
         return "`series` is empty or `policy` below 1"
     if not all(0 <= at <= MAX_TIMESTAMP for at in (release.timestamp, release.source or 0)):
         return "`timestamp` or `source` is out of range"
-    if decision == PERTURBED and (members["epsilon_nano"] < 1 or members["scale"] <= 0):
-        return "`epsilon_nano` or `scale` is not above 0"
+    if decision == PERTURBED and (members["epsilon_nano"] < 1 or not _is_scale(members["scale"])):
+        return "`epsilon_nano` or `scale` is not above 0, or `scale` no number with a point or exponent"
+    if members.get("statistic", STATISTICS[0]) not in STATISTICS or not 0 <= members.get("count", 0) <= MAX_SEQUENCE:
+        return "`statistic` is not known, or `count` out of range"
     if not all(_is_published(members[name]) for name in ("value", "measurement") if name in members):
-        return "`value` or `measurement` is no number, category, position or counts"
+        return "`value` or `measurement` is no number, category, position, counts or parts"
     return release
+
+
+def _is_scale(scale: object) -> bool:
+    parts = scale.values() if isinstance(scale, dict) else (scale,)
+    return bool(parts) and all(type(part) is float and part > 0 for part in parts)
 
 
 def _is_published(value: object) -> bool:
     if isinstance(value, dict):
-        position = tuple(value) == ("latitude", "longitude")
-        return bool(value) and all(type(part) is int or (position and type(part) is float) for part in value.values())
+        return bool(value) and all(type(part) in (int, float) for part in value.values())
     return isinstance(value, bool | int | float) or (isinstance(value, str) and value != "")

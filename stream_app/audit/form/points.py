@@ -82,24 +82,54 @@ class Categories:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Several numbers, each on a grid of its own, in the order of their names."""
+
+    lines: Mapping[str, Line]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Means of a public number of items: sums on a grid, divided by it."""
+
+    line: Line
+
+    def of(self, count: int) -> Line:
+        """Return the line on which the mean of so many items lies; that of none is of one."""
+        items = max(1, count)
+        return Line(self.line.per_unit * items, self.line.low * items, self.line.high * items)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotients:
+    """Means of a number of items that is measured, too: of how far each lies from the grid point `centre`."""
+
+    line: Line
+    centre: int
+
+
+Space = Numbers | Counts | Positions | Categories | Parts | Means | Quotients
+
+
+@dataclass(frozen=True, slots=True)
 class Points:
     """The values of one policy: where they lie, whether estimates are clamped, and whether they are filtered."""
 
-    space: Numbers | Counts | Positions | Categories
+    space: Space
     clamped: bool
     filtered: bool
 
-    def faults(self, value: object, measurement: object) -> list[str]:
-        """Return what is wrong with the two values of a perturbed release."""
-        due = self._estimate(measurement)
+    def faults(self, value: object, measurement: object, count: int | None) -> list[str]:
+        """Return what is wrong with the two values of a perturbed release; `count` are the items of a mean."""
+        due = self._estimate(measurement, count)
         if due is None:
             return ["`measurement` is no value of this policy's grid"]
         if not self.filtered:
             return [] if _text(value) == _text(due) else ["`value` is not the measurement, clamped as the policy asks"]
-        least = self._estimate(value)
+        least = self._estimate(value, count)
         return [] if least is not None and _text(least) == _text(value) else ["`value` is no estimate of this policy"]
 
-    def _estimate(self, published: object) -> object:
+    def _estimate(self, published: object, count: int | None) -> object:
         """Return the estimate of a value that is not filtered, or None when it is no value of the policy."""
         space = self.space
         match space:
@@ -113,15 +143,37 @@ class Points:
                     return None
                 return {key: max(0, count) for key, count in published.items()} if self.clamped else published
             case Positions(lines):
-                if not isinstance(published, dict) or tuple(published) != _DEGREES:
-                    return None
-                parts = [self._moved(line, part) for line, part in zip(lines, published.values(), strict=True)]
-                return None if None in parts else dict(zip(_DEGREES, parts, strict=True))
+                return self._all_moved(dict(zip(_DEGREES, lines, strict=True)), published)
+            case Parts(lines):
+                return self._all_moved(lines, published)
+            case Means():
+                return None if count is None else self._moved(space.of(count), published)
+            case Quotients():
+                return self._quotient(space, published)
             case Categories(categories):
                 known = isinstance(published, str | bool) and published in categories
                 return published if known else None
             case _:
                 assert_never(space)
+
+    def _all_moved(self, lines: Mapping[str, Line], published: object) -> dict[str, float] | None:
+        if not isinstance(published, dict) or tuple(published) != tuple(lines):
+            return None
+        moved = {name: self._moved(line, published[name]) for name, line in lines.items()}
+        return {name: part for name, part in moved.items() if part is not None} if None not in moved.values() else None
+
+    def _quotient(self, space: Quotients, published: object) -> float | None:
+        if not isinstance(published, dict) or tuple(published) != ("sum", "count"):
+            return None
+        total, count = published["sum"], published["count"]
+        cell = space.line.cell(total) if type(total) is float else None
+        if cell is None or type(count) is not int or abs(count) > MAX_SEQUENCE:
+            return None
+        mean = space.centre + Fraction(cell, max(1, count))
+        if self.clamped:
+            mean = max(Fraction(space.line.low), min(mean, Fraction(space.line.high)))
+        found = mean / space.line.per_unit
+        return found.numerator / found.denominator  # rounded once
 
     def _moved(self, line: Line, published: object) -> float | None:
         cell = line.cell(published) if type(published) is float else None
@@ -130,12 +182,27 @@ class Points:
         return line.point(line.clamped(cell) if self.clamped else cell)
 
 
-def points_of(value: Mapping[str, Any], *, filtered: bool) -> Points:
-    """Return the points of a policy's `value`, whose domain was checked."""
-    space: Numbers | Counts | Positions | Categories
+def points_of(value: Mapping[str, Any], *, filtered: bool, statistic: str = "", neighbours: str = "") -> Points:
+    """Return the points of a policy's `value`, whose domain was checked.
+
+    `statistic` and `neighbours` are those of what is collected, "" where there are none.
+    """
+    space: Space
+    clamped = value.get("clamp", True)
     match value["kind"]:
         case "number":
-            space = Numbers(Line(1 / decimal_of(value["resolution"]), *grid_of(value)))
+            line = _line(value)
+            space = Numbers(line)
+            if statistic == "sum":  # the range is that of an item
+                clamped = False
+            elif statistic == "mean" and neighbours == "replace":
+                space = Means(line)
+            elif statistic == "mean":
+                space = Quotients(line, (line.low + line.high) // 2)
+        case "vector":
+            space = Parts({name: _line(value["parts"][name]) for name in sorted(value["parts"])})
+        case "choice":
+            space = Categories(tuple(value["items"]))
         case "counts":
             space = Counts(tuple(value["keys"]))
         case "location":
@@ -149,7 +216,11 @@ def points_of(value: Mapping[str, Any], *, filtered: bool) -> Points:
             )
         case _:
             space = Categories(tuple(value["categories"]))
-    return Points(space, value.get("clamp", True), filtered)
+    return Points(space, clamped, filtered)
+
+
+def _line(value: Mapping[str, Any]) -> Line:
+    return Line(1 / decimal_of(value["resolution"]), *grid_of(value))
 
 
 def _text(published: object) -> str:

@@ -24,6 +24,10 @@ VALUES: list[dict[str, Any]] = [
     },
     {"kind": "category", "categories": ["in", "out", True], "clamp": True, "invalid": "in"},
     {"kind": "category", "categories": ["in", "reject"], "invalid": "in"},
+    {
+        "kind": "vector", "clamp": False, "invalid": {"x": 1, "y": 0.5},
+        "parts": {"x": {"lower": 0, "upper": 10, "resolution": 0.5}, "y": {"lower": -1, "upper": 1, "resolution": 1}},
+    },
 ]  # fmt: skip
 PROTECTIONS: list[dict[str, Any]] = [
     {"level": "landmark", "landmarks": [3500, [6000, 8001]], "step": 1000, "spare": 2},
@@ -31,6 +35,11 @@ PROTECTIONS: list[dict[str, Any]] = [
     {"level": "user", "length": 4},
     {"level": "w-event", "window": 4, "length": None},
     {"level": "landmark", "landmarks": [[6000, 8001]], "step": 1000, "window": 3},
+]
+READINGS: list[dict[str, Any]] = [
+    {"level": "event", "step": 7, "within": "last", "open_steps": 2, "absent": "approximated"},
+    {"level": "user", "length": 4, "within": "mean", "open_steps": 1000, "absent": 2.5},
+    {"level": "w-event", "window": 4, "within": "last", "open_steps": 1},
 ]
 SCHEMES: list[dict[str, Any]] = [
     {"name": "uniform"},
@@ -78,6 +87,9 @@ ODD: list[Any] = [
     *(["in", "ü" * 201], [str(n) for n in range(4096)], [str(n) for n in range(4097)], ["reject", "x", "in"]),
     *({"x": 1}, {"x": -1}, {"x": True}, {"x": 1.0}, {"z": 1}, {"x": 2**53}, {"x": 2**53 - 1, "y": 0}, {"name": "skip"}),
     *({"latitude": 1, "longitude": 2}, {"latitude": 1}, {"latitude": "1", "longitude": 2}, {"latitude": 1e308}),
+    *({"x": 1, "y": 2}, {"y": 1.5, "x": 0}, {"x": 1, "y": True}, {"x": 1, "y": 1e309}, {"x": {}}, {"x": None}),
+    *({str(n): {"lower": 0, "upper": 1, "resolution": 1} for n in range(most)} for most in (63, 64, 65)),
+    *("sum", "mean", "last", "max", "approximated", "replace", "add-remove", ["in", "approximated"]),
     *({"south": -80, "west": -170, "north": 80, "east": 170}, {"south": 0, "west": 0, "north": 1, "east": 19.9}),
 ]  # fmt: skip
 
@@ -165,6 +177,44 @@ def test_every_member_with_every_odd_value(number: int) -> None:
                 holder.insert(key, true)
     assert accepted > 10
     assert refused > 100
+
+
+@pytest.mark.parametrize("protection", READINGS)
+def test_steps_of_readings(protection: dict[str, Any]) -> None:
+    """Beside every kind and scheme, and with each member in turn left out or odd."""
+    taken = 0
+    whole = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
+    absents = (
+        "approximated",
+        2.5,
+        None,
+        "in",
+        "reject",
+        True,
+        {"x": 1, "y": 2},
+        {"x": 1},
+        {"latitude": 1, "longitude": 2},
+    )
+    for value in (
+        *VALUES,
+        whole,
+        whole | {"sensitivity": 10},
+        {"kind": "category", "categories": ["in", "approximated"]},
+    ):
+        for scheme in SCHEMES:
+            policy = copy.deepcopy({"epsilon": 0.25, "protection": protection, "scheme": scheme, "value": value})
+            taken += agreed(policy)
+            for absent in absents:
+                taken += agreed(policy | {"protection": protection | {"absent": absent}})
+            for within in ("last", "sum", "mean", "max"):
+                taken += agreed(policy | {"protection": protection | {"within": within}})
+        for name in ("within", "open_steps", "absent"):
+            left = {other: part for other, part in protection.items() if other != name}
+            policy = {"epsilon": 0.25, "protection": left, "scheme": SCHEMES[0], "value": value}
+            taken += agreed(policy)
+            for odd in ODD if value == whole else ():
+                taken += agreed(policy | {"protection": left | {name: odd}})
+    assert taken > 20
 
 
 def decimals(least: float, most: float) -> st.SearchStrategy[float]:
