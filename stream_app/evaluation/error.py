@@ -5,7 +5,7 @@ from math import cos, degrees, fsum, hypot, radians
 from statistics import median
 from typing import Any
 
-from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
 
 ROUNDED_METRES = 0.01
@@ -50,6 +50,8 @@ def guess(kind: Kind) -> object:
             return dict.fromkeys(kind.keys, 0)
         case Category():
             return kind.categories[0]
+        case Choice():
+            return kind.items[0]
 
 
 def best_constant(kind: Kind, raws: Sequence[Any]) -> object:
@@ -69,6 +71,8 @@ def best_constant(kind: Kind, raws: Sequence[Any]) -> object:
             return {name: median(float(raw[name]) for raw in raws) for name in kind.names}
         case Category():
             return max(kind.categories, key=list(raws).count)
+        case Choice():
+            return max(kind.items, key=list(raws).count)
 
 
 def _geometric_median(raws: Sequence[Any]) -> dict[str, float]:

@@ -1,14 +1,16 @@
 """The expected absolute error of a measurement: of the mechanism alone, before filter and clamp, which lower it."""
 
 from functools import lru_cache
-from math import exp, expm1, fsum, hypot, tanh
+from math import exp, expm1, fsum, hypot, log1p, tanh
 from typing import assert_never
 
-from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 
+CLOSE = 1e-12
+"""Share of a root that a step of Newton's moves, below which it was found."""
 FINE = 0.1
 """Rates per lattice step below which the lattice hardly shows."""
 NEGLIGIBLE = 40
@@ -20,9 +22,9 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
 
     In the value's unit for a number and a sum; for a mean in this unit, to be divided by the number of items (where
     that is hidden: to first order, at an end of the range). In items of one cell for counts, in metres for a location;
-    for a category the probability of a wrong one; for a vector in shares of a part's range, the mean over the parts.
-    The rounding of the value to its grid, at most half a resolution, comes on top; so does the noise of every announced
-    intrusion into collected data.
+    for a category the probability of a wrong one; for a choice by how many items it may miss the most frequent one; for
+    a vector in shares of a part's range, the mean over the parts. The rounding of the value to its grid, at most half a
+    resolution, comes on top; so does the noise of every announced intrusion into collected data.
     """
     kind = policy.kind
     match kind:
@@ -41,6 +43,8 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
             return mean_norm(float(kind.rate_per_nano * spend_nano)) / float(kind.plane.cells_per_unit)
         case Category():
             return 1.0 - truth_probability(spend_nano, len(kind.categories))
+        case Choice():
+            return mean_shortfall(spend_nano / NANO / (2 if kind.replace else 1), len(kind.items))
         case Vector():
             # A sensitivity is the range of each of the parts, so in shares of one range they are as many times as much.
             noises = [mean_magnitude(spend_nano / (part.sensitivity * NANO)) / part.sensitivity for part in kind.parts]
@@ -87,6 +91,8 @@ def unit(kind: Kind) -> str:
             return "in shares of a part's range"
         case Sum():
             return "of the sum, in the value's unit"
+        case Choice():
+            return "items that the one drawn may have less than the most frequent one"
         case Mean() | HiddenMean():
             return "in the value's unit, over the number of items"
         case _:
@@ -108,6 +114,19 @@ def mean_sum(one: float, other: float) -> float:
     ``tanh(one / 2) / tanh((one + other) / 2)``.
     """
     return mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + other) / 2)
+
+
+def mean_shortfall(rate: float, items: int) -> float:
+    """Return how many items less than the most frequent one the one drawn has on average, over the worst of all counts.
+
+    With gaps g_i and weights exp(-rate * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``; where its derivatives
+    vanish all gaps are ``1/rate + f``, so ``rate * f = W((items - 1) / e)`` by Lambert's W; whole gaps give no more.
+    """
+    target = (items - 1) / exp(1)
+    found = log1p(target)  # above W, and x * exp(x) is convex: Newton's steps fall to it
+    while (step := (found - target * exp(-found)) / (found + 1)) > found * CLOSE:
+        found -= step
+    return found / rate
 
 
 @lru_cache(maxsize=4096)

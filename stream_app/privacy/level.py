@@ -16,7 +16,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.axis import Axis
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.values import ReleasedCells
@@ -51,7 +51,7 @@ def measured(
             return _category_measured(kind, state, cells, spend_nano)
         case Vector():
             return _vector_measured(kind, state, cells, spend_nano, k)
-        case Sum() | Mean() | HiddenMean():
+        case Sum() | Mean() | HiddenMean() | Choice():
             raise AssertionError(UNFILTERED)
         case _:
             assert_never(kind)
@@ -81,7 +81,7 @@ def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
         case Vector():
             places = zip(kind.parts, range(0, len(state), NUMBER_WIDTH), strict=True)
             return tuple(m for part, at in places for m in drifted(part, state[at : at + NUMBER_WIDTH], elapsed))
-        case Sum() | Mean() | HiddenMean():
+        case Sum() | Mean() | HiddenMean() | Choice():
             raise AssertionError(UNFILTERED)
         case _:
             assert_never(kind)

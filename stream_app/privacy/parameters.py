@@ -187,6 +187,13 @@ class CategoryForm(Form):
     invalid: StrictBool | StrictStr = "reject"
 
 
+class ChoiceForm(Form):
+    """Value kind choice."""
+
+    kind: Literal["choice"]
+    items: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_KEYS)]
+
+
 class VectorForm(Form):
     """Value kind vector."""
 
@@ -220,7 +227,9 @@ SchemeForm = Annotated[
     Field(discriminator="name"),
 ]
 DummiesForm = Annotated[DrawnForm | PaddingForm, Field(discriminator="method")]
-ValueForm = Annotated[NumberForm | CountsForm | LocationForm | CategoryForm | VectorForm, Field(discriminator="kind")]
+ValueForm = Annotated[
+    NumberForm | CountsForm | LocationForm | CategoryForm | VectorForm | ChoiceForm, Field(discriminator="kind")
+]
 
 
 class ParametersForm(Form):

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Statistic, Vector
+from stream_app.privacy.kinds import Category, Choice, Counts, Kind, Location, Number, Statistic, Vector
 from stream_app.privacy.kinds.kind_form import takes_substitute
 from stream_app.privacy.landmarks import Interval, LandmarkSet
 from stream_app.privacy.policy import Policy
@@ -136,6 +136,9 @@ def _keeps_values(kind: Kind, former: Kind) -> bool:
         case _ if isinstance(kind, Statistic) and isinstance(former, Statistic):
             # Any two items are neighbours whatever the range, or taking part is no more told; no statistic has others.
             return True
+        case Choice(), Choice():
+            # An item that is none any more is told to be invalid; under the same neighbours, which `_keeps_items` asks.
+            return set(former.items) <= set(kind.items)
         case Vector(), Vector():
             # Any two valid ones are neighbours, whatever the ranges; under other names all of them become invalid.
             return True

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, assert_never
 
 from stream_app.formats import wire
 from stream_app.privacy.collected.collect import Collect
-from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.kind_form import PI, cosine
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
 from stream_app.privacy.policy import Policy
@@ -68,6 +68,8 @@ def _values(kind: Kind) -> tuple[Any, Any]:
             return _positions(kind)
         case Category():
             return kind.categories[0], kind.categories[1]
+        case Choice():
+            return kind.items[0], kind.items[1]
         case Vector():
             ends = [_values(part) for part in kind.parts]
             near, far = (dict(zip(kind.names, side, strict=True)) for side in zip(*ends, strict=True))

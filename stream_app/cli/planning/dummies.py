@@ -18,11 +18,11 @@ from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
-from stream_app.privacy.dummies.choice import probabilities
 from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.options import Histograms, Sets
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
 from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.noise.choice import probabilities
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.values import NANO

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stream_app.privacy.collected.items import Gathered, gathered_of
-from stream_app.privacy.kinds import Counts, HiddenMean, Kind, Mean, Number, Statistic, Sum
+from stream_app.privacy.kinds import Choice, Counts, HiddenMean, Kind, Mean, Number, Statistic, Sum
 from stream_app.privacy.kinds.axis import LARGEST_CELL
 from stream_app.privacy.kinds.sums import LARGEST_ITEM, middle, reach
 from stream_app.privacy.parameters import (
     MOST_OPEN_CELLS,
+    ChoiceForm,
     CollectForm,
     CountsForm,
     KellarisForm,
@@ -46,6 +47,8 @@ def collected_kind(kind: Kind, form: CollectForm) -> Kind:
     """Return what a policy's `value` is when it is collected: its sensitivity follows from the neighbours."""
     if isinstance(kind, Counts):
         return replace(kind, sensitivity=SENSITIVITY[form.neighbours])
+    if isinstance(kind, Choice):
+        return replace(kind, replace=form.neighbours == "replace")
     if isinstance(kind, Number) and form.statistic is not None:
         return _statistic(kind, form)
     return kind
@@ -66,30 +69,54 @@ def _statistic(item: Number, form: CollectForm) -> Statistic:
 
 def collect_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
     """Yield the members that do not go with `collect`, and why; ``kind`` is what `value` came to, None: to nothing."""
-    collect, value, scheme = form.collect, form.value, form.scheme
+    collect, scheme = form.collect, form.scheme
     if collect is None:
+        if isinstance(form.value, ChoiceForm):
+            yield "collect", "a choice is made among contributors' items; say how they are collected"
         return
-    if isinstance(value, NumberForm) and collect.statistic is not None:
-        yield from _statistic_faults(form, collect, kind)
-    elif not isinstance(value, CountsForm):
-        message = f"found kind {value.kind}; use kind counts, or kind number with collect.statistic"
-        yield "collect", f"members' items become counts, a sum or a mean, {message}"
-    elif collect.statistic is not None:
-        yield "collect.statistic", "sums and means are of kind number, counts have none; leave it out"
-    elif "sensitivity" in value.model_fields_set and value.sensitivity != SENSITIVITY[collect.neighbours]:
-        found, implied = value.sensitivity, SENSITIVITY[collect.neighbours]
-        yield "value.sensitivity", f"neighbours {collect.neighbours} imply {implied}, found {found}; leave it out"
-    if isinstance(value, CountsForm) and (cells := collect.open_steps * len(value.keys)) > MOST_OPEN_CELLS:
-        message = f"open steps times keys are at most {MOST_OPEN_CELLS}, found {cells}; leave fewer open, or merge keys"
-        yield "collect.open_steps", message
-    if value.invalid != "reject":
-        yield "value.invalid", 'an item is valid or none; use "reject"'
+    yield from _value_faults(form, collect, kind)
     if collect.intrusion_nano is not None and collect.neighbours == "add-remove":
         message = "the members' digests in memory would show who takes part; use neighbours replace, or leave it out"
         yield "collect.intrusion_nano", message
     if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         message = "private would read the counters of steps that are not published; use released"
         yield "scheme.dissimilarity", message
+
+
+def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
+    value = form.value
+    names: tuple[str, ...] = ()
+    match value:
+        case NumberForm() if collect.statistic is not None:
+            yield from _statistic_faults(form, collect, kind)
+        case ChoiceForm():
+            names = value.items
+            yield from _choice_faults(form, collect)
+        case CountsForm():
+            names, implied = value.keys, SENSITIVITY[collect.neighbours]
+            if "sensitivity" in value.model_fields_set and value.sensitivity != implied:
+                message = f"neighbours {collect.neighbours} imply {implied}, found {value.sensitivity}; leave it out"
+                yield "value.sensitivity", message
+        case _:
+            message = f"found kind {value.kind}; use kind counts or choice, or kind number with collect.statistic"
+            yield "collect", f"members' items become counts, a choice, a sum or a mean, {message}"
+    if collect.statistic is not None and not isinstance(value, NumberForm):
+        yield "collect.statistic", f"sums and means are of kind number, {value.kind} has none; leave it out"
+    if (cells := collect.open_steps * len(names)) > MOST_OPEN_CELLS:
+        message = f"open steps times keys are at most {MOST_OPEN_CELLS}, found {cells}; leave fewer open, or merge keys"
+        yield "collect.open_steps", message
+    if not isinstance(value, ChoiceForm) and value.invalid != "reject":
+        yield "value.invalid", 'an item is valid or none; use "reject"'
+
+
+def _choice_faults(form: ParametersForm, collect: CollectForm) -> Iterator[tuple[str, str]]:
+    if form.filter == "level":
+        yield "filter", "a choice is published as drawn; use none"
+    if collect.intrusion_nano is not None:
+        yield (
+            "collect.intrusion_nano",
+            "the counters of a choice are bare, its draw has no noise of theirs; leave it out",
+        )
 
 
 def _statistic_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None) -> Iterator[tuple[str, str]]:

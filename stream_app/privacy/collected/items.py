@@ -8,7 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Statistic, Sum, Vector
+from stream_app.privacy.kinds import (
+    Category,
+    Choice,
+    Counts,
+    HiddenMean,
+    Kind,
+    Location,
+    Mean,
+    Number,
+    Statistic,
+    Sum,
+    Vector,
+)
 from stream_app.privacy.kinds.counts import LARGEST_COUNT
 from stream_app.privacy.values import Raw, RawCells
 
@@ -93,6 +105,8 @@ def gathered_of(kind: Kind) -> Gathered:
         case Counts(keys=keys):
             object_bytes = 1 + sum([_NUMBER_BYTES + _escaped_bytes(key) for key in keys])
             return Tally(keys, kind.sensitivity, 2 * object_bytes)
+        case Choice(items=items):
+            return Tally(items, 2, 2 * max(map(_escaped_bytes, items)))
         case Sum() | Mean() | HiddenMean():
             return Total(kind)
         case Number() | Location() | Category() | Vector():

@@ -14,11 +14,11 @@ from functools import lru_cache
 from struct import pack
 from typing import NamedTuple, assert_never
 
-from stream_app.privacy.dummies.choice import chosen
 from stream_app.privacy.dummies.options import Histograms, Options, Sets, options_of, scores_of
 from stream_app.privacy.dummies.partitioned import sampled
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
 from stream_app.privacy.landmarks import MOST_INTERVALS, NO_LANDMARKS, LandmarkSet
+from stream_app.privacy.noise.choice import chosen
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.randomness import BitStream, happens_rational
 from stream_app.privacy.policy import Policy

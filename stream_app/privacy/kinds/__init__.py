@@ -8,13 +8,14 @@ the noise, for the release), ``still`` (did the noise scale exceed the change?),
 from typing import TypeAlias
 
 from stream_app.privacy.kinds.category import Category
+from stream_app.privacy.kinds.choice import Choice
 from stream_app.privacy.kinds.counts import Counts
 from stream_app.privacy.kinds.location import Location
 from stream_app.privacy.kinds.number import Number
 from stream_app.privacy.kinds.sums import HiddenMean, Mean, Statistic, Sum
 from stream_app.privacy.kinds.vector import Vector
 
-Kind: TypeAlias = Number | Counts | Location | Category | Vector | Statistic
+Kind: TypeAlias = Number | Counts | Location | Category | Vector | Statistic | Choice
 """The closed union of value kinds."""
 
 Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int]
@@ -22,6 +23,7 @@ Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, i
 
 __all__ = [
     "Category",
+    "Choice",
     "Counts",
     "HiddenMean",
     "Kind",

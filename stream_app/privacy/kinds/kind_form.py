@@ -7,11 +7,32 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple, assert_never
 
-from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Statistic, Sum, Vector
+from stream_app.privacy.kinds import (
+    Category,
+    Choice,
+    Counts,
+    HiddenMean,
+    Kind,
+    Location,
+    Mean,
+    Number,
+    Statistic,
+    Sum,
+    Vector,
+)
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES, PROJECTION, ROOT_TWO
 from stream_app.privacy.kinds.number import number_axis
-from stream_app.privacy.parameters import CategoryForm, CountsForm, LocationForm, NumberForm, RangeForm, VectorForm
+from stream_app.privacy.parameters import (
+    CategoryForm,
+    ChoiceForm,
+    CountsForm,
+    LocationForm,
+    NumberForm,
+    RangeForm,
+    ValueForm,
+    VectorForm,
+)
 from stream_app.privacy.values import NANO, Raw, exact
 
 DECIMAL = Context(prec=60)
@@ -26,7 +47,10 @@ class KindFault(NamedTuple):
     message: str
 
 
-def kind_of(form: NumberForm | CountsForm | LocationForm | CategoryForm | VectorForm) -> Kind | KindFault:
+TWICE = KindFault("items", "an item stands twice; name each once")
+
+
+def kind_of(form: ValueForm) -> Kind | KindFault:
     """Return the kind of a policy's `value`, or what is wrong with it."""
     kind: Kind | KindFault
     match form:
@@ -40,6 +64,8 @@ def kind_of(form: NumberForm | CountsForm | LocationForm | CategoryForm | Vector
             kind = _category(form)
         case VectorForm():
             kind = _vector(form)
+        case ChoiceForm():
+            return Choice(form.items) if len(set(form.items)) == len(form.items) else TWICE
         case _:
             assert_never(form)
     if isinstance(kind, KindFault) or form.invalid == "reject":
@@ -59,7 +85,7 @@ def takes_substitute(kind: Kind) -> bool:
     match kind:
         case Number():
             return kind.sensitivity >= kind.axis.high - kind.axis.low
-        case Counts() | Location() | Sum() | Mean() | HiddenMean():
+        case Counts() | Location() | Sum() | Mean() | HiddenMean() | Choice():
             return False
         case Category() | Vector():
             return True
@@ -69,7 +95,7 @@ def takes_substitute(kind: Kind) -> bool:
 
 def takes_filter(kind: Kind) -> bool:
     """Return whether the filter `level` may follow measurements of the kind; the others are published as measured."""
-    return not isinstance(kind, Statistic)
+    return not isinstance(kind, Statistic | Choice)
 
 
 def substitute_fault(kind: Kind) -> KindFault | None:

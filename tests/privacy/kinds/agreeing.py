@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from math import exp
 from typing import assert_never
 
-from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.noise.mechanisms import HALF_ROOT
 from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
 from stream_app.privacy.values import RawCells, ReleasedCells
@@ -152,6 +152,8 @@ def agreeing(kind: Kind, targets: Targets) -> Kind:
             item = agreeing(kind.item, ((target[0],) for target in targets))
             assert isinstance(item, Number)
             return replace(kind, item=item)
+        case Choice():
+            raise AssertionError("its draw has no noise to choose")
         case HiddenMean():
             return AgreeingHiddenMean(**parts, targets=targets)
         case _:
