@@ -270,4 +270,25 @@ PLANTED: Final = (
         8,
         (("member.claimed_nano > member.cap_nano", "member.claimed_nano // 2 > member.cap_nano"),),
     ),
+    Planted(
+        "readings acknowledged",
+        "input is acknowledged no further than the oldest reading whose step is open",
+        "stream_app.deciding.counters:Collection.floor",
+        27,
+        (("read = self.readings.floor()", "read = None"),),
+    ),
+    Planted(
+        "readings of open steps not recalled",
+        "the readings of open steps are read again at a start",
+        "stream_app.deciding.gathering:recalled",
+        27,
+        (("gathered.take(policy.within, found.timestamp_ms, part)", "pass"),),
+    ),
+    Planted(
+        "dropped readings kept",
+        "a version under which steps do not stay open drops their readings",
+        "stream_app.deciding.counters:Collection.drop",
+        78,
+        (("self.readings.drop(series)", "pass"),),
+    ),
 )

@@ -48,6 +48,8 @@ LOSSES: Final[tuple[Loss, ...]] = get_args(Loss)
 
 _WITH_MEMBERS: Final = (0, 8, 9, 10)
 """Of seeds modulo eleven: those in which series have members; of the planted faults' older seeds it is none."""
+_WITH_READINGS: Final = (10, 12, 13, 14, 15)
+"""Of seeds modulo seventeen: those with series whose steps take several readings; of the older faults' seeds none."""
 
 _SECONDS: Final[dict[str, tuple[float, float]]] = {
     "freeze": (0.5, 40),
@@ -101,7 +103,7 @@ def drawn(seed: int) -> Schedule:
         draw.choice((1, 3, 8, 20)),
         draw.choice((0.005, 0.05, 0.2)),
         draw.random() < 0.2,
-        input_of(seed, BUSY_SECONDS, members=members),
+        input_of(seed, BUSY_SECONDS, members=members, readings=seed % 17 in _WITH_READINGS),
         tuple(sorted(_fault(draw, kind, partitions, workers) for kind in kinds)),
         members,
     )

@@ -30,6 +30,20 @@ OWN: tuple[dict[str, Any], ...] = (
     {"protection": {"level": "w-event", "window": 4}, "value": NUMBER, "scheme": {"name": "ba"}},
     {"protection": {"level": "landmark", "landmarks": LANDMARKS}, "scheme": {"name": "balanced"}, "value": COUNTS},
 )
+GATHERED: tuple[dict[str, Any], ...] = (
+    {"protection": {"level": "event", "within": "sum", "open_steps": 2}, "value": NUMBER},
+    {"protection": {"level": "user", "length": 12, "within": "last", "open_steps": 3}, "value": CATEGORY},
+    {
+        "protection": {"level": "landmark", "landmarks": LANDMARKS, "within": "mean", "open_steps": 1, "absent": 20},
+        "value": NUMBER | {"invalid": 7.25},
+    },
+    {
+        "protection": {"level": "w-event", "window": 4, "within": "max", "open_steps": 2, "absent": "approximated"},
+        "value": NUMBER,
+        "scheme": {"name": "bd"},
+    },
+)
+"""Policies whose steps take several readings."""
 RENEWED = ("landmark", "user")
 """Levels of policies that may begin again."""
 COLLECTED: dict[str, Any] = {
@@ -39,6 +53,9 @@ COLLECTED: dict[str, Any] = {
 }
 _KEYS = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 NAMES = ("meter-1", "crowd-1", "own-1", "meter-2", "own-2", "crowd-2", "own-3", "stray-1")
+READ = "read"
+"""Stands in the ids of series whose steps take several readings."""
+READING = ("read-1", "read-2", "meter-1", "read-3", "own-1")
 SEPARATOR = "/"
 OF_MEMBERS = (
     "p/meter-1",
@@ -92,6 +109,8 @@ class _Course:
         self._version = 0
         self._value: dict[str, Any] = NUMBER
         self._chosen: dict[str, Any] | None = None
+        self._gathers = False
+        """Whether watermarks alone open and close its steps."""
 
     def next(self) -> dict[str, Any] | bytes:
         if self._version == 0 and not ("meter" in self.name or "stray" in self.name):
@@ -108,6 +127,8 @@ class _Course:
             return self._draw.choice((b"", b"{", b"[]", b'{"series":"meter-1"}', b'{"series":"own-1","timestamp":-1}'))
         if self.name.startswith("crowd"):
             return self._collected(chance)
+        if READ in self.name:
+            return self._reading(chance)
         if chance > 0.94:
             return self._observation(max(0, self._step - self._draw.randrange(3)))
         self._step += self._draw.choice((1, 1, 1, 2))
@@ -116,9 +137,10 @@ class _Course:
     def _policy(self) -> dict[str, Any]:
         self._version += self._renewals.choice((1, 1, 4))  # renewals use up numbers, too
         if self._chosen is None or self._draw.random() < 0.1:
-            self._chosen = COLLECTED if self.name.startswith("crowd") else self._draw.choice(OWN)
+            choices = GATHERED if READ in self.name else OWN
+            self._chosen = COLLECTED if self.name.startswith("crowd") else self._draw.choice(choices)
         chosen = self._chosen
-        self._value = chosen["value"]
+        self._value, self._gathers = chosen["value"], "absent" in chosen["protection"]
         protection: dict[str, Any] = {"step": STEP_MS, **chosen["protection"]}
         if "landmarks" in protection:
             protection["landmarks"] = [mark for mark in LANDMARKS if _start(mark) > START_MS + self._step * STEP_MS]
@@ -133,6 +155,16 @@ class _Course:
                 "renew": [START_MS + step * STEP_MS for step in steps],
             }
         return record
+
+    def _reading(self, chance: float) -> dict[str, Any]:
+        """Return several readings a step, late, doubled and out of order, or a watermark."""
+        if chance < (0.4 if self._gathers else 0.2) or (self._gathers and self._step == 0):
+            self._step += self._draw.choice((0, 1, 1, 2))
+            return {"type": "watermark", "series": self.name, "timestamp": START_MS + self._step * STEP_MS}
+        self._step += not self._gathers and self._draw.random() < 0.3
+        found = self._observation(max(0, self._step + self._draw.choice((-3, -1, -1, 0, 0, 0, 0, 1))))
+        # Few moments of a step, so that some come twice.
+        return found | {"timestamp": found["timestamp"] // STEP_MS * STEP_MS + self._draw.randrange(6)}
 
     def _observation(self, step: int) -> dict[str, Any]:
         value: Any = round(self._draw.random() * 100, 1)
@@ -170,11 +202,16 @@ class _Caps:
         return {"type": "member", "member": self.name, "epsilon": self._draw.choice((1.0, 2.5, 4.0, 5.5, 9.0))}
 
 
-def input_of(seed: object, seconds: float, *, members: bool = False) -> tuple[Sent, ...]:
-    """Return the records that are sent within so many seconds; with ``members`` series have some."""
+def input_of(seed: object, seconds: float, *, members: bool = False, readings: bool = False) -> tuple[Sent, ...]:
+    """Return the records that are sent within so many seconds; with ``members`` series have some.
+
+    With ``readings`` the first ones of them are such that a step takes several.
+    """
     draw = Random(f"input {seed}")
     renewals = Random(f"renewals {seed}")  # apart, so that a seed stands for the schedule that it stood for before
-    names = OF_MEMBERS if members else NAMES
+    names: tuple[str, ...] = OF_MEMBERS if members else NAMES
+    if readings:
+        names = tuple(f"p{SEPARATOR}{name}" if members else name for name in READING)
     chosen = names[: draw.randrange(3, len(names) + 1)]
     courses: list[_Course | _Caps] = [_Course(name, draw, renewals) for name in chosen]
     if members:
