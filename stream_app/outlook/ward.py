@@ -1,0 +1,126 @@
+"""How many contributors a collected statistic needs for a wanted error: the smallest ward.
+
+A release is *within* an error if it is so with probability `WANTED`, whatever the items of the contributors are. The
+error is of noise alone: items are rounded to their grid before, and clamped to their range.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, exp, expm1, log, sinh
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+WANTED: Final = 0.95
+"""With this probability a release is within its error."""
+MOST_CONTRIBUTORS: Final = 100_000
+"""More are not looked for where their number is hidden."""
+MOST_DRAWS: Final = 1_000_000
+"""Either way, of the noise in a number: its scale is then 42,000, and a number needs three scales to be of use."""
+NEGLIGIBLE: Final = 24.0
+"""Times a scale of discrete Laplace noise: what lies beyond, 4e-11 of it, counts as failure."""
+CERTAIN: Final = 30.0
+"""A rate at which noise is 0 but for once in 10^13 draws."""
+NEAR: Final = 1e-7
+"""Relative distance of rates that are one: the formula for two would subtract what is nearly equal."""
+
+Tail = Callable[[int], float]
+"""The probability that noise is larger than so many cells, either way; it falls."""
+
+
+def laplace_tail(rate: float) -> Tail:
+    """Return the tail of discrete Laplace noise: ``P(|k| > m) = 2 q^(m + 1) / (1 + q)`` with ``q = exp(-rate)``."""
+    return lambda most: 2 * exp(-rate * (most + 1)) / (1 + exp(-rate))
+
+
+def sum_tail(one: float, other: float) -> Tail:
+    """Return the tail of the sum of two independent draws of discrete Laplace noise of these rates.
+
+    With a and b for ``exp(-rate)``, the product of both generating functions ``(1 - a)^2 / ((1 - a z) (1 - a / z))``
+    falls into partial fractions: ``P(n) = w (a^|n| a / (1 - a^2) - b^|n| b / (1 - b^2))``, where ``w = (1 - a)^2
+    (1 - b)^2 / (a b d)`` and ``d = (1 - b)^2 / b - (1 - a)^2 / a``, the product of two hyperbolic sines. Where a = b,
+    ``P(n) = ((1 - a) / (1 + a))^2 a^|n| (|n| + (1 + a^2) / (1 - a^2))``.
+    """
+    low, high = sorted((min(one, CERTAIN), min(other, CERTAIN)))
+    a, b = exp(-low), exp(-high)
+    if high - low < NEAR * low:
+        half = (1 + a * a) / -expm1(-2 * low)
+        least = -expm1(-low)
+        return lambda most: (
+            2 * (least / (1 + a)) ** 2 * exp(-low * (most + 1)) * ((most + 1 + half) / least + a / least**2)
+        )
+    whole = 2 * expm1(-low) ** 2 * expm1(-high) ** 2 / (a * b * 4 * sinh((high - low) / 2) * sinh((high + low) / 2))
+
+    def beyond(rate: float, most: int) -> float:
+        return exp(-rate * (most + 2)) / (expm1(-rate) * expm1(-2 * rate))
+
+    return lambda most: whole * (beyond(low, most) - beyond(high, most))
+
+
+def reach_of(tail: Tail) -> int:
+    """Return the least number of cells within which noise lies with probability `WANTED`."""
+    return _least(lambda most: tail(most) <= 1 - WANTED, 0)
+
+
+def contributors_of_total(reach: int, error_cells: Fraction) -> int:
+    """Return how many contributors bring noise of ``reach`` cells in their total down to ``error_cells`` each."""
+    return max(1, ceil(reach / error_cells))
+
+
+def contributors_of_mean(sum_rate: float, number_rate: float, farthest: int, error_cells: Fraction) -> int | None:
+    """Return how many contributors a mean of a hidden number needs; None: more than `MOST_CONTRIBUTORS`.
+
+    With noise x in the sum and y in the number n, and the mean m cells from the middle of the range, the error is
+    ``|x - m y| / (n + y)``. The mean is taken at an end of the range, ``farthest`` cells away, where y tells most; what
+    clamping saves there is not counted, and n + y < 1 is a failure. So what holds for n holds for any larger number.
+    """
+    most = min(ceil(NEGLIGIBLE / number_rate), MOST_DRAWS)
+    draws = np.arange(-most, most + 1, dtype=np.float64)
+    q = exp(-number_rate)
+    chances = (1 - q) / (1 + q) * np.exp(-number_rate * np.abs(draws))
+    width = float(error_cells)
+
+    def enough(number: int) -> bool:
+        room = np.floor(width * (number + draws) * (1 + 1e-12))
+        low, high = np.ceil(farthest * draws - room), np.floor(farthest * draws + room)
+        held = np.where(number + draws >= 1, _between(sum_rate, low, high), 0.0)
+        return float(chances @ held) >= WANTED
+
+    return _least(enough, 1) if enough(MOST_CONTRIBUTORS) else None
+
+
+def _between(rate: float, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities that discrete Laplace noise lies in ``low .. high``."""
+    return np.maximum(0.0, _below(rate, high) - _below(rate, low - 1))
+
+
+def _below(rate: float, cell: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``P(k <= cell)``: ``q^-cell / (1 + q)`` below 0, ``1 - q^(cell + 1) / (1 + q)`` from 0 on."""
+    q = exp(-rate)
+    found: NDArray[np.float64] = np.where(
+        cell < 0,
+        np.exp(rate * np.minimum(cell, 0)) / (1 + q),
+        1 - np.exp(-rate * (np.maximum(cell, 0) + 1)) / (1 + q),
+    )
+    return found
+
+
+def lead_of(items: int, rate: float) -> int:
+    """Return how many contributors more than any other an item needs to be chosen with probability `WANTED`.
+
+    The weight of n is ``exp(rate * n)``. It is chosen least likely where all others are equal: with probability
+    ``1 / (1 + (items - 1) exp(-rate * lead))``.
+    """
+    return max(1, ceil(log((items - 1) * WANTED / (1 - WANTED)) / rate))
+
+
+def _least(holds: Callable[[int], bool], first: int) -> int:
+    """Return the least number from ``first`` on that holds, where all larger ones do, too."""
+    low, high = first, first
+    while not holds(high):
+        low, high = high + 1, 2 * high + 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
