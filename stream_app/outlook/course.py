@@ -25,6 +25,8 @@ PUBLIC = KeyRing("0" * 16, 0, bytes(32))
 STAND_IN = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
 _UNNEEDED = frozenset({"value", "filter", "collect", "correlation"})
 """Members of a policy that move no budget."""
+_GATHERING = frozenset({"within", "open_steps", "absent"})
+"""Members of `protection` that say what a step's value is, which moves none either: an event stands for readings."""
 
 Watch = Callable[[], None]
 """Told of each event."""
@@ -65,6 +67,8 @@ class Course:
         The values stay the same, or jump over the whole range when ``moving``.
         """
         stood_in = {name: part for name, part in parameters.items() if name not in _UNNEEDED}
+        protection: Any = parameters["protection"]
+        stood_in["protection"] = {name: part for name, part in protection.items() if name not in _GATHERING}
         policy = policy_of({**stood_in, "value": STAND_IN, "filter": "none"}, 1)
         self._context = Context(PUBLIC, (DefaultPolicy("*", policy),))
         self._horizon = horizon

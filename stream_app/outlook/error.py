@@ -21,10 +21,11 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
     """Return the mean absolute error of a value that is perturbed with ``spend_nano`` (at least 1) nano-epsilon.
 
     In the value's unit for a number and a sum; for a mean in this unit, to be divided by the number of items (where
-    that is hidden: to first order, at an end of the range). In items of one cell for counts, in metres for a location;
-    for a category the probability of a wrong one; for a choice by how many items it may miss the most frequent one; for
-    a vector in shares of a part's range, the mean over the parts. The rounding of the value to its grid, at most half a
-    resolution, comes on top; so does the noise of every announced intrusion into collected data.
+    that is hidden: to first order in one part of it, for a mean at an end of the range). In items of one cell for
+    counts, in metres for a location; for a category the probability of a wrong one; for a choice by how many items it
+    may miss the most frequent one; for a vector in shares of a part's range, the mean over the parts. The rounding of
+    the value to its grid, at most half a resolution, comes on top; so does the noise of every announced intrusion into
+    collected data.
     """
     kind = policy.kind
     match kind:
@@ -35,10 +36,9 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
         case Sum() | Mean():
             return _collected(policy, kind.item.sensitivity, spend_nano) / float(kind.item.axis.cells_per_unit)
         case HiddenMean():
-            # To first order: (x - m * y) / n, x and y the noises of sum and number, m how far the mean lies from c.
-            rates = spend_nano // 2 / (kind.item.sensitivity * NANO), (spend_nano - spend_nano // 2) / NANO
-            noise, number_noise = (mean_magnitude(rate) for rate in rates)
-            return (noise + kind.item.sensitivity * number_noise) / float(kind.item.axis.cells_per_unit)
+            # (x - m * y) / n, x and y the noises of sum and number, m how far the mean lies from c.
+            farthest, (sum_rate, number_rate) = kind.item.sensitivity, hidden_rates(kind, spend_nano)
+            return mean_sum(number_rate, sum_rate, farthest) / float(kind.item.axis.cells_per_unit)
         case Location():
             return mean_norm(float(kind.rate_per_nano * spend_nano)) / float(kind.plane.cells_per_unit)
         case Category():
@@ -76,6 +76,39 @@ def expected_scale(policy: Policy, spend_nano: int) -> float:
             return kind.scale(spend_nano)
 
 
+def hidden_rates(kind: HiddenMean, spend_nano: int) -> tuple[float, float]:
+    """Return the rates of the noise in the sum and in the number of a spend of at least two nano-epsilon."""
+    half_nano = spend_nano // 2
+    return half_nano / (kind.item.sensitivity * NANO), (spend_nano - half_nano) / NANO
+
+
+def sensitivity(kind: Kind) -> float | dict[str, float] | None:
+    """Return how far neighbours may lie apart in what noise is added to; None: a category has no distance.
+
+    In the unit of `expected_error`, for a vector that of each part by name, for a mean that of the sum.
+    """
+    match kind:
+        case Number():
+            return kind.axis.double(kind.sensitivity)
+        case Sum() | Mean():
+            return kind.item.axis.double(kind.item.sensitivity)
+        case HiddenMean():
+            return {"sum": kind.item.axis.double(kind.item.sensitivity), "count": 1}
+        case Counts():
+            return kind.sensitivity
+        case Choice():
+            return 2 if kind.replace else 1
+        case Location():
+            return float(kind.radius)
+        case Category():
+            return None
+        case Vector():
+            ranges = [part.axis.double(part.axis.high - part.axis.low) for part in kind.parts]
+            return dict(zip(kind.names, ranges, strict=True))
+        case _:
+            assert_never(kind)
+
+
 def unit(kind: Kind) -> str:
     """Return the unit of `expected_error`, in words."""
     match kind:
@@ -107,13 +140,13 @@ def mean_magnitude(rate: float) -> float:
     return 2 * exp(-rate) / -expm1(-2 * rate)
 
 
-def mean_sum(one: float, other: float) -> float:
-    """Return the mean of |j + k| of two independent discrete Laplace draws, exactly: pan-private counters start noisy.
+def mean_sum(one: float, other: float, times: int = 1) -> float:
+    """Return the mean of |times * j + k| of two independent discrete Laplace draws j and k of these rates, exactly.
 
-    ``E|j + k| = |j| + q^|j| / sinh(other)`` over k with ``q = exp(-other)``, and over j the mean of ``q^|j|`` is
-    ``tanh(one / 2) / tanh((one + other) / 2)``.
+    Pan-private counters start noisy. ``E|i + k| = |i| + q^|i| / sinh(other)`` over k with ``q = exp(-other)``, and over
+    j the mean of ``p^|j|`` with ``p = q^times`` is ``tanh(one / 2) / tanh((one + times * other) / 2)``.
     """
-    return mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + other) / 2)
+    return times * mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + times * other) / 2)
 
 
 def mean_shortfall(rate: float, items: int) -> float:

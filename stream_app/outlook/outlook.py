@@ -12,6 +12,8 @@ from stream_app.outlook.course import Watch
 from stream_app.outlook.error import expected_error, expected_scale
 from stream_app.outlook.horizon import Horizon
 from stream_app.outlook.request import PlanRequest, Variant, courses_of, draws, epsilons_of, variants
+from stream_app.outlook.ward import contributors, lead
+from stream_app.privacy.kinds import Choice
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.values import NANO
@@ -40,6 +42,10 @@ class Side:
     """Of the noise, as `expected_scale` has it."""
     error: MeanRange | None
     """Expected absolute error of the measurement, in the kind's unit."""
+    contributors: int | None = None
+    """How many bring every published step within the error that is asked for; None: too many, or none is asked for."""
+    lead: int | None = None
+    """Contributors by which an item has to lead to be drawn at every published step; None: no choice."""
 
     def means(self) -> tuple[tuple[str, MeanRange | None], ...]:
         """Return the figures by name."""
@@ -78,7 +84,6 @@ def outlooks(request: PlanRequest, watch: Watch) -> Iterator[Outlook]:
 
 
 def _outlook(request: PlanRequest, variant: Variant, watch: Watch) -> Outlook:
-    policy = request.policy
     courses = courses_of(request.parameters, variant, request.horizon, watch)
     spends = [epsilons_of(spends) for spends in courses]
     loss = None
@@ -87,11 +92,11 @@ def _outlook(request: PlanRequest, variant: Variant, watch: Watch) -> Outlook:
         loss = max(losses, key=lambda found: max(found.total))
     return Outlook(
         variant,
-        _side([spend.spend_nano for spends in courses for spend in spends if spend.landmark], len(courses), policy),
+        _side([spend.spend_nano for spends in courses for spend in spends if spend.landmark], len(courses), request),
         _side(
             [spend.spend_nano for spends in courses for spend in spends if not spend.landmark],
             len(courses),
-            policy,
+            request,
         ),
         fsum(fsum(epsilons) for epsilons in spends) / len(spends),
         spends[0],
@@ -101,7 +106,8 @@ def _outlook(request: PlanRequest, variant: Variant, watch: Watch) -> Outlook:
     )
 
 
-def _side(spends_nano: Sequence[int], courses: int, policy: Policy) -> Side:
+def _side(spends_nano: Sequence[int], courses: int, request: PlanRequest) -> Side:
+    policy, wanted = request.policy, request.error
     published = [spend for spend in spends_nano if spend]
     values = sorted(set(published))
     if not values:
@@ -119,6 +125,8 @@ def _side(spends_nano: Sequence[int], courses: int, policy: Policy) -> Side:
         over(lambda spend: spend / NANO),
         over(lambda spend: expected_scale(policy, spend)),
         over(lambda spend: expected_error(policy, spend)),
+        None if wanted is None else contributors(policy, values[0], wanted),
+        lead(policy.kind, values[0]) if isinstance(policy.kind, Choice) else None,
     )
 
 

@@ -1,6 +1,7 @@
 """What is planned for: the policy over its horizon, the schemes to compare, and the courses that each of them takes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from stream_app.loss.temporal import Adversary
@@ -96,6 +97,8 @@ class PlanRequest(NamedTuple):
     adversary: Adversary | None
     bound: float | None
     """Of temporal loss; nothing comes of it without an adversary."""
+    error: Fraction | None = None
+    """That a ward is to be large enough for."""
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -12,6 +12,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stream_app.outlook.error import hidden_rates
+from stream_app.privacy.collected.collect import Collect
+from stream_app.privacy.kinds import Choice, Counts, HiddenMean, Mean, Sum
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.values import NANO
+
 WANTED: Final = 0.95
 """With this probability a release is within its error."""
 MOST_CONTRIBUTORS: Final = 100_000
@@ -27,6 +33,60 @@ NEAR: Final = 1e-7
 
 Tail = Callable[[int], float]
 """The probability that noise is larger than so many cells, either way; it falls."""
+
+
+def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None:
+    """Return how many contributors a release of so much budget needs to be within an error above 0; None: see below.
+
+    For a sum the error is a contributor's share of it, in the value's unit; for a mean it is the mean's; for counts it
+    is a share of the contributors, as for a choice, where the item that leads by it is to be drawn. None is more than
+    `MOST_CONTRIBUTORS`, and data that are not collected.
+    """
+    kind, collect = policy.kind, policy.collect
+    if collect is None:
+        return None
+    match kind:
+        case Counts():
+            return contributors_of_total(_reach(collect, kind.sensitivity, spend_nano), error)
+        case Sum() | Mean():
+            cells = error * kind.item.axis.cells_per_unit
+            return contributors_of_total(_reach(collect, kind.item.sensitivity, spend_nano), cells)
+        case Choice():
+            return contributors_of_total(lead(kind, spend_nano), error)
+        case HiddenMean() if spend_nano > 1:
+            cells = error * kind.item.axis.cells_per_unit
+            return contributors_of_mean(*hidden_rates(kind, spend_nano), kind.item.sensitivity, cells)
+        case _:
+            return None
+
+
+def within_words(policy: Policy, error: float) -> str | None:
+    """Return what is within an error, in words; None: data that are not collected have no ward."""
+    match policy.kind:
+        case _ if policy.collect is None:
+            return None
+        case Counts():
+            return f"a count within {error:g} of the contributors of the truth"
+        case Sum():
+            return f"a sum within {error:g} a contributor of the truth"
+        case Mean() | HiddenMean():
+            return f"a mean within {error:g} of the truth"
+        case Choice():
+            return f"the item that leads by {error:g} of the contributors"
+        case _:
+            return None
+
+
+def lead(kind: Choice, spend_nano: int) -> int:
+    """Return by how many contributors an item has to lead to be drawn with probability `WANTED`."""
+    return lead_of(len(kind.items), spend_nano / NANO / (2 if kind.replace else 1))
+
+
+def _reach(collect: Collect, sensitivity: int, spend_nano: int) -> int:
+    rate = spend_nano / (sensitivity * NANO)
+    if collect.intrusion_nano is None:
+        return reach_of(laplace_tail(rate))
+    return reach_of(sum_tail(collect.intrusion_nano / (sensitivity * NANO), rate))
 
 
 def laplace_tail(rate: float) -> Tail:

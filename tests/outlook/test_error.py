@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import dlaplace
 
-from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum
+from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum, sensitivity
 from stream_app.privacy.kinds import Category, Location, Vector
 from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
@@ -94,6 +94,15 @@ def test_collected_counts_may_start_with_noise() -> None:
     assert expected_error(noisy, NANO) == mean_sum(1 / 4, 1 / 2)
 
 
+@pytest.mark.parametrize(("rates", "times"), [((0.5, 0.1), 3), ((1.0, 0.02), 40)])
+def test_noise_times_noise_against_a_sum(rates: tuple[float, float], times: int) -> None:
+    """A mean of a hidden number: the mean of |times * j + k|, term by term."""
+    around = np.arange(-800, 801)
+    chances = np.outer(dlaplace.pmf(around, rates[0]), dlaplace.pmf(around, rates[1]))
+    apart = np.abs(times * around[:, None] + around[None, :])
+    assert mean_sum(*rates, times) == pytest.approx(float((chances * apart).sum()), rel=1e-5)
+
+
 @pytest.mark.parametrize("rate", [FINE, 0.5, 1.0, 4.0, 30.0])
 def test_lattice_against_a_literal_sum(rate: float) -> None:
     """All four quadrants, every point."""
@@ -111,6 +120,30 @@ def test_below_the_lattice_it_is_the_plane() -> None:
     below, _ = quad(lambda r: r * exp(-rate * r), 0, 60 / rate)
     assert mean_norm(rate) == pytest.approx(above / below, rel=1e-9)
     assert mean_norm(FINE) == pytest.approx(2 / FINE, rel=6e-5)
+
+
+def test_sensitivities() -> None:
+    """How far neighbours lie apart, in the unit of the error."""
+    found = {kind: sensitivity(compiled(value).kind) for kind, value in KINDS.items()}
+    vector = {"oxygen": pytest.approx(0.3), "pulse": 190.0}
+    assert found == {"number": 10.0, "location": 500.0, "counts": 2, "category": None, "vector": vector}
+    number = {"kind": "number", "lower": -3, "upper": 7, "resolution": 0.5}
+    parameters = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM, "value": number}
+    collected = {
+        (statistic, neighbours): sensitivity(
+            policy_of(
+                {**parameters, "collect": {"statistic": statistic, "neighbours": neighbours, "open_steps": 1}}, 1
+            ).kind
+        )
+        for statistic in ("sum", "mean")
+        for neighbours in ("replace", "add-remove")
+    }
+    assert collected == {
+        ("sum", "replace"): 10.0,
+        ("sum", "add-remove"): 7.0,
+        ("mean", "replace"): 10.0,
+        ("mean", "add-remove"): {"sum": 5.0, "count": 1},
+    }
 
 
 def test_kinds_have_their_units() -> None:

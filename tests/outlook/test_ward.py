@@ -2,7 +2,8 @@
 
 from fractions import Fraction
 from itertools import product
-from math import exp, fsum
+from math import exp, fsum, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.stats import dlaplace
 
 from stream_app.outlook.ward import (
     WANTED,
+    contributors,
     contributors_of_mean,
     contributors_of_total,
     laplace_tail,
@@ -17,6 +19,10 @@ from stream_app.outlook.ward import (
     reach_of,
     sum_tail,
 )
+from stream_app.privacy.kinds import HiddenMean, Mean, Sum
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.values import NANO, ReleasedCells
+from tests.privacy.noise.bits import stream
 
 
 @pytest.mark.parametrize("rates", [(0.05, 0.05), (0.05, 0.7), (2.0, 0.1), (3.0, 3.0), (0.3, 0.300001), (1.0, 90.0)])
@@ -90,3 +96,52 @@ def test_a_lead_is_enough_whatever_the_others_are(items: int, rate: float) -> No
         assert weights[0] / fsum(weights) >= WANTED - 1e-12
     equal = [exp(rate * (lead - 1)), *[1.0] * (items - 1)]
     assert equal[0] / fsum(equal) < WANTED
+
+
+def collecting(statistic: str | None, neighbours: str, **more: object) -> Policy:
+    """Return a policy over numbers of contributors, or over counts of them."""
+    parameters: dict[str, Any] = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}}
+    value = {"kind": "number", "lower": -2, "upper": 6, "resolution": 0.5, "clamp": False}
+    if statistic is None:
+        value = {"kind": "counts", "keys": ["a"]}
+    collect = {"neighbours": neighbours, "open_steps": 1, **more} | ({"statistic": statistic} if statistic else {})
+    return policy_of({**parameters, "value": value, "collect": collect}, 1)
+
+
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_real_releases_are_within_the_error(statistic: str, neighbours: str, draws: int) -> None:
+    """As often as was said with so many contributors, all at the end of the range; with three quarters of them not."""
+    policy, error, number_of = collecting(statistic, neighbours), 0.4, draws // 4
+    kind = policy.kind
+    assert isinstance(kind, Sum | Mean | HiddenMean)
+    enough = contributors(policy, NANO, Fraction("0.4"))
+    assert enough is not None
+    shares = []
+    for number in (enough, enough * 3 // 4):
+        cells = kind.gathered(number * (12 - kind.centre), number)
+        truth = kind.publish(ReleasedCells(tuple(cells))) if statistic == "mean" else 6.0
+        over = 1 if statistic == "mean" else number
+        shown = [kind.publish(kind.perturb(stream(draw), cells, NANO)) / over for draw in range(number_of)]
+        shares.append(sum(abs(one - truth) <= error + 1e-9 for one in shown) / number_of)
+    apart = 5 * sqrt(WANTED * (1 - WANTED) / number_of)
+    assert shares[0] > WANTED - apart
+    assert shares[1] < WANTED - apart / 5
+
+
+def test_counts_are_within_a_share_of_the_contributors() -> None:
+    """Noise of one cell, with that of pan-private counters, over the share that is asked for."""
+    bare = collecting(None, "add-remove")
+    assert contributors(bare, NANO, Fraction("0.05")) == 20 * reach_of(laplace_tail(1.0))
+    noisy = collecting(None, "replace", intrusion_nano=NANO // 4)
+    assert contributors(noisy, NANO, Fraction("0.05")) == 20 * reach_of(sum_tail(1 / 8, 1 / 2))
+    hidden = collecting("mean", "replace", intrusion_nano=NANO // 4)
+    assert contributors(hidden, NANO, Fraction("0.5")) == reach_of(sum_tail(1 / 64, 1 / 16))
+
+
+def test_what_is_not_collected_has_no_ward() -> None:
+    """A series of one person has no contributors; nor is there a half of one nano-epsilon."""
+    plain = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": {"name": "uniform"}}
+    number = policy_of({**plain, "value": {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}}, 1)
+    assert contributors(number, NANO, Fraction(1)) is None
+    assert contributors(collecting("mean", "add-remove"), 1, Fraction(1)) is None

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from stream_app.formats import wire
 from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.course import CourseError
-from stream_app.outlook.error import unit
+from stream_app.outlook.error import sensitivity, unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, crowd_events, crowds, events_of, outlooks
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.request import PlanRequest
+from stream_app.outlook.ward import WANTED
 from stream_app.pictures import label_of
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
@@ -53,10 +55,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "configuration that the policy names)",
     )
     parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within it")
+    parser.add_argument(
+        "--error",
+        type=_wanted,
+        metavar="X",
+        help="collected data: find how many contributors bring a release within it",
+    )
     parser.add_argument("--every", type=int, metavar="MS", help="time from one event to the next (default: the step)")
     parser.add_argument("--steps", type=int, metavar="N", help="how many events (default: up to behind the landmarks)")
     parser.add_argument("--start", metavar="TIMESTAMP", help="when the first event is (default: before the landmarks)")
     add_outputs(parser, "draw errors, and losses or spends over the steps")
+
+
+def _wanted(text: str) -> Fraction:
+    """Return an error above 0 as the decimal that it is."""
+    wanted = Fraction(text)
+    if wanted <= 0 or "/" in text:
+        raise ValueError(text)
+    return wanted
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,6 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = [document.times for document in policies_in(arguments.file)]
     if arguments.picture is not None and len(found) != 1:
         raise UsageError(f"--picture: shows one policy, found {len(found)} in the file; plan them one by one")
+    if arguments.error is not None and all(times.policy.collect is None for times in found):
+        raise UsageError("--error: is of data that contributors send (collect), and no policy of the file collects")
     check_picture(arguments.picture)
     for times in found:
         plan = _plan(arguments, times)
@@ -86,7 +104,7 @@ def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
     start_ms = None if arguments.start is None else moment_of("--start", arguments.start)
     try:
         horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
-        request = PlanRequest(policy, horizon, adversary, arguments.bound)
+        request = PlanRequest(policy, horizon, adversary, arguments.bound, arguments.error)
         within = None if arguments.bound is None or adversary is None else _within(request, adversary)
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
             bar = bars.add_task("plan", total=events_of(request) + crowd_events(policy))
@@ -136,16 +154,24 @@ def _document(plan: Plan) -> dict[str, Any]:
         **asdict(horizon),
         "landmarks": plan.landmarks,
         "error_unit": unit(policy.kind),
+        "sensitivity": sensitivity(policy.kind),
+        "ward": _ward(plan),
         "within": plan.within,
         "note": plan.note or None,
         "times": plan.times.document(),
         "warnings": list(plan.times.warnings()),
-        "schemes": [dict(_members(outlook)) for outlook in plan.outlooks],
+        "schemes": [dict(_members(plan, outlook)) for outlook in plan.outlooks],
         "landmarks_against_noise": [
             {"landmarks": crowd.landmarks, "schemes": [_noise(outlook) for outlook in crowd.outlooks]}
             for crowd in plan.crowds
         ],
     }
+
+
+def _ward(plan: Plan) -> dict[str, Any] | None:
+    """Return what the numbers of contributors are for; None: none are asked for, or nobody contributes."""
+    words, wanted = plan.ward, plan.request.error
+    return None if words is None or wanted is None else {"error": float(wanted), "probability": WANTED, "what": words}
 
 
 def _noise(outlook: Outlook) -> dict[str, Any]:
@@ -155,13 +181,15 @@ def _noise(outlook: Outlook) -> dict[str, Any]:
     return {"label": outlook.variant.label, "own": outlook.variant.own, **figures}
 
 
-def _members(outlook: Outlook) -> Iterator[tuple[str, Any]]:
+def _members(plan: Plan, outlook: Outlook) -> Iterator[tuple[str, Any]]:
     variant = outlook.variant
     yield from (("label", variant.label), ("scheme", variant.scheme), ("assumes", variant.end or None))
     yield "own", variant.own
     for name, side in (("landmark", outlook.landmark), ("regular", outlook.regular)):
         means = {part: mean and mean._asdict() for part, mean in side.means()}
-        yield name, {"steps": side.steps, "published": side.published, **means}
+        ward = {} if plan.ward is None else {"contributors": side.contributors}
+        ward |= {} if side.lead is None else {"lead": side.lead}
+        yield name, {"steps": side.steps, "published": side.published, **means, **ward}
     yield "spent", outlook.spent
     loss = outlook.loss
     parts = ("backward", "forward", "total")

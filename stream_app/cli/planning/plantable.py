@@ -9,9 +9,11 @@ from rich.table import Table
 
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli.shared.policytimes import PolicyTimes
-from stream_app.outlook.error import unit
+from stream_app.outlook.error import sensitivity, unit
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
 from stream_app.outlook.request import PlanRequest
+from stream_app.outlook.ward import MOST_CONTRIBUTORS, WANTED, within_words
+from stream_app.privacy.kinds import Choice
 from stream_app.privacy.values import NANO
 
 _WRITTEN_OUT = 10_000
@@ -49,6 +51,12 @@ class Plan(NamedTuple):
         return self.versions * self.request.policy.epsilon_nano
 
     @property
+    def ward(self) -> str | None:
+        """What contributors are counted for, in words; None: none are asked for, or nobody contributes."""
+        wanted = self.request.error
+        return None if wanted is None else within_words(self.request.policy, float(wanted))
+
+    @property
     def landmarks(self) -> int:
         """How many of the horizon's events are landmarks."""
         return max(outlook.landmark.steps for outlook in self.outlooks)
@@ -76,6 +84,11 @@ def _head(plan: Plan) -> Iterator[str]:
         f"{plan.series}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, "
         f"{duration_in_words(horizon.every_ms)} apart, {plan.landmarks} of them landmarks; errors: {unit(policy.kind)}"
     )
+    far = sensitivity(policy.kind)
+    if isinstance(far, dict):
+        yield f"sensitivity: {', '.join(f'{name} {distance:g}' for name, distance in far.items())}"
+    elif far is not None and policy.collect is not None:
+        yield f"sensitivity: {far:g}"
     yield plan.times.words
     yield from (f"note: {warning}" for warning in plan.times.warnings())
 
@@ -92,9 +105,13 @@ def _table(plan: Plan) -> Table:
         table.add_column("temporal\nloss", justify="right")
     if bound is not None:
         table.add_column(f"epsilon for\nloss {bound:g}", justify="right")
+    if plan.ward is not None:
+        table.add_column("contributors", justify="right")
+    if isinstance(plan.request.policy.kind, Choice):
+        table.add_column("lead", justify="right")
     for outlook in plan.outlooks:
         table.add_section()
-        for row in _rows(outlook, bound):
+        for row in _rows(outlook, bound, ward=plan.ward is not None):
             table.add_row(*row)
     return table
 
@@ -114,14 +131,16 @@ def _noise(crowds: Sequence[Crowd]) -> Table:
     return table
 
 
-def _rows(outlook: Outlook, bound: float | None) -> Iterator[list[str]]:
+def _rows(outlook: Outlook, bound: float | None, *, ward: bool) -> Iterator[list[str]]:
     label, figures = _label(outlook), [] if outlook.loss is None else [f"{max(outlook.loss.total):.4g}"]
     if bound is not None:
         figures.append("none" if outlook.epsilon_within is None else f"{outlook.epsilon_within:.4g}")
     for name, side in (("landmark", outlook.landmark), ("regular", outlook.regular)):
         if side.steps:
-            yield [label, name, *_cells(side), *figures]
-            label, figures = "", []
+            number = "-" if side.contributors is None else f"{side.contributors:,}"
+            leads = [] if side.lead is None else [f"{side.lead:,}"]
+            yield [label, name, *_cells(side), *figures, *([number] if ward else []), *leads]
+            label, figures = "", [""] * len(figures)
 
 
 def _label(outlook: Outlook) -> str:
@@ -141,6 +160,13 @@ def _figure(mean: MeanRange | None) -> str:
 
 def _lines(plan: Plan) -> list[str]:
     lines = ["* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's."]
+    if isinstance(plan.request.policy.kind, Choice):
+        lines.append(f"lead: an item so many contributors ahead of all others is drawn {WANTED:.0%} of the time.")
+    if plan.ward is not None:
+        lines.append(
+            f"contributors: so many are needed for {plan.ward}, {WANTED:.0%} of the time, at each published "
+            f"step; - is none, or more than {MOST_CONTRIBUTORS:,}."
+        )
     if plan.note:
         lines.append(f"{plan.note}.")
     if plan.versions > 1:

@@ -169,11 +169,54 @@ def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "--picture" in capsys.readouterr().err
 
 
+WARD: dict[str, Any] = {
+    "series": "ward-*",
+    "epsilon": 1.0,
+    "protection": {"level": "landmark", "landmarks": [10 * HOUR_MS], "step": HOUR_MS},
+    "scheme": {"name": "balanced", "regular_share": 0.25},
+    "value": {"kind": "number", "lower": 0, "upper": 6, "resolution": 0.01},
+    "collect": {"statistic": "mean", "neighbours": "replace", "open_steps": 1},
+}
+
+
+def test_the_smallest_ward(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every scheme at landmarks and at other steps: a third of the budget asks for three times the contributors."""
+    plan = planned(capsys, written(tmp_path, WARD), "--error", "0.1")
+    assert plan["sensitivity"] == 6.0
+    assert plan["ward"] == {"error": 0.1, "probability": 0.95, "what": "a mean within 0.1 of the truth"}
+    landmark, regular = own(plan)["landmark"]["contributors"], own(plan)["regular"]["contributors"]
+    assert (landmark, regular) == (240, 719)
+    assert main(["plan", written(tmp_path, WARD, POLICY), "--error", "0.1"]) == 0
+    shown = capsys.readouterr().out
+    assert "sensitivity: 6\n" in shown
+    assert "240 │" in shown
+    assert "needed for a mean within 0.1 of the truth, 95% of the time" in shown
+    choice = {"kind": "choice", "items": ["a", "b", "c", "d"]}
+    chosen = {**WARD, "value": choice, "collect": {"neighbours": "replace", "open_steps": 1}}
+    plan = planned(capsys, written(tmp_path, chosen), "--error", "0.1")
+    assert plan["sensitivity"] == 2
+    # 57 = 3 * 19 times as likely as each of the three others: ln 57 = 4.04 over half of 0.75.
+    assert (own(plan)["landmark"]["lead"], own(plan)["landmark"]["contributors"]) == (11, 110)
+    assert main(["plan", written(tmp_path, chosen), "--error", "0.1"]) == 0
+    assert "lead: an item so many contributors ahead" in capsys.readouterr().out
+    for wrong in ("0", "-1", "x", "1/2", "nan"):
+        with pytest.raises(SystemExit):
+            main(["plan", written(tmp_path, WARD), "--error", wrong])
+
+
+def test_steps_of_several_readings_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What readings of a step come to moves no budget: the plan is that of one event a step."""
+    several = {**POLICY["protection"], "within": "mean", "open_steps": 2, "absent": 3}
+    found = planned(capsys, written(tmp_path, {**POLICY, "protection": several}))
+    assert found["schemes"] == planned(capsys, written(tmp_path, POLICY))["schemes"]
+
+
 @pytest.mark.parametrize(("words", "named"), [
     (["--steps", "0"], "--steps"),
     (["--every", "5"], "--every"),
     (["--start", "yesterday"], "--start"),
     (["--bound", "1"], "--bound"),
+    (["--error", "1"], "--error"),
     (["--correlation", "none.json"], "none.json"),
 ])  # fmt: skip
 def test_what_cannot_be_planned(
