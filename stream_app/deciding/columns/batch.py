@@ -79,7 +79,7 @@ class BatchDecider:
             self.alone = self._decider(outlets=held)
         for start in range(0, len(numbers), SLICE):
             few = numbers[start : start + SLICE]
-            singles = iter(records.some(few))
+            singles = records.some(few)
             more = self.alone.decide(singles)
             yield
             if not more or self.enough:

@@ -37,7 +37,7 @@ def _keyed(key: bytes, person: bytes) -> blake2b:
 class BitStream:
     """A stream of bits; taking some moves it on. Lives for one draw, never stored."""
 
-    __slots__ = ("_block", "_digest", "_keyed", "_left", "_message", "_pool", "_unread")
+    __slots__ = ("_block", "_keyed", "_left", "_message", "_pool")
 
     def __init__(self, key: bytes, person: bytes, message: bytes, *, once: bool = False) -> None:
         """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes.
@@ -48,32 +48,21 @@ class BitStream:
         self._keyed = _fresh(key, person) if once else _keyed(key, person)
         self._message = message
         self._block = 0
-        self._digest = b""
-        self._unread = 0  # bytes of the digest
         self._pool = 0
         self._left = 0
 
     def take(self, bits: int) -> int:
-        """Return the next ``bits`` bits (1 to 512) as an integer."""
+        """Return the next ``bits`` bits (1 to 512) as an integer: of each block, the last ones come first."""
         while self._left < bits:
-            if not self._unread:
-                self._digest = self._next_block()
-                self._unread = BLOCK_BYTES
-            # Word by word from a block's end: most draws take one or two, and small integers are quick.
-            word = self._digest[self._unread - WORD_BYTES : self._unread]
-            self._unread -= WORD_BYTES
-            self._pool |= int.from_bytes(word, "big") << self._left
-            self._left += 8 * WORD_BYTES
+            block = self._keyed.copy()
+            block.update(self._message + self._block.to_bytes(8, "big"))
+            self._block += 1
+            self._pool |= int.from_bytes(block.digest(), "big") << self._left
+            self._left += 8 * BLOCK_BYTES
         taken = self._pool & ((1 << bits) - 1)
         self._pool >>= bits
         self._left -= bits
         return taken
-
-    def _next_block(self) -> bytes:
-        block = self._keyed.copy()
-        block.update(self._message + self._block.to_bytes(8, "big"))
-        self._block += 1
-        return block.digest()
 
     def below(self, bound: int) -> int:
         """Return a uniform integer in ``0 .. bound - 1`` (bound at least 1), by rejection."""
