@@ -42,6 +42,8 @@ def horizon_of(
 ) -> Horizon:
     """Return the policy's own horizon, where the options do not say otherwise: an event at each step.
 
+    All readings of a step are one event.
+
     Under landmarks it begins one event before the first and ends one after the last; under dummies, around their range.
 
     Raises:
@@ -51,6 +53,9 @@ def horizon_of(
     every_ms = step_ms if every_ms is None else every_ms
     if every_ms < step_ms:
         raise HorizonError("--every", f"found {every_ms} ms; one release a step, so at least the step, {step_ms} ms")
+    if policy.within is not None and policy.within.hides and every_ms != step_ms:
+        problem = "with a value as absent each step is decided, with readings or without"
+        raise HorizonError("--every", f"found {every_ms} ms; {problem}: leave it out, or say the step, {step_ms} ms")
     first_ms, end_ms = _span(policy, every_ms)
     start_ms = first_ms if start_ms is None else start_ms
     if events is None:

@@ -1,4 +1,4 @@
-"""A workload of collected data: members contribute to wards, with all that goes wrong in real life, from one seed."""
+"""A workload of open steps: members contribute to wards, and meters send several readings a step, from one seed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +17,21 @@ COLLECTS: tuple[dict[str, Any], ...] = (
     {"neighbours": "add-remove", "open_steps": 1},
     {"neighbours": "replace", "open_steps": 4, "intrusion_nano": 200_000_000},
 )
+NUMBER = {"kind": "number", "lower": 0, "upper": 100, "resolution": 0.01}
+WITHIN: tuple[dict[str, Any], ...] = (
+    {"within": "sum", "open_steps": 2},
+    {"within": "last", "open_steps": 1},
+    {"within": "mean", "open_steps": 3, "absent": 20},
+    {"within": "max", "open_steps": 2, "absent": "approximated"},
+)
+READ = "read-"
+"""Begins the ids of meters: a reading may have no answer, and one that closes steps many."""
 SCHEMES = ("adaptive", "balanced", "uniform")
 
 
 @dataclass(slots=True)
 class Ward:
-    """One series on its way: the first step that is open."""
+    """One series on its way: the first step that is open; ``collect`` is what its policy says of open steps."""
 
     name: str
     collect: dict[str, Any]
@@ -34,12 +43,15 @@ class Ward:
 class Gathered:
     """Records without end, the same for the same seed."""
 
-    def __init__(self, seed: int, wards: int = 40) -> None:
-        """Make the wards."""
+    def __init__(self, seed: int, wards: int = 40, meters: int = 12) -> None:
+        """Make the wards and the meters."""
         self._draw = np.random.default_rng(seed)
         self._wards = [
             Ward(f"ward-{nth}", COLLECTS[nth % len(COLLECTS)], SCHEMES[nth // len(COLLECTS) % len(SCHEMES)])
             for nth in range(wards)
+        ] + [
+            Ward(f"{READ}{nth}", WITHIN[nth % len(WITHIN)], SCHEMES[nth // len(WITHIN) % len(SCHEMES)])
+            for nth in range(meters)
         ]
         self.sent = 0
 
@@ -50,7 +62,7 @@ class Gathered:
             yield self._sent(self._next(ward))
 
     def closing(self) -> Iterator[Sent]:
-        """Yield what ends every ward: nothing is open afterwards, and all input can be acknowledged."""
+        """Yield what ends every one of them: nothing is open afterwards, and all input can be acknowledged."""
         for ward in self._wards:
             yield self._sent({"type": "close", "series": ward.name})
 
@@ -67,6 +79,8 @@ class Gathered:
         if not ward.version:
             return self._policy(ward)
         chance = float(self._draw.random())
+        if ward.name.startswith(READ):
+            return self._read(ward, chance)
         if chance < 0.90:
             return self._contribution(ward, ahead=int(self._draw.integers(ward.collect["open_steps"])))
         if chance < 0.96:
@@ -82,6 +96,20 @@ class Gathered:
             return {**self._contribution(ward, ahead=0), "value": [None, 3, "nowhere"][self.sent % 3]}
         return self._policy(ward) if chance < 0.997 else {**self._watermark(ward, ward.step + 1), "seed": "none"}
 
+    def _read(self, ward: Ward, chance: float) -> dict[str, Any]:
+        """Return a reading, late, doubled or out of order too, a watermark without a seed, or a policy."""
+        draw = self._draw
+        if chance < 0.01:
+            return self._policy(ward)
+        if chance < (0.15 if "absent" in ward.collect else 0.04):
+            ward.step += int(draw.integers(3))
+            return {"type": "watermark", "series": ward.name, "timestamp": START_MS + ward.step * STEP_MS}
+        ward.step += "absent" not in ward.collect and chance < 0.2
+        step = max(0, ward.step + int(draw.choice([-2, -1, 0, 1], p=[0.05, 0.25, 0.6, 0.1])))
+        value = "none" if chance > 0.98 else round(float(draw.normal(30, 20)), 4)
+        moment = START_MS + step * STEP_MS + int(draw.integers(40))  # so few that some come twice
+        return {"series": ward.name, "timestamp": moment, "value": value}
+
     def _contribution(self, ward: Ward, ahead: int) -> dict[str, Any]:
         moment = START_MS + max(0, ward.step + ahead) * STEP_MS + int(self._draw.integers(STEP_MS))
         member = f"m-{int(self._draw.integers(MEMBERS))}"
@@ -95,16 +123,17 @@ class Gathered:
     def _policy(self, ward: Ward) -> dict[str, Any]:
         ward.version += 1
         ahead = START_MS + (ward.step + 7) * STEP_MS
+        protection = {"level": "landmark", "step": STEP_MS, "landmarks": [[ahead, ahead + 3 * STEP_MS]]}
+        read = ward.name.startswith(READ)
         return {
             "type": "policy",
             "series": ward.name,
             "version": ward.version,
             "epsilon": 0.3,
-            "protection": {"level": "landmark", "step": STEP_MS, "landmarks": [[ahead, ahead + 3 * STEP_MS]]},
+            "protection": protection | ward.collect if read else protection,
             "scheme": {"name": ward.scheme},
-            "value": {"kind": "counts", "keys": KEYS},
-            "collect": ward.collect,
-        }
+            "value": NUMBER if read else {"kind": "counts", "keys": KEYS},
+        } | ({} if read else {"collect": ward.collect})
 
     def _seed(self) -> str:
         return self._draw.bytes(32).hex()

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from tests.faults.fleet import Site
+from tests.faults.gathered import READ
 from tests.faults.topics import Topics, input_of
 
 Inputs = Mapping[tuple[int, int], bytes | None]
@@ -67,7 +68,8 @@ async def judge(site: Site, *, replay: bool = True) -> Verdict:
 def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
     """Each input has one reject, or its ledger entries; nothing is answered twice.
 
-    Contributions and watermarks may have no answer, and a watermark many: the replay tells whether they are right.
+    Contributions, readings of meters and watermarks may have no answer, and what closes steps many: the replay tells
+    whether they are right.
     """
     places = set(inputs)
     silent = {place for place, value in inputs.items() if _collected(value)}
@@ -100,7 +102,9 @@ def _collected(value: bytes | None) -> bool:
         record = orjson.loads(value)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(record, dict) and record.get("type") in ("contribution", "watermark")
+    if not isinstance(record, dict):
+        return False
+    return record.get("type") in ("contribution", "watermark") or str(record.get("series")).startswith(READ)
 
 
 def _uncommitted(verdict: Verdict, committed: Mapping[str, list[Any]], uncommitted: Mapping[str, list[Any]]) -> None:

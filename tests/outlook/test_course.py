@@ -49,6 +49,32 @@ def test_a_course_is_what_the_ledger_will_say(kind: str, scheme: dict[str, objec
     assert [spend[:2] for spend in found] == spent(parameters, horizon)
 
 
+@pytest.mark.parametrize("absent", [{}, {"absent": "approximated"}, {"absent": 0.5}])
+def test_all_readings_of_a_step_are_one_event(absent: dict[str, object]) -> None:
+    """A course is that of single observations; the ledger says so, where each step has two readings or none."""
+    plain = {"epsilon": 1.0, "scheme": ALWAYS, "value": KINDS["number"]}
+    parameters = plain | {"protection": {**PROTECTION, "within": "mean", "open_steps": 1, **absent}}
+    horizon = horizon_of(policy_of(parameters, 1))
+    found = Course(parameters, horizon).run("anyone", lambda: None)
+    assert found == Course(plain | {"protection": PROTECTION}, horizon).run("anyone", lambda: None)
+    run = Run(Context(KEYS, (default("a", **parameters),)))
+    for at in (*horizon.timestamps(), horizon.start_ms + horizon.events * HOUR_MS):
+        run.feed({"type": "watermark", "series": "a", "timestamp": at})
+        if absent.get("absent") != 0.5:
+            run.feed_all([observation("a", at + 1, 3), observation("a", at, 4)])
+    entries = [json.loads(entry) for entry in run.ledger[1:]]
+    assert [(entry["landmark"], entry.get("epsilon_nano", 0)) for entry in entries] == [one[:2] for one in found]
+
+
+def test_where_absence_is_hidden_each_step_is_planned_for() -> None:
+    """Fewer events would make a plan too cheap."""
+    protection = {"level": "event", "step": 10, "within": "sum", "open_steps": 1, "absent": 0}
+    policy = policy_of({"epsilon": 1.0, "scheme": UNIFORM, "value": KINDS["number"], "protection": protection}, 1)
+    assert horizon_of(policy, every_ms=10) == horizon_of(policy)
+    with pytest.raises(HorizonError, match="each step is decided"):
+        horizon_of(policy, every_ms=20)
+
+
 WINDOW: dict[str, object] = {"level": "w-event", "window": 7}
 
 
