@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from stream_app.privacy.collected.within import Within
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import RawCells
+from stream_app.verify.collected import collected_pairs
 from stream_app.verify.neighbours import MOST_CLOSED, Extremes, Output, Pair, Sent, extremes, pairs, record_of, which
 from stream_app.verify.steps import PairSteps, Step, pair_steps
 
@@ -19,7 +20,9 @@ class _End(NamedTuple):
 
 
 def pairs_of(policy: Policy) -> tuple[Pair, ...]:
-    """Return the pairs on which a policy's noise is verified, as `neighbours.pairs` and for several readings a step."""
+    """Return the pairs on which a policy's noise is verified, however its steps come to a value."""
+    if policy.collect is not None:
+        return tuple(collected_pairs(policy, policy.collect))
     return pairs(policy) if policy.within is None else tuple(_pairs(policy, policy.within))
 
 

@@ -1,12 +1,10 @@
 """Pairs of histories that are neighbours under a policy, as records of the events topic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import add
-from typing import Any, Literal, NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from stream_app.formats import wire
-from stream_app.privacy.collected.collect import Collect
 from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.kind_form import PI, cosine
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
@@ -17,8 +15,6 @@ from stream_app.verify.steps import PairSteps, Step, pair_steps
 SERIES = "verified"
 SEED = b"0" * 64
 """Stands in a record where each run puts a fresh seed."""
-MEMBER = "a"
-OTHERS = "b"
 MOST_CLOSED = 16
 """Steps of collected data from a history's first to its last: each of them closes, those without items, too."""
 INWARD = 1 - 1e-9
@@ -58,8 +54,7 @@ def _values(kind: Kind) -> tuple[Any, Any]:
             axis = kind.axis
             if kind.sensitivity < axis.high - axis.low:
                 return axis.double(axis.low), axis.double(axis.low + kind.sensitivity)
-            beyond = kind.upper - kind.lower
-            return kind.lower - beyond, kind.upper + beyond
+            return beyond(kind)
         case Sum() | Mean() | HiddenMean():
             return _values(kind.item)
         case Counts():
@@ -76,6 +71,12 @@ def _values(kind: Kind) -> tuple[Any, Any]:
             return near, far
         case _:
             assert_never(kind)
+
+
+def beyond(kind: Number) -> tuple[float, float]:
+    """Return a number below a range, and one above it."""
+    width = kind.upper - kind.lower
+    return kind.lower - width, kind.upper + width
 
 
 def _positions(kind: Location) -> tuple[Any, Any]:
@@ -125,10 +126,8 @@ class Pair:
 
 
 def pairs(policy: Policy) -> tuple[Pair, ...]:
-    """Return the pairs on which a policy's noise is verified; the policy is one that rules: its dummies are drawn."""
-    if policy.collect is None:
-        return tuple(_plain(policy, course, extremes(policy.kind)) for course in pair_steps(policy))
-    return tuple(_collected_pairs(policy, policy.collect))
+    """Return the pairs of a policy of one reading a step; it is one that rules: its dummies are drawn."""
+    return tuple(_plain(policy, course, extremes(policy.kind)) for course in pair_steps(policy))
 
 
 def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
@@ -152,86 +151,6 @@ def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
 def which(step: Step, side: int) -> int:
     """Return which of two values a history has at a step: 0 is the one that both have where they do not differ."""
     return side ^ step.turned if step.differs else 0
-
-
-def _collected_pairs(policy: Policy, collect: Collect) -> Iterator[Pair]:
-    if collect.replace and policy.kind.width == 1:
-        return  # one key: every item is the same
-    near = [course for course in pair_steps(policy) if course.steps[-1].at - course.steps[0].at < MOST_CLOSED]
-    for course in near:
-        yield _collected(policy, collect, course, None)
-    if near and collect.intrusion_nano is not None:
-        yield _collected(policy, collect, near[0], "before")
-        yield _collected(policy, collect, near[0], "after")
-
-
-def _collected(policy: Policy, collect: Collect, course: PairSteps, sent: Literal["before", "after"] | None) -> Pair:
-    """Return a pair in one member's items; the first that differs was ``sent`` before or after somebody looked."""
-    assert isinstance(policy.kind, Counts), "collected data are counts"
-    keys = policy.kind.keys
-    near, far = (keys[0], keys[1]) if collect.replace else (None, keys[0])
-    exposed = None if sent is None else min(step.at for step in course.steps if step.differs)
-    sides = [list(_happening(policy, course, (near, far), exposed, sent, side)) for side in (0, 1)]
-    records = [tuple(found for found in side if isinstance(found, Sent)) for side in sides]
-    seen = [[found for found in side if isinstance(found, _Seen)] for side in sides]
-    outputs = tuple(
-        Output(one.name, (one.cells, other.cells), collect.intrusion_nano if one.look else None, one.after)
-        for one, other in zip(*seen, strict=True)
-    )
-    declared_nano = policy.epsilon_nano
-    if collect.intrusion_nano is not None and sent is not None:
-        # One item is told at most the larger of the two, several ones epsilon and the intrusion of those exposed.
-        one_alone = course.differing == 1
-        declared_nano = (max if one_alone else add)(declared_nano, collect.intrusion_nano)
-    name = course.name if sent is None else f"{course.name}, the first item {sent} a look"
-    return Pair(name, declared_nano, (records[0], records[1]), outputs, (0, 1) if collect.replace else (0,))
-
-
-class _Seen(NamedTuple):
-    """What is seen at one place of one history."""
-
-    name: str
-    cells: RawCells
-    look: bool = False
-    after: int | None = None
-
-
-def _happening(
-    policy: Policy,
-    course: PairSteps,
-    items: tuple[str | None, str | None],
-    exposed: int | None,
-    sent: str | None,
-    side: int,
-) -> Iterator[Sent | _Seen]:
-    """Yield the records of one history, and what is seen of them, in order; the member sends one of the ``items``."""
-    assert isinstance(policy.kind, Counts), "collected data are counts"
-    steps = {step.at: step for step in course.steps}
-    first, last, look = course.steps[0].at, course.steps[-1].at, None
-    yield record_of({"type": "watermark", "timestamp": first * policy.step_ms}, seeded=True)
-    for place, index in enumerate(range(first, last + 1)):
-        cells = [0] * policy.kind.width
-        step = steps.get(index)
-        members = [] if step is None else [(OTHERS, policy.kind.keys[0]), (MEMBER, items[which(step, side)])]
-        if index == exposed and sent == "after":
-            look = place
-            yield from (_look(), _Seen("the look", RawCells(tuple(cells)), look=True))
-        for member, value in members:
-            if value is not None:
-                yield record_of(
-                    {"type": "contribution", "timestamp": index * policy.step_ms, "member": member, "value": value}
-                )
-                cells[policy.kind.keys.index(value)] += 1
-        if index == exposed and sent == "before":
-            look = place
-            yield from (_look(), _Seen("the look", RawCells(tuple(cells)), look=True))
-        end = {"type": "watermark", "timestamp": (index + 1) * policy.step_ms}
-        yield record_of(end, releases=1, seeded=True)
-        yield _Seen(f"release {place + 1}", RawCells(tuple(cells)), after=look if index == exposed else None)
-
-
-def _look() -> Sent:
-    return record_of({"type": "intrusion"}, seeded=True)._replace(looked=True)
 
 
 def record_of(members: Mapping[str, Any], releases: int = 0, *, seeded: bool = False, needed: bool = False) -> Sent:

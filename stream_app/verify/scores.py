@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.privacy.kinds import Category, Kind, Location, Vector
+from stream_app.privacy.kinds import Category, Choice, HiddenMean, Kind, Location, Vector
 from stream_app.privacy.values import NANO
 from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns, head_columns, reference
@@ -132,8 +132,10 @@ class Scores:
         match self._kind:
             case Location():
                 found: Score = np.sqrt(np.sum(difference**2, axis=1))
-            case Category():
+            case Category() | Choice():
                 found = np.any(difference != 0, axis=1).astype(np.float64)
+            case HiddenMean():  # of the sum and of the number, each in what neighbours lie apart
+                found = np.sum(np.abs(difference) / [self._kind.item.sensitivity, 1], axis=1)
             case Vector():  # neighbours differ in all parts, so all are watched
                 found = np.sum(np.abs(difference) / [part.sensitivity for part in self._kind.parts], axis=1)
             case _:

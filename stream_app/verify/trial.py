@@ -12,10 +12,11 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup, decide
 from stream_app.deciding.outcome import Advanced, Decided, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats import wire
+from stream_app.formats import encoding, wire
 from stream_app.formats.records import InputRecord
-from stream_app.privacy.kinds import Kind
+from stream_app.privacy.kinds import HiddenMean, Kind
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
+from stream_app.privacy.values import ReleasedCells
 from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent
 
 Decide = Callable[[Context, Lookup, Collection, InputRecord], Outcome]
@@ -122,12 +123,19 @@ def _released(kind: Kind, watched: tuple[int, ...], release: bytes | None) -> li
     found: Any = wire.load(release)
     measured, published = nothing, nothing
     if "measurement" in found:
-        cells = kind.read(found["measurement"])
-        measured = [cells[nth] for nth in watched]
-    if "value" in found:
-        cells = kind.read(found["value"])
+        cells, estimate = encoding.released_cells(kind, found)
+        measured, published = [cells[nth] for nth in watched], [estimate[nth] for nth in watched]
+    elif "value" in found:
+        cells = _repeated(kind, found["value"])
         published = [cells[nth] for nth in watched]
     return [DECISIONS[found["decision"]], found.get("epsilon_nano", 0), *measured, *published]
+
+
+def _repeated(kind: Kind, value: object) -> ReleasedCells:
+    """Return the cells of a value that was published before; of a mean, over whatever number, its nearest cell."""
+    if isinstance(kind, HiddenMean):
+        return ReleasedCells((*kind.item.read(value), 0))
+    return kind.read(value)
 
 
 def cell_columns(pair: Pair, place: int) -> tuple[slice, slice]:

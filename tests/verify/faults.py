@@ -14,7 +14,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
 from stream_app.privacy.guard import Guard, WindowLevel
-from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import measured
@@ -55,6 +55,8 @@ def scaled(share: Fraction) -> Callable[[SeriesRow], Subject]:
         match kind:
             case Number() | Counts():
                 return replace(kind, sensitivity=int(kind.sensitivity * share))
+            case Sum() | Mean() | HiddenMean():
+                return replace(kind, item=replace(kind.item, sensitivity=int(kind.item.sensitivity * share)))
             case Location():
                 return replace(kind, rate_per_nano=kind.rate_per_nano / share)
             case _:
@@ -100,10 +102,15 @@ def one_share_whole(kind: Kind) -> Kind:
     return replace(kind, parts=(first, *kind.parts[1:]))
 
 
+def unclamped_item(item: Number) -> Number:
+    """Return an item whose range ends nowhere."""
+    return replace(item, axis=Axis(item.axis.cells_per_unit, -LARGEST_CELL, LARGEST_CELL))
+
+
 def unclamped(kind: Kind) -> Kind:
     """Return a number whose range ends nowhere."""
     assert isinstance(kind, Number)
-    return replace(kind, axis=Axis(kind.axis.cells_per_unit, -LARGEST_CELL, LARGEST_CELL))
+    return unclamped_item(kind)
 
 
 def windowed(**members: Any) -> Callable[[SeriesRow], Subject]:

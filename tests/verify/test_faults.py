@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.verify.trial import Subject
 from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM, VECTOR
-from tests.verify import faults
+from tests.verify import collected_faults, faults
 from tests.verify.tried import Plant, protected, row_of, tried
 
 pytestmark = pytest.mark.slow
@@ -63,6 +63,23 @@ READ = protected("event", within="sum", open_steps=1)
 HIDDEN = protected("event", within="mean", open_steps=1, absent=2)
 UNREAD = "the first step, without a reading or with one"
 
+PULSE = {"kind": "number", "lower": 60, "upper": 100, "resolution": 0.5}
+DISTRICTS = {"kind": "choice", "items": ["north", "centre", "south"]}
+TAKING_PART = {"neighbours": "add-remove"}
+COUNTED = {"neighbours": "replace", "open_steps": 1}
+SUM, MEAN = ({**COUNTED, **TAKING_PART, "statistic": statistic} for statistic in ("sum", "mean"))
+REPLACED_SUM, REPLACED_MEAN = ({**COUNTED, "statistic": statistic} for statistic in ("sum", "mean"))
+REPLACED, CLAMPED_LATE, RAW_NUMBER, LARGEST = (
+    collected_faults.gathering(change)
+    for change in (
+        collected_faults.as_if_replaced,
+        collected_faults.clamped_late,
+        collected_faults.raw_number,
+        collected_faults.largest,
+    )
+)
+ALONE = f"{FIRST}, nobody else there"
+
 PLANTED = [
     planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, UNIFORM, NUMBER),
     planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, ADAPTIVE, CATEGORY),
@@ -84,6 +101,26 @@ PLANTED = [
     planted("sensitivity halved", faults.scaled(HALF), FIRST, 4000, READ, UNIFORM, NUMBER),
     planted(
         "a step without a reading is free", faults.under(faults.shown_absence), UNREAD, 1000, HIDDEN, UNIFORM, NUMBER
+    ),
+    planted("sensitivity of replace for add-remove", REPLACED, FIRST, 4000, EVENT, UNIFORM, PULSE, collect=SUM),
+    planted("sensitivity of replace for add-remove", REPLACED, FIRST, 20_000, EVENT, BALANCED, PULSE, collect=MEAN),
+    planted(
+        "items clamped after they are summed", CLAMPED_LATE, FIRST, 4000, EVENT, UNIFORM, PULSE, collect=REPLACED_SUM
+    ),
+    planted("sensitivity halved", faults.scaled(HALF), FIRST, 4000, EVENT, ADAPTIVE, PULSE, collect=REPLACED_MEAN),
+    planted("mean from the raw count", RAW_NUMBER, FIRST, 1000, EVENT, UNIFORM, PULSE, collect=MEAN),
+    planted("mean from the raw count", RAW_NUMBER, "all steps", 1000, USER, UNIFORM, PULSE, collect=MEAN),
+    planted("choice by argmax", LARGEST, ALONE, 500, EVENT, UNIFORM, DISTRICTS, collect=COUNTED),
+    planted("choice by argmax", LARGEST, ALONE, 500, EVENT, ADAPTIVE, DISTRICTS, collect={**COUNTED, **TAKING_PART}),
+    planted(
+        "choice without halving",
+        faults.of_kind(collected_faults.unhalved),
+        FIRST,
+        30_000,
+        EVENT,
+        UNIFORM,
+        DISTRICTS,
+        collect=COUNTED,
     ),
     planted("category too true", faults.of_kind(faults.truthful), FIRST, 30_000, EVENT, UNIFORM, CATEGORY),
     planted("one part without noise", faults.of_kind(faults.one_part_bare), FIRST, 500, EVENT, UNIFORM, VECTOR),

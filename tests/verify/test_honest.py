@@ -78,6 +78,41 @@ def test_collected_data_hold(neighbours: str, level: Any) -> None:
     assert found.judgement is not Judgement.BROKEN
 
 
+STATISTICS: list[tuple[dict[str, str], Any]] = [
+    *(
+        ({"statistic": statistic}, {"kind": "number", "lower": -2, "upper": 5, "resolution": 0.5})
+        for statistic in ("sum", "mean")
+    ),
+    ({}, {"kind": "choice", "items": ["north", "centre", "south"]}),
+]
+
+
+@pytest.mark.parametrize("scheme", [UNIFORM, BALANCED])
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize(("statistic", "value"), STATISTICS, ids=["sum", "mean", "choice"])
+@pytest.mark.parametrize("level", [LANDMARKS, protected("event"), WINDOWED])
+def test_sums_means_and_choices_hold(
+    neighbours: str, statistic: dict[str, Any], value: Any, level: Any, scheme: Any
+) -> None:
+    """One member's items, and looks at the counters of sums."""
+    collect = {"neighbours": neighbours, "open_steps": 2, **statistic}
+    if neighbours == "replace" and statistic:
+        collect["intrusion_nano"] = 10**9
+    found = judged({"epsilon": 2.0, "scheme": scheme, "protection": level, "value": value, "collect": collect}, 100)
+    assert found.judgement is not Judgement.BROKEN
+    assert all(result.measured.shown <= result.declared for result in found.results)
+    assert any("a look" in result.pair for result in found.results) == ("intrusion_nano" in collect)
+
+
+def test_a_choice_has_power() -> None:
+    """The control is found at some thousand runs, in both kinds of neighbours."""
+    value = {"kind": "choice", "items": ["north", "centre", "south"]}
+    for neighbours in ("replace", "add-remove"):
+        collect = {"neighbours": neighbours, "open_steps": 2}
+        parameters = {"epsilon": 1.0, "protection": protected("event"), "scheme": UNIFORM, "value": value}
+        assert judged(parameters | {"collect": collect}, 8000).judgement is Judgement.HOLDS
+
+
 def test_the_control_is_found_where_there_is_power() -> None:
     """A larger epsilon and a few runs more."""
     parameters = {"epsilon": 2.0, "protection": protected("event"), "scheme": UNIFORM, "value": NUMBER}
