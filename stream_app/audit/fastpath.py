@@ -82,7 +82,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
         before = books.figures
         if before is None:
             before = books.figures = written.figures(terms, books.spent_nano, books.peak_nano)
-        follow = before.follows.get(figures)
+        follows = before.follows
+        follow = follows.get(figures) if follows else None
         if follow is None or follow[0] != left or follow[1] is not landmark:
             follow = written.follow(before, terms, figures, left, landmark=landmark)
             if follow is None:
@@ -142,4 +143,5 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
     tally.decisions[APPROXIMATED] += approximated
     tally.decisions[WITHHELD] += withheld
     tally.spent_nano += spent_nano
+    written.entries += line - place
     return line

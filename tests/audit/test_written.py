@@ -33,6 +33,24 @@ def test_many_series_hold_in_any_mix() -> None:
     assert report == check(iter(lines), iter(releases))
 
 
+def test_series_of_epsilons_of_their_own() -> None:
+    """Where no two stand alike nothing that was written is kept for others, and what is wrong is found all the same."""
+    lines: list[bytes] = []
+    for number in range(1, 501):
+        steps = "".join(f"\n{step} perturbed L {number} | {number * (step + 1)} {7 - step} 0" for step in range(8))
+        policy = (
+            f'policy 1 {{"epsilon": {8 * number}e-9, "scheme": {{"name": "uniform"}}, "level": "user", "length": 8}}'
+        )
+        written = write(f"\n{policy}{steps}\n", f"home-{number}")
+        if number == 500:
+            written.entries[-1]["epsilon_nano"] = 499
+            written = seal(written)
+        lines += written.lines()
+    assert audit(lines[:-1]).holds
+    (found,) = audit(lines).findings[:1]
+    assert (found.series, found.sequence) == ("home-500", 9)
+
+
 def test_the_example_of_the_design() -> None:
     """Section 9: epsilon 1, four landmarks ahead and a spare of two give a regular step 142857148."""
     text = """

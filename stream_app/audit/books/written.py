@@ -4,7 +4,7 @@ The figures of an entry, from its decision to its release's hash, follow from th
 the peak, and what its step is. They are written once for all series that come by the same figures to the same text.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from stream_app.audit.books.share import Share
 from stream_app.audit.books.terms import Terms
@@ -18,18 +18,16 @@ MOST: Final = 8_192
 """Texts of figures that are kept, some 600 bytes each; and heads and timestamps, some 150 bytes each."""
 
 RARELY: Final = 16
-"""Times as many texts are written before those that are kept give way: where no two series stand alike, none helps."""
+"""Times as many texts are written before those that are kept give way."""
+_TRIAL: Final = 2_048
+"""Texts that are written until it is asked whether as many entries had one that was kept. Where no two series stand
+alike it costs more to keep them than to write them, and of `RARELY` times as many none is kept then."""
 
 
-class Follow(NamedTuple):
-    """What follows from some figures by the text of the next entry's."""
-
-    left: int  # landmarks at or after the step, before it; with it and `landmark` alone the text is right
-    landmark: bool
-    decision: str
-    due: int  # share of the step, nano-epsilon
-    spend: int
-    after: "Figures"
+Follow = tuple[int, bool, str, int, int, "Figures"]
+"""What follows from some figures by the text of the next entry's: landmarks at or after the step, before it, and
+whether it is one (with these two alone the text is right); decision, share of the step and spend in nano-epsilon,
+and the figures after it. A plain tuple, since one is made of each text."""
 
 
 class Figures:
@@ -51,6 +49,11 @@ class Written:
         self.times: dict[bytes, int] = {}  # timestamps (ms) by their digits
         self._figures: dict[tuple[Share, str, int, int], Figures] = {}
         self._texts = self._misses = 0
+        self.entries = 0
+        """Release entries that were passed; whoever passes them counts them here."""
+        self._keeps = True
+        self._until = self._trial = min(_TRIAL, most)
+        self._before = 0  # `entries` at the beginning of the trial
 
     def head(self, sequence: int) -> bytes:
         """Write what stands between the name of an entry's series and its timestamp."""
@@ -103,16 +106,27 @@ class Written:
             ).encode()
         ):
             return None
-        self._misses += 1
-        if self._misses >= RARELY * self._most:
-            self._forget()
-        if self._texts >= self._most:
-            return Follow(left, landmark, decision, due, spend, Figures(spent, peak) if spend else before)
+        self._until -= 1
+        if self._until <= 0:
+            self._ask()
+        if not self._keeps or self._texts >= self._most:
+            return left, landmark, decision, due, spend, Figures(spent, peak) if spend else before
         self._texts += 1
         kept = self.figures(terms, before.spent_nano, before.peak_nano)
         after = self.figures(terms, spent, peak) if spend else kept
-        found = kept.follows[text] = Follow(left, landmark, decision, due, spend, after)
+        found = kept.follows[text] = left, landmark, decision, due, spend, after
         return found
+
+    def _ask(self) -> None:
+        """Decide whether further texts are kept, by how many were met again; once there were too many, forget all."""
+        met = self.entries - self._before - self._trial
+        if self._keeps:
+            self._misses += self._trial
+            if self._misses >= RARELY * self._most:
+                self._forget()
+        self._keeps = not self._keeps or met >= self._trial
+        self._trial = min(_TRIAL, self._most) * (1 if self._keeps else RARELY)
+        self._until, self._before = self._trial, self.entries
 
     def _forget(self) -> None:
         """Forget all texts; the series that stand at figures hold these on, which are small without the texts."""
