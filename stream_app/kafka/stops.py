@@ -80,7 +80,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "state-damaged": Advice("a row cannot be read, or contradicts what is read beside it", _RECOVER),
     "input-lost": Advice(
-        "events were deleted before they were decided, or contributions of collected steps still open, whose rest "
+        "events were deleted before they were decided, or contributions or readings of steps still open, whose rest "
         "would pass for the whole",
         "Run `landmark-stream recover --accept-lost-input`, which goes on behind them, adopts what an aborted batch "
         "wrote of them, since it may have been read, and gives such steps up; raise the retention of the events",
@@ -95,7 +95,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "forward, and they would never be decided",
         "Set the group's offset back to where the outputs end, and run `landmark-stream recover` again: "
         "docs/operating.md, 'The group's offsets'. To give these records up, `recover --accept-skipped-input` passes "
-        "them over, and gives up the collected steps that may have been open",
+        "them over, and gives up the steps that may have been open",
     ),
     "release-lost": Advice(
         "told by `recover`: the worker died between a ledger entry and its release, and their input is gone",

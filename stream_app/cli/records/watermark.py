@@ -1,4 +1,4 @@
-"""``watermark SERIES...``: end steps of collected data and begin the next ones, once or as a timer.
+"""``watermark SERIES...``: end steps of collected data or of several readings, once or as a timer.
 
 The time is this command's, or the one it is given; the worker's clock closes nothing. Each record has a fresh seed that
 is kept nowhere but in the record.
@@ -21,13 +21,17 @@ from stream_app.setup.keyfile import fresh_secret
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("series", nargs="+", help="series whose policies collect")
+    parser.add_argument("series", nargs="+", help="series whose policies collect, or whose steps take several readings")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--at", metavar="TIME", help="a time: ms, or ISO 8601 with offset (default: now)")
     kind.add_argument("--every", type=float, metavar="SECONDS", help="go on, at this interval, until interrupted")
     kind.add_argument("--intrusion", action="store_true", help="announce instead that the worker's memory was seen")
     parser.add_argument(
-        "--lag", type=float, default=0.0, metavar="SECONDS", help="how long contributions may come late (default: 0)"
+        "--lag",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="how long items and readings may come late (default: 0)",
     )
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print each round's count as one JSON object")

@@ -133,7 +133,7 @@ def input_lost(next_offset: int, first: int) -> Shortage:
 
 def counts_lost(recall_offset: int, first: int) -> Shortage:
     """Return what an input that begins at ``first`` lacks, where open steps are counted from ``recall_offset`` on."""
-    asked = f"input from offset {recall_offset} on, which collected steps still open are counted from"
+    asked = f"input from offset {recall_offset} on, which steps still open are counted from"
     found = f"that the log starts at {first}: a count of the rest would pass for the whole"
     return Shortage("input-lost", asked, found)
 

@@ -27,7 +27,7 @@ class PartitionRow:
     next_offset: int
     """The first input offset that is not decided."""
     recall_offset: int
-    """Where input is read again from: counts of collected steps still open are in memory alone; else the next one."""
+    """Where input is read again from: what open steps count or read is in memory alone; else the next one."""
     ledger_offset: int
     """Every ledger record below is either in the state or was found not to bind."""
     key: str

@@ -97,7 +97,7 @@ async def decide(
 ) -> Batch:
     """Decide records in order; ``new`` makes pages, ``rows`` stand as the batch before left them, and go on with it.
 
-    ``collection`` holds what collected steps count, and goes on with them as well. ``linked``: heads are written,
+    ``collection`` holds what open steps count or read, and goes on with them as well. ``linked``: heads are written,
     and need the last entries of what changed.
 
     Raises:

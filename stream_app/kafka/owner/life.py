@@ -23,7 +23,7 @@ class TakingOver:
 
 @dataclass(frozen=True, slots=True)
 class Recalling:
-    """Input comes and waits, while what open steps of collected series count is read again."""
+    """Input comes and waits, while what open steps hold is read again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Recall: input that was decided before is read again, since what collected steps count is kept in memory alone."""
+"""Recall: input that was decided before is read again, since what open steps hold is kept in memory alone."""
 
 import asyncio
 import logging

@@ -10,14 +10,14 @@ Crash schedules that need an old key, and what shows them here:
   is not computed again, and the partition stops for good: `Tail` says so here before it does there.
 * An event waits, whether its worker died or never began: it would be rejected as ``key-erased``.
 * A step is rejected that way, and entries of later steps bind: their chain differs, which `Tail` says as well.
-* A step of collected data is open: it would be passed over when it closes, and what it counts never be released.
+* A step is open: it would be passed over when it closes, and what it counts or read never be released.
   `Shortfall` decides the same with the whole key, and tells what is missing without.
 * Rows are missing or behind, or input is lost: what waits cannot be told, and the restorer stops.
 
 What would be lost without these keys shows in two runs over the same records, with the whole key and with what is left
 of it. No loss hides behind a gain: releases are compared step by step, and records one by one. Where no record is
 decided otherwise and no release is missing, both runs came to the same: the first difference is either a record that
-only one of them rejects, or a collected step that only one passes over.
+only one of them rejects, or an open step that only one passes over.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence

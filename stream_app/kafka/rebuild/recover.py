@@ -43,7 +43,7 @@ class Recovered:
     next_offset: int
     ledger_offset: int
     open_steps: int
-    """Steps of collected series that take contributions still; what they count is read from the input again."""
+    """Open steps, which take contributions or readings still; what they hold is read from the input again."""
     lost_counts: int
     """Collected series whose open steps were given up, now or before, since input of them was deleted.
 
@@ -161,7 +161,7 @@ class Recovery:
         return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
 
     async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> FoundSteps:
-        """Find the open steps of collected series; nothing is read where there are none."""
+        """Find the open steps; nothing is read where no series has any."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
         open_steps = FoundSteps(Past(told.rows, told.adopted, told.released), losses, place.rejected)
         if place.lost and open_steps.given_up(place.lost.line) and not accept_lost_input:
@@ -169,7 +169,7 @@ class Recovery:
             raise PartitionStoppedError(
                 partition,
                 "input-lost",
-                asked=f"input from offset {place.start} on, which collected steps still open are counted from",
+                asked=f"input from offset {place.start} on, which steps still open are counted from",
                 found=f"that the log starts at {place.first}: the counts of {count} series are lost",
             )
         start = max(place.first, open_steps.begin(place.start))

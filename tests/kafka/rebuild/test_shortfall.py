@@ -14,6 +14,7 @@ from stream_app.kafka.rebuild.dry_run import Run as Beside
 from stream_app.kafka.rebuild.dry_run import Shortfall
 from stream_app.privacy.collected.steps import GIVEN_UP, OpenSteps
 from stream_app.privacy.noise.key import KeyRing
+from tests import readings
 from tests.collected import STEP, collected, contribution, schedules, watermark
 from tests.run import KEYS, Record, Run, observation, policy
 
@@ -90,13 +91,17 @@ def opened(run: Run, since_ms: int = 0) -> set[tuple[str, int]]:
         (row.series, index * row.policy.step_ms)
         for row in run.rows.values()
         if row.open_steps is not None
-        for index in range(row.open_steps.first, row.open_steps.first + len(row.open_steps.offsets))
+        for index in row.open_steps.begun
         if index * row.policy.step_ms >= since_ms
     }
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(log=schedules(), shift_ms=st.sampled_from((0, 60, 80, 90, 95)), size=st.integers(1, 9))
+@given(
+    log=st.one_of(schedules(), readings.schedules()),
+    shift_ms=st.sampled_from((0, 60, 80, 90, 95)),
+    size=st.integers(1, 9),
+)
 def test_what_is_told_is_what_differs(log: list[dict[str, Any]], shift_ms: int, size: int) -> None:
     """Over whole schedules: rejects one by one, steps one by one; where nothing is told all outputs are the same."""
     log = [
