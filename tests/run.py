@@ -35,8 +35,6 @@ VECTOR: dict[str, object] = {
     },
 }
 KINDS = {"number": NUMBER, "location": LOCATION, "counts": COUNTS, "category": CATEGORY, "vector": VECTOR}
-AUDITED_KINDS = {name: value for name, value in KINDS.items() if name != "vector"}
-"""Those that the audit and the schemas know; the others are on their way."""
 UNIFORM: dict[str, object] = {"name": "uniform"}
 ADAPTIVE: dict[str, object] = {"name": "adaptive"}
 SKIP: dict[str, object] = {"name": "skip", "accept_risk": True}

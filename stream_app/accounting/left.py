@@ -231,6 +231,8 @@ class _Series:
     def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
         """Return two versions and the reading of the one step that the second withholds: none before it is decided."""
         value = self._rules["value"]  # of the same kind: the policy behind them is no weaker
+        if value["kind"] == "choice":  # is of collected data alone, and what collects is marked as weaker anyway
+            value = {"kind": "category", "categories": value["items"]}
         # PRIVACY: whichever of them is adopted alone lets next to nothing through. The first shares its epsilon, which
         # is no more than is left, over one step in all; so it is spent once at most. The second has the least epsilon
         # there is. It withholds the first one's step (0, nothing was decided), and so is no weaker; what comes behind
@@ -262,5 +264,7 @@ def _public(value: Record) -> object:
             return {"latitude": value["bounds"]["south"], "longitude": value["bounds"]["west"]}
         case "category":
             return value["categories"][0]
+        case "vector":
+            return {name: part["lower"] for name, part in value["parts"].items()}
         case kind:
             raise LeftError(f"kind {kind} is not known; take the version that wrote it")

@@ -18,7 +18,6 @@ from tests.audit.ways import audit
 from tests.deciding.test_rows import VALUES, records
 from tests.privacy.guarantee.traces import TRACES, Move, Version, play
 from tests.run import (
-    AUDITED_KINDS,
     COUNTS,
     KEYS,
     KINDS,
@@ -140,7 +139,7 @@ def compact(document: object) -> bytes:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-@pytest.mark.parametrize("kind", list(AUDITED_KINDS))
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_what_was_published_stays_whatever_the_filter_says_today(kind: str) -> None:
     """After releases of a version with another filter, an approximated step repeats what was published."""
     log = [policy("a", scheme=SCHEMES["adaptive"], filter="level", value=KINDS[kind], epsilon=0.5)]

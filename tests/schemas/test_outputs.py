@@ -16,7 +16,7 @@ from stream_app.formats import encoding
 from stream_app.privacy.reason import Reason
 from tests.audit.histories import History, histories
 from tests.audit.test_people import logs
-from tests.run import AUDITED_KINDS, KINDS, SCHEMES, Record, Run, limited, observation, policy
+from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
 from tests.schemas.catalogue import HEADS, examples, label, strict_validator
 from tests.schemas.changes import places, removed
 
@@ -39,7 +39,8 @@ LEVELS: dict[str, Record] = {
 }
 VARIANTS = [
     pytest.param(kind, scheme, level, id=f"{kind}-{scheme}-{level}")
-    for kind, scheme, level in product(AUDITED_KINDS, SCHEMES, LEVELS)
+    for kind, scheme, level in product(KINDS, SCHEMES, LEVELS)
+    if kind != "vector"  # whose releases' schema is on its way
     if level != "user" or scheme in {"uniform", "adaptive"}
 ]
 

@@ -15,7 +15,7 @@ from stream_app.audit.explain.rate import Rate
 from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write
 from tests.collected import schedules
-from tests.run import AUDITED_KINDS, KINDS, SCHEMES, UNIFORM, Run, limited, observation, policy
+from tests.run import KINDS, SCHEMES, UNIFORM, Run, limited, observation, policy
 
 HOUR_MS = 3_600_000
 
@@ -154,7 +154,7 @@ def test_copies_and_other_series_change_nothing() -> None:
     assert explained(mixed, 4000).document() == explained(lines, 4000).document()
 
 
-@pytest.mark.parametrize("kind", AUDITED_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheme", ["adaptive", "balanced"])
 def test_against_the_state_of_the_worker(kind: str, scheme: str) -> None:
     """Before each step the fold held these very figures and this very rate, which came of other code."""

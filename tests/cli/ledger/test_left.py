@@ -12,7 +12,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.formats import wire
 from stream_app.setup import keyfile
-from tests.run import AUDITED_KINDS, KINDS, NUMBER
+from tests.run import KINDS, NUMBER
 
 HOUR = 3_600_000
 LATE = 10 * HOUR
@@ -243,7 +243,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("kind", AUDITED_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_fence_stands_whatever_was_measured(site: Site, kind: str) -> None:
     """It is of the series' own kind, so that the policy behind it protects no less; nothing of it is refused."""
     reading = {"series": "home", "timestamp": 0, "value": VALUES[kind]}
@@ -273,11 +273,13 @@ def test_copies_count_once(site: Site) -> None:
     assert site.left("old") == begun
 
 
-def test_collected_series_begin_anew_where_weaker_versions_are_accepted(site: Site) -> None:
+@pytest.mark.parametrize("kind", ["counts", "choice"])
+def test_collected_series_begin_anew_where_weaker_versions_are_accepted(site: Site, kind: str) -> None:
     """A fence that collected would need watermarks; so it collects nothing, and the policy behind it is marked."""
     collect = {"neighbours": "replace", "open_steps": 2}
     protection = {"level": "landmark", "step": HOUR, "landmarks": [LATE]}
-    ruling = ruled("ward", value=KINDS["counts"], collect=collect, protection=protection, scheme={"name": "balanced"})
+    value = {"kind": "choice", "items": ["walk", "ride"]} if kind == "choice" else KINDS["counts"]
+    ruling = ruled("ward", value=value, collect=collect, protection=protection, scheme={"name": "balanced"})
     marks, later = (
         [{"type": "watermark", "series": "ward", "timestamp": step * HOUR, "seed": f"{step:064x}"} for step in steps]
         for steps in (range(3), range(2, 5))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.ledger.test_left import HOUR, Record, Site, readings, ruled
-from tests.run import AUDITED_KINDS, KINDS, Run
+from tests.run import KINDS, Run
 
 FAR = 1_140_000
 """A step of the year 2100, in hours: later than now."""
@@ -77,7 +77,7 @@ def test_landmarks_that_no_record_holds_are_left_to_a_person(site: Site) -> None
     assert "a record at most 262144, decide by hand" in said
 
 
-@pytest.mark.parametrize("kind", AUDITED_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("level", ["user", "landmark"])
 def test_some_records_alone_give_no_more_than_what_is_left(level: str, kind: str, site: Site) -> None:
     """Whichever records are adopted without the others: over any number of steps no more is spent than is left."""

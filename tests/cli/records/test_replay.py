@@ -15,7 +15,7 @@ from stream_app.setup import keyfile
 from tests.collected import schedules
 from tests.deciding.test_rows import records
 from tests.hostile import hostile
-from tests.run import AUDITED_KINDS, NUMBER, Run, observation, policy
+from tests.run import KINDS, NUMBER, Run, observation, policy
 
 POLICY = {"series": "home-*", "epsilon": 1.0, "protection": {"level": "landmark", "landmarks": [2000], "step": 1000}}
 CSV = """when,kwh,house
@@ -139,7 +139,7 @@ def outputs(folder: Path) -> list[bytes]:
     return [(folder / f"{name}.jsonl").read_bytes() for name in OUTPUTS]
 
 
-@pytest.mark.parametrize("kind", list(AUDITED_KINDS))
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> None:
     """Every kind: a second run in the folder, and two under one key file elsewhere, give the same bytes."""
     events = tmp_path / "events.jsonl"
