@@ -115,6 +115,9 @@ def _numbers(raws: list[Any]) -> list[float]:
 
 def texts(column: Column) -> list[str]:
     """Return the JSON of each number or truth value."""
+    first = column[:1]
+    if column.dtype != np.float64 and (column == first).all():  # -0.0, which equals 0.0, is another text
+        return [_dumped(first)[1:-1]] * len(column)
     return _dumped(column)[1:-1].split(",")
 
 

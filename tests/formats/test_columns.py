@@ -36,6 +36,10 @@ def test_numbers_are_written_as_single_ones_are(doubles: list[float], integers: 
     """The shortest decimal of a double, and whole numbers; alone and beside each other."""
     assert texts(np.array(doubles)) == [orjson.dumps(one).decode() for one in doubles]
     assert texts(np.array(integers, np.int64)) == [orjson.dumps(one).decode() for one in integers]
+    assert texts(np.array([*doubles, 0.0, -0.0])[-2:]) == ["0.0", "-0.0"]
+    assert texts(np.array(3 * integers[:1], np.int64)) == 3 * [str(integers[0])]
+    truths = [one > 0 for one in integers]
+    assert texts(np.array(truths)) == [orjson.dumps(one).decode() for one in truths]
     for column in (np.array(doubles), np.array(integers, np.int64)):
         assert lists(np.stack([column, column[::-1]], 1)) == [
             orjson.dumps(pair)[1:-1].decode() for pair in zip(column.tolist(), column[::-1].tolist(), strict=True)
