@@ -11,6 +11,7 @@ from tests.schemas.rule import Rule, Sent, sent
 MOST_CELLS = 2**50
 STRETCH = 1.005
 MOST_OPEN_COUNTERS = 65_536
+MOST_ITEM_CELLS = 2**31
 METRES_PER_DEGREE = math.tau * 6_371_008.8 / 360
 MOST_DUMMY_STEPS = {"optimal": 16, "heuristic": 16384, "partitioned": 16384, "padding": 65536}
 
@@ -78,17 +79,52 @@ def _ends(value: dict[str, Any]) -> tuple[int, int]:
     return math.ceil(_exact(value["lower"]) / resolution), math.floor(_exact(value["upper"]) / resolution)
 
 
+def _grids(given: Sent) -> list[tuple[int, int]]:
+    """Return the first and the last grid point of a number, or of each part of a vector."""
+    number, vector = _value(given, "number"), _value(given, "vector")
+    return [_ends(each) for each in ([number] if number else vector["parts"].values() if vector else ())]
+
+
 def _coarse_grid(given: Sent) -> bool:
-    value = _value(given, "number")
-    return value is not None and _ends(value)[1] <= _ends(value)[0]
+    return any(high <= low for low, high in _grids(given))
 
 
 def _fine_grid(given: Sent) -> bool:
-    value = _value(given, "number")
-    if value is None:
+    return any(max(high - low, abs(low), abs(high)) > MOST_CELLS for low, high in _grids(given))
+
+
+def _far_items(given: Sent) -> bool:
+    collected = given.record == "policy" and given.document.get("collect")
+    return bool(collected) and any(max(abs(low), abs(high)) > MOST_ITEM_CELLS for low, high in _grids(given))
+
+
+def _loud_counters(given: Sent) -> bool:
+    look = given.record == "policy" and (given.document.get("collect") or {}).get("intrusion_nano")
+    if not look or _far_items(given) or _coarse_grid(given):
         return False
-    low, high = _ends(value)
-    return max(high - low, abs(low), abs(high)) > MOST_CELLS
+    return any(2 * (high - low + 1) // 2 * 10**9 > look * MOST_CELLS for low, high in _grids(given))
+
+
+def _absent(given: Sent) -> tuple[Any, dict[str, Any]] | None:
+    """Return what stands for an absent reading, and the `value` of its policy."""
+    if given.record != "policy" or given.document["protection"].get("absent", "approximated") == "approximated":
+        return None
+    return given.document["protection"]["absent"], given.document["value"]
+
+
+def _strange_absent(given: Sent) -> bool:
+    found = _absent(given)
+    if found is None:
+        return False
+    absent, value = found
+    if value["kind"] == "category":
+        return absent not in value["categories"]
+    return value["kind"] == "vector" and set(absent) != set(value["parts"])
+
+
+def _telling_absent(given: Sent) -> bool:
+    found = _absent(given)
+    return found is not None and _narrow(found[1])
 
 
 def _sides(given: Sent) -> tuple[tuple[float, float], tuple[float, float]] | None:
@@ -130,17 +166,22 @@ def _thin_shares(given: Sent) -> bool:
 
 
 def _strange_substitute(given: Sent) -> bool:
-    category = _value(given, "category")
+    category, vector = _value(given, "category"), _value(given, "vector")
     if category and category.get("invalid", "reject") != "reject":
         return category["invalid"] not in category["categories"]
+    if vector and vector.get("invalid", "reject") != "reject":
+        return set(vector["invalid"]) != set(vector["parts"])
     return False
 
 
 def _telling_substitute(given: Sent) -> bool:
     number = _value(given, "number")
-    if not number or number.get("sensitivity") is None or number.get("invalid", "reject") == "reject":
-        return False
-    if number["sensitivity"] > sys.float_info.max:
+    return bool(number) and number.get("invalid", "reject") != "reject" and _narrow(number)
+
+
+def _narrow(number: dict[str, Any]) -> bool:
+    """Tell whether the sensitivity of a number is below its range."""
+    if number["kind"] != "number" or number.get("sensitivity") is None or number["sensitivity"] > sys.float_info.max:
         return False
     step = _exact(number["resolution"])
     points = math.floor(_exact(number["upper"]) / step) - math.ceil(_exact(number["lower"]) / step)
@@ -148,14 +189,20 @@ def _telling_substitute(given: Sent) -> bool:
 
 
 def _many_counters(given: Sent) -> bool:
-    counts = _value(given, "counts")
+    counts, choice = _value(given, "counts"), _value(given, "choice")
+    counters = counts["keys"] if counts else choice["items"] if choice else ()
     collect = given.document.get("collect")
-    return bool(counts and collect and collect["open_steps"] * len(counts["keys"]) > MOST_OPEN_COUNTERS)
+    return bool(collect) and collect["open_steps"] * len(counters) > MOST_OPEN_COUNTERS
 
 
 def _dummies(method: str, start: int, end: int) -> Sent:
     document = _policy(_NUMBER, landmarks=[5]).document
     return sent("policy", document | {"dummies": {"method": method, "start": start, "end": end}})
+
+
+def _collected(value: dict[str, Any], **collect: Any) -> Sent:
+    document = _policy(value).document | {"collect": {"neighbours": "replace", "open_steps": 1} | collect}
+    return sent("policy", document)
 
 
 def _policy(value: dict[str, Any], **protection: Any) -> Sent:
@@ -249,6 +296,35 @@ POLICY_RULES = (
             _policy({"kind": "counts", "keys": [str(nth) for nth in range(66)]}).document
             | {"collect": {"neighbours": "replace", "open_steps": 993}},
         ),
+    ),
+    Rule(
+        "collected numbers lie within 2^31 times resolution",
+        "schemas do not compute",
+        _far_items,
+        _collected(_NUMBER | {"upper": 2147483.649}, statistic="sum"),
+    ),
+    Rule(
+        "counters hold the noise that a small intrusion_nano asks for",
+        "schemas do not compute",
+        _loud_counters,
+        _collected(_NUMBER | {"upper": 2000000}, statistic="mean", intrusion_nano=1),
+    ),
+    Rule(
+        "what stands for an absent reading is a value of the policy",
+        "schemas do not look members up in other members",
+        _strange_absent,
+        _policy(
+            {"kind": "category", "categories": ["walk", "ride"]},
+            within="last",
+            open_steps=1,
+            absent="rest",
+        ),
+    ),
+    Rule(
+        "nothing stands for an absent number with a sensitivity below its range",
+        "schemas do not compute",
+        _telling_absent,
+        _policy(_NUMBER | {"sensitivity": 9.99}, within="last", open_steps=1, absent=5),
     ),
     Rule(
         "a private dissimilarity at each step of a window costs a nano-epsilon or more",

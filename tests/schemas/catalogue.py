@@ -22,7 +22,7 @@ RECORDS = INPUTS + OUTPUTS
 DOCUMENTS = (*RECORDS, "proof", "correlation")
 """Records, and what is a file of its own."""
 SUFFIX = ".schema.json"
-SECOND = ("policy", "ledger-entry", "reject")
+SECOND = ("policy", "ledger-entry", "reject", "release", "watermark")
 """Records whose schema has a second version; the first stays beside it, for what was written under it."""
 
 

@@ -41,6 +41,9 @@ FORMS: dict[str, type[parameters.Form]] = {
     "counts": parameters.CountsForm,
     "location": parameters.LocationForm,
     "category": parameters.CategoryForm,
+    "choice": parameters.ChoiceForm,
+    "vector": parameters.VectorForm,
+    "part": parameters.RangeForm,
     "bounds": parameters.BoundsForm,
     "collect": parameters.CollectForm,
     "drawn": parameters.DrawnForm,
@@ -112,7 +115,7 @@ def test_definitions_and_members_are_described(name: str) -> None:
     for definition in document.get("$defs", {}).values():
         assert definition["title"]
         assert definition["description"]
-    conditions = [node[word] for node in nodes(document) for word in ("if", "then", "not") if word in node]
+    conditions = [node[word] for node in nodes(document) for word in ("if", "then", "else", "not") if word in node]
     excused = [id(node) for condition in conditions for node in nodes(condition)]
     excused += [id(node) for parent in nodes(document) for part in parent.get("anyOf", ()) for node in nodes(part)]
     for node in nodes(document):
@@ -163,7 +166,7 @@ def test_examples_of_every_sort() -> None:
                 found.setdefault(f"{example.record}.{name}", set()).add(at(document, path))
     assert found["policy.level"] == {"landmark", "event", "user", "w-event"}
     assert found["policy.name"] == {"uniform", "adaptive", "skip", "balanced", "bd", "ba"}
-    assert found["policy.kind"] == {"number", "counts", "location", "category"}
+    assert found["policy.kind"] == {"number", "counts", "location", "category", "choice", "vector"}
     assert found["release.decision"] == found["ledger-entry.decision"] == {"perturbed", "approximated", "withheld"}
     assert found["ledger-entry.entry"] == {
         *("policy", "dummies", "landmarks", "release", "intrusion", "close", "member"),
@@ -208,7 +211,12 @@ def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     new = {"policy-weaker", "policy-renewed", "ledger-entry-policy-weaker", "ledger-entry-policy-renewed"}
     new |= {"policy-lifetime", "ledger-entry-policy-claim", "ledger-entry-policy-lifetime"}
     new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}
-    new |= {"policy-landmark-window", "policy-landmark-window-ba"}
+    new |= {"policy-landmark-window", "policy-landmark-window-ba", "watermark-without-seed"}
+    kinds = {"vector", "vector-substitute", "choice", "collected-sum", "collected-mean", "collected-mean-add-remove"}
+    readings = {"within", "within-absent", "within-approximated", "within-absent-vector"}
+    new |= {f"{record}-{name}" for name in kinds | readings for record in ("policy", "ledger-entry-policy")}
+    new |= {f"release-{name}" for name in ("perturbed-sum", "perturbed-mean", "perturbed-mean-add-remove")}
+    new |= {"release-perturbed-vector", "release-approximated-mean", "release-withheld-sum"}
     first = former_validator(record)
     for example in examples("valid"):
         if example.record == record:

@@ -151,13 +151,15 @@ def _scale(parameters: Mapping[str, Any]) -> Fraction:
 def _reach(parameters: Mapping[str, Any]) -> int:
     """Return how far a number, or what is added up, may move between neighbours, in grid points."""
     collect, value = parameters.get("collect"), parameters["value"]
-    low, high = grid_of(value)
-    if collect is None or collect["neighbours"] == "replace":
+    if collect is None:
         return cells_of(value)
-    if collect["statistic"] == "sum":
-        return max(1, abs(low), abs(high))
+    low, high = grid_of(value)
     centre = (low + high) // 2
-    return max(high - centre, centre - low)
+    if collect.get("intrusion_nano"):  # an item moved past a look changes what is left of two parts
+        return 2 * max(high - centre, centre - low)
+    if collect["neighbours"] == "replace":
+        return high - low
+    return max(abs(low), abs(high)) if collect["statistic"] == "sum" else max(high - centre, centre - low)
 
 
 def _scales(value: Mapping[str, Any]) -> dict[str, Fraction]:

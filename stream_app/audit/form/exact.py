@@ -227,8 +227,10 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
         return "`timestamp` or `source` is out of range"
     if decision == PERTURBED and (members["epsilon_nano"] < 1 or not _is_scale(members["scale"])):
         return "`epsilon_nano` or `scale` is not above 0, or `scale` no number with a point or exponent"
-    if members.get("statistic", STATISTICS[0]) not in STATISTICS or not 0 <= members.get("count", 0) <= MAX_SEQUENCE:
-        return "`statistic` is not known, or `count` out of range"
+    if members.get("statistic", "sum") not in STATISTICS or ("count" in members and members["statistic"] != "mean"):
+        return "`statistic` is not known, or `count` stands beside another one than mean"
+    if not 0 <= members.get("count", 0) <= MAX_SEQUENCE:
+        return "`count` is out of range"
     if not all(_is_published(members[name]) for name in ("value", "measurement") if name in members):
         return "`value` or `measurement` is no number, category, position, counts or parts"
     return release

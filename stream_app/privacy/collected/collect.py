@@ -88,6 +88,8 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
     names: tuple[str, ...] = ()
     match value:
         case NumberForm() if collect.statistic is not None:
+            if value.sensitivity is not None:
+                yield "value.sensitivity", f"neighbours {collect.neighbours} and the range imply it; leave it out"
             yield from _statistic_faults(form, collect, kind)
         case ChoiceForm():
             names = value.items
@@ -120,8 +122,6 @@ def _choice_faults(form: ParametersForm, collect: CollectForm) -> Iterator[tuple
 
 
 def _statistic_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
-    if "sensitivity" in form.value.model_fields_set:
-        yield "value.sensitivity", f"neighbours {collect.neighbours} and the range imply it; leave it out"
     if form.filter == "level":
         yield "filter", f"a {collect.statistic} over contributors is published as measured; use none"
     if collect.statistic == "mean" and collect.neighbours == "add-remove" and isinstance(form.scheme, SamplingForm):

@@ -246,3 +246,52 @@ def test_the_widest_box() -> None:
         value = VALUES[2] | {"bounds": {"south": 0, "west": 0, "north": 1, "east": degrees}, "invalid": "reject"}
         policy = {"epsilon": 1, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value}
         assert agreed(policy) is (degrees <= 19.813209025980368)
+
+
+ITEMS: list[dict[str, Any]] = [
+    {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5, "sensitivity": None, "clamp": False},
+    {"kind": "number", "lower": -(2**31), "upper": 2**31, "resolution": 1, "invalid": "reject"},
+    {"kind": "choice", "items": ["in", "out", "x"]},
+    VALUES[1] | {"invalid": "reject"},
+    VALUES[3],
+    VALUES[5],
+]
+COLLECTS: list[dict[str, Any]] = [
+    {"neighbours": neighbours, "open_steps": 2, "intrusion_nano": look, "statistic": statistic}
+    for neighbours in ("replace", "add-remove")
+    for look in (None, 2**20)
+    for statistic in (None, "sum", "mean")
+]
+
+
+@pytest.mark.parametrize("value", ITEMS, ids=lambda value: value["kind"])
+def test_what_is_collected(value: dict[str, Any]) -> None:
+    """Beside every scheme and statistic, and with each member in turn left out or odd."""
+    taken = 0
+    for collect in COLLECTS:
+        for scheme in SCHEMES:
+            for filtered in (None, "none", "level"):
+                members = {"protection": PROTECTIONS[3 if scheme["name"] in MEANT["w-event"] else 1], "scheme": scheme}
+                taken += agreed({"epsilon": 0.25, **members, "value": value, "collect": collect, "filter": filtered})
+        policy = {"epsilon": 0.25, "protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value}
+        if not agreed(copy.deepcopy(policy) | {"collect": collect}):
+            continue
+        policy = copy.deepcopy(policy) | {"collect": dict(collect)}
+        for holder, key in [*places(policy["collect"]), *places(policy["value"])]:
+            true = holder[key]
+            for odd in ODD:
+                holder[key] = odd
+                taken += agreed(policy)
+            holder[key] = true
+    assert (taken > 10) is (value["kind"] in {"number", "choice", "counts"})
+
+
+@settings(max_examples=500)
+@given(decimals(-(2.0**32), 2.0**32), decimals(0, 2.0**33), st.sampled_from((0.5, 1, 3)), st.integers(1, 10**5))
+def test_items(lower: float, width: float, resolution: float, look: int) -> None:
+    """A range of items is taken where counters hold them, and the noise of a look at them."""
+    value = {"kind": "number", "lower": lower, "upper": lower + width, "resolution": resolution}
+    collect = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": look, "statistic": "sum"}
+    members = {"protection": PROTECTIONS[1], "scheme": SCHEMES[0], "value": value}
+    agreed({"epsilon": 1, **members, "collect": collect})
+    agreed({"epsilon": 1, **members, "collect": {**collect, "intrusion_nano": None}})
