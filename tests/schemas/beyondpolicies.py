@@ -176,7 +176,7 @@ def _strange_substitute(given: Sent) -> bool:
 
 def _telling_substitute(given: Sent) -> bool:
     number = _value(given, "number")
-    return bool(number) and number.get("invalid", "reject") != "reject" and _narrow(number)
+    return number is not None and number.get("invalid", "reject") != "reject" and _narrow(number)
 
 
 def _narrow(number: dict[str, Any]) -> bool:
