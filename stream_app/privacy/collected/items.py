@@ -103,10 +103,10 @@ def gathered_of(kind: Kind) -> Gathered:
     """Return what steps of a kind gather that is collected; the other kinds are refused with `collect`."""
     match kind:
         case Counts(keys=keys):
-            object_bytes = 1 + sum([_NUMBER_BYTES + _escaped_bytes(key) for key in keys])
+            object_bytes = 1 + sum([_NUMBER_BYTES + escaped_bytes(key) for key in keys])
             return Tally(keys, kind.sensitivity, 2 * object_bytes)
         case Choice(items=items):
-            return Tally(items, 2, 2 * max(map(_escaped_bytes, items)))
+            return Tally(items, 2, 2 * max(map(escaped_bytes, items)))
         case Sum() | Mean() | HiddenMean():
             return Total(kind)
         case Number() | Location() | Category() | Vector():
@@ -115,6 +115,6 @@ def gathered_of(kind: Kind) -> Gathered:
             assert_never(kind)
 
 
-def _escaped_bytes(text: str) -> int:
+def escaped_bytes(text: str) -> int:
     """Return the most bytes of a text within JSON, without its quotes."""
     return len(text.encode()) + sum([5 if letter < " " else letter in '"\\' for letter in text])

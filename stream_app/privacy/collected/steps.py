@@ -13,9 +13,9 @@ part changes by half the sensitivity, and the two halves add up to no more.
 
 from typing import Final, NamedTuple
 
-from stream_app.privacy.collected.items import gathered_of
+from stream_app.privacy.collected.items import escaped_bytes, gathered_of
 from stream_app.privacy.fold import Stepped, publish
-from stream_app.privacy.kinds import Counts
+from stream_app.privacy.kinds import Counts, Vector
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.streams import start_stream
@@ -31,6 +31,7 @@ MOST_CELLS = 2**20
 """Cells of all steps that one watermark may close, some seconds of work: a worker silent for longer counts as gone."""
 MOST_PUBLISHED_BYTES = 64 * 1024 * 1024
 """Key names and numbers in the releases of all steps that one watermark may close: they wait in memory together."""
+_DOUBLE_BYTES: Final = len('"":-2.2250738585072014e-308,')
 GIVEN_UP: Final = -1
 """Stands for the offset of a step that is never released, since contributions to it may be lost."""
 UNREAD: Final = -2
@@ -115,6 +116,9 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
 
 def most_closed(policy: Policy) -> int:
     """Return how many steps one watermark may close."""
+    if policy.collect is None and isinstance(policy.kind, Vector):
+        named_bytes = sum([_DOUBLE_BYTES + escaped_bytes(name) for name in policy.kind.names])
+        return min(MOST_CLOSED, MOST_PUBLISHED_BYTES // (3 * named_bytes))  # value, measurement and scale
     if policy.collect is None and not isinstance(policy.kind, Counts):
         return MOST_CLOSED
     gathers = gathered_of(policy.kind) if policy.collect is None else policy.collect.gathers
