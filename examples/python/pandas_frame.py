@@ -30,9 +30,9 @@ def type_of(column: str) -> str:
     """Return the type of a column; all of them have nulls."""
     if column in {"timestamp", "source"}:
         return "datetime64[ms, UTC]"
-    if column == "policy" or column.startswith(("counts_", "measured_counts_")):
+    if column in {"policy", "items"} or column.startswith(("counts_", "measured_counts_")):
         return "Int64"
-    return "string" if column in {"series", "decision", "category", "measured_category"} else "float64"
+    return "string" if column in {"series", "decision", "category", "measured_category", "statistic"} else "float64"
 
 
 if __name__ == "__main__":

@@ -29,9 +29,11 @@ def type_of(column: str) -> pl.DataType:
     """Return the type of a column."""
     if column in {"timestamp", "source"}:
         return pl.Datetime("ms", "UTC")
-    if column == "policy" or column.startswith(("counts_", "measured_counts_")):
+    if column in {"policy", "items"} or column.startswith(("counts_", "measured_counts_")):
         return pl.Int64()
-    return pl.String() if column in {"series", "decision", "category", "measured_category"} else pl.Float64()
+    return (
+        pl.String() if column in {"series", "decision", "category", "measured_category", "statistic"} else pl.Float64()
+    )
 
 
 if __name__ == "__main__":

@@ -43,6 +43,8 @@ class Perturbed:
     measurement: Value  # the mechanism's own output; unbiased for numbers and counts
     scale: float | Vector  # of the noise: the value's unit, by part; items; metres; categories: 1 / epsilon
     epsilon_nano: int  # what it cost
+    statistic: str | None = None  # sum or mean, where contributors' numbers were added up
+    count: int | None = None  # how many items a mean is of, where that is public
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,9 @@ def parse(record: bytes) -> Release:
         scale = _value(found["scale"])
         if not isinstance(scale, (float, Vector)):
             raise ValueError("a scale is a number, or numbers by name")
-        return Perturbed(series, timestamp, found["policy"], value, measurement, scale, int(found["epsilon_nano"]))
+        of, number = found.get("statistic"), found.get("count")
+        paid = int(found["epsilon_nano"])
+        return Perturbed(series, timestamp, found["policy"], value, measurement, scale, paid, of, number)
     if decision == "approximated" and value is not None:
         return Approximated(series, timestamp, found["policy"], value, _time(found["source"]))
     if decision == "withheld":

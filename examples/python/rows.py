@@ -13,6 +13,7 @@ One row a release; series and timestamp together are unique. What does not apply
     measured_...             the same of the measurement: perturbed rows alone
     scale, epsilon           scale of the noise and its price: perturbed rows alone
     scale_NAME               scale of the noise by part, instead of scale
+    statistic, items         sum or mean of contributors' numbers, and of how many where that is public: perturbed rows
     source                   step that the estimate is of: approximated rows alone
 """
 
@@ -48,11 +49,19 @@ def row(release: Release) -> dict[str, Any]:
     place = {"series": release.series, "timestamp": release.timestamp}
     match release:
         case Perturbed(policy=policy, value=value, measurement=measurement, scale=scale, epsilon_nano=epsilon_nano):
+            gathered = {"statistic": release.statistic, "items": release.count}
             values = columns(value) | columns(measurement, "measured_")
             scales = scale.parts if isinstance(scale, Vector) else {"": scale}
             noise = {f"scale_{name}" if name else "scale": of for name, of in scales.items()}
             return (
-                place | {"decision": "perturbed", "policy": policy} | values | noise | {"epsilon": epsilon_nano / 1e9}
+                place
+                | {"decision": "perturbed", "policy": policy}
+                | values
+                | noise
+                | {
+                    "epsilon": epsilon_nano / 1e9,
+                    **{name: part for name, part in gathered.items() if part is not None},
+                }
             )
         case Approximated(policy=policy, value=value, source=source):
             return place | {"decision": "approximated", "policy": policy} | columns(value) | {"source": source}

@@ -15,12 +15,17 @@ SETTLED = 1e-12
 MOST_ROUNDS = 1_000
 
 
-def error(raw: Any, published: Any) -> float:
+def error(raw: Any, published: Any, kind: Kind | None = None) -> float:
     """Return |difference| of numbers, metres between positions, 0 or 1 for categories.
 
-    Of counts and vectors it is the mean over their keys. Positions are compared on the plane that touches the sphere at
-    the raw one. Values stand as in records.
+    Of counts it is the mean over keys, of vectors (where ``kind`` is given) over parts in shares of their ranges.
+    Positions are compared on the plane that touches the sphere at the raw one. Values stand as in records.
     """
+    if isinstance(kind, Vector):
+        return fsum(
+            abs(raw[name] - published[name]) / part.axis.double(part.axis.high - part.axis.low)
+            for name, part in zip(kind.names, kind.parts, strict=True)
+        ) / len(kind.parts)
     if isinstance(raw, Mapping):
         if raw.keys() == {"latitude", "longitude"}:
             north = radians(raw["latitude"] - published["latitude"])

@@ -176,7 +176,7 @@ def _errors(setting: ErrorOf, data: DataSet, seed: int) -> Measures:
         for readings in data.series.values():
             raws = [reading.value for reading in readings]
             said = guess(kind) if setting.method == NOTHING else best_constant(kind, raws)
-            errors += [error(raw, said) for raw in raws]
+            errors += [error(raw, said, kind) for raw in raws]
         return {"error": fsum(errors) / len(errors), "perturbed": 0.0, "withheld": 1.0, "landmarks": 0.0}
     return _walked(data, seed, lambda name: _policy(setting, data, name, seed)[0])
 
@@ -206,7 +206,7 @@ def _walked(data: DataSet, seed: int, policy_of: Callable[[str], Policy]) -> Mea
     for name, readings in data.series.items():
         policy = policy_of(name)
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
-            errors.append(error(reading.value, published(policy, outcome)))
+            errors.append(error(reading.value, published(policy, outcome), policy.kind))
             perturbed += isinstance(outcome.release, Perturbed)
             withheld += isinstance(outcome.release, Withheld)
             landmarks += outcome.landmark

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ import pandas_frame
 import polars_frame
 import release
 import rows
+from tests.collected import STEP, contribution, watermark
 from tests.deploy import ROOT
 from tests.examples.published import Published
 from tests.kafka.installation import START_MS
+from tests.run import Run, policy
 
 SCHEMA_EXAMPLES = sorted((ROOT / "schemas" / "examples" / "release" / "valid").glob("*.json"))
 NOON = {"series": "home-7", "timestamp": START_MS + 1, "policy": 2}
@@ -60,6 +63,41 @@ def test_what_is_unknown_has_no_value(members: dict[str, object]) -> None:
     """Another decision, another kind of value: a row that says so and holds nothing to reckon with."""
     time = datetime(2012, 6, 1, 7, 0, 0, 1_000, tzinfo=UTC)
     assert rows.row(parsed(**members)) == {"series": "home-7", "timestamp": time, "decision": members["decision"]}
+
+
+@pytest.mark.parametrize("frame_of", [pandas_frame.frame_of, polars_frame.frame_of])
+def test_sums_means_and_choices_of_contributors(frame_of: Callable[..., Any]) -> None:
+    """What was made of contributors' items, in the columns of its kind."""
+    number: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 6, "resolution": 0.5}
+    ways = {
+        "total": (number, {"statistic": "sum", "neighbours": "replace"}),
+        "mean": (number, {"statistic": "mean", "neighbours": "replace"}),
+        "hidden": (number, {"statistic": "mean", "neighbours": "add-remove"}),
+        "first": ({"kind": "choice", "items": ["a", "b"]}, {"neighbours": "replace"}),
+    }
+    protection = {"level": "event", "step": STEP}
+    run = Run()
+    for series, (value, collect) in ways.items():
+        run.feed(policy(series, value=value, collect={**collect, "open_steps": 1}, protection=protection))
+        run.feed(watermark(0, series=series))
+        for member in "xyz":
+            item = "a" if series == "first" else 2.5
+            run.feed(contribution(0, member, item, series=series))
+        run.feed(watermark(STEP, series=series))
+    assert run.rejects == []
+    frame = frame_of([release.parse(line) for line in run.releases])
+    as_rows = frame.to_dicts() if isinstance(frame, pl.DataFrame) else frame.to_dict("records")
+    found = {row["series"]: {name: part for name, part in row.items() if not pd.isna(part)} for row in as_rows}
+    assert {name: row.get("statistic") for name, row in found.items()} == {
+        "total": "sum",
+        "mean": "mean",
+        "hidden": "mean",
+        "first": None,
+    }
+    assert (found["mean"]["items"], "items" in found["total"]) == (3, False)
+    assert {"number", "measured_number", "scale"} <= found["total"].keys()
+    assert {"number", "measured_part_sum", "measured_part_count", "scale_sum", "scale_count"} <= found["hidden"].keys()
+    assert found["first"]["category"] in {"a", "b"}
 
 
 def test_pandas(published: Published, releases: list[release.Release]) -> None:

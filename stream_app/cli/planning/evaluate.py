@@ -35,7 +35,13 @@ SEEDS = 30
 PIPE_WIDTH = 10_000
 """Width of tables in a pipe, in characters: no line is cut or broken."""
 WHOLE = 100
-UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "number": "units", "vector": "units a part"}
+UNITS = {
+    "location": "m",
+    "category": SHARE_WRONG,
+    "counts": "items a key",
+    "number": "units",
+    "vector": "of a part's range",
+}
 
 Word = TypeVar("Word")
 

@@ -31,8 +31,9 @@ class Vector:
         found = raw if isinstance(raw, dict) and table else {}
         # PRIVACY: all parts are read, whatever was found in the first ones, and what is no number takes as long as one.
         read = [part.quantise(Raw(found.get(name))) for name, part in zip(self.names, self.parts, strict=True)]
+        fit = sum([cell is not None for cell in read])
         cells = RawCells(tuple([0 if cell is None else cell[0] for cell in read]))
-        return self.substitute if None in read else cells
+        return cells if fit == len(read) else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; loss at most ``spend_nano``."""
