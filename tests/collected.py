@@ -9,6 +9,7 @@ from tests.run import BALANCED, UNIFORM, policy
 SERIES = ("ward-3", "größe")
 STEP = 10
 SEED = "5e" * 32
+NUMBER: dict[str, object] = {"kind": "number", "lower": -2, "upper": 5, "resolution": 0.5}
 REPLACE: dict[str, object] = {"neighbours": "replace", "open_steps": 2}
 PAN_PRIVATE = REPLACE | {"intrusion_nano": 10**9}
 
@@ -62,22 +63,38 @@ SCHEMES_OF: dict[str, tuple[dict[str, object], ...]] = {
 }
 
 
+GATHERED: dict[str, tuple[dict[str, object], dict[str, object], tuple[object, ...]]] = {
+    "counts": ({"kind": "counts", "keys": ["walk", "ride"]}, {}, ("walk", "ride", "walk", "ride", "swim", 7)),
+    "sum": (NUMBER, {"statistic": "sum"}, (0.3, -1.26, 4.9, 99, -7, "walk")),
+    "mean": (NUMBER, {"statistic": "mean"}, (0.3, -1.26, 4.9, 99, -7, None)),
+    "choice": ({"kind": "choice", "items": ["walk", "ride"]}, {}, ("walk", "ride", "walk", "ride", "swim", 7)),
+}
+"""What may be collected: the value and a member of `collect`, and what contributors send."""
+SAMPLED = ("adaptive", "bd", "ba")
+
+
 @st.composite
 def schedules(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Return a log of two series: policies first, then all sorts of records, in time and out of it."""
     versions = dict.fromkeys(SERIES, 0)
+    gathered = {series: GATHERED[draw(st.sampled_from(("counts", *GATHERED)))] for series in SERIES}
     now = 0
     log: list[dict[str, Any]] = []
 
     def versioned(series: str) -> dict[str, Any]:
         versions[series] += 1
         collect: dict[str, object] = {"neighbours": draw(st.sampled_from(("replace", "replace", "add-remove")))}
-        if collect["neighbours"] == "replace" and draw(st.integers(0, 3)):
+        value, statistic, _ = gathered[series] if draw(st.integers(0, 9)) else GATHERED["mean"]
+        collect |= statistic
+        if collect["neighbours"] == "replace" and value["kind"] != "choice" and draw(st.integers(0, 3)):
             collect["intrusion_nano"] = draw(st.sampled_from((3 * 10**8, 10**9, 10**12)))
         collect["open_steps"] = draw(st.integers(1, 4))
         protection = draw(st.sampled_from(PROTECTIONS))
         scheme = draw(st.sampled_from(SCHEMES_OF[str(protection["level"])]))
+        if scheme["name"] in SAMPLED and (collect["neighbours"], statistic) == ("add-remove", {"statistic": "mean"}):
+            scheme = UNIFORM
         members = {"epsilon": draw(st.sampled_from((0.5, 2, 1000))), "protection": protection, "scheme": scheme}
+        members["value"] = value
         return collected(versions[series], collect, series=series, **members)
 
     log += [versioned(series) for series in SERIES]
@@ -98,7 +115,7 @@ def schedules(draw: st.DrawFn) -> list[dict[str, Any]]:
                 log.append(watermark(max(0, now), _seed(draw), series))
             case _:
                 at = max(0, now + draw(st.integers(-5, 30)))
-                value = draw(st.sampled_from(("walk", "ride", "walk", "ride", "swim", 7)))
+                value = draw(st.sampled_from(gathered[series][2]))
                 log.append(contribution(at, draw(st.sampled_from("abcdefgh")), value, series))
     return log
 
