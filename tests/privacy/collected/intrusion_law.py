@@ -96,6 +96,28 @@ def ratio(way: Way, change: Parts) -> Fraction | None:
     return largest
 
 
+Addend = tuple[int, int]
+"""A number, and a part."""
+
+
+def worst_sum(way: Way, low: int, high: int, centre: int, members: int, looks: int) -> Fraction | None:
+    """Return the largest likelihood ratio of a sum and a neighbour, where each item k counts k - ``centre``."""
+    largest = Fraction(1)
+    domain: tuple[Addend, ...] = tuple(product(range(low, high + 1), range(looks + 1)))
+
+    def summed(items: tuple[Addend, ...]) -> Parts:
+        return tuple(sum(k - centre for k, at in items if at == part) for part in range(looks + 1))
+
+    for items in product(domain, repeat=members):
+        for nth, other in product(range(members), domain):
+            one, two = summed(items), summed((*items[:nth], other, *items[nth + 1 :]))
+            found = ratio(way, tuple(more - less for less, more in zip(one, two, strict=True)))
+            if found is None:
+                return None
+            largest = max(largest, found)
+    return largest
+
+
 def worst(way: Way, members: int, looks: int) -> Fraction | None:
     """Return the largest likelihood ratio of a step and a neighbour over all of them; None: it has no bound.
 

@@ -15,7 +15,7 @@ from stream_app.privacy.noise.streams import closing_stream
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, RawCells
 from tests.collected import PAN_PRIVATE, REPLACE, collected, contribution, intrusion, watermark
-from tests.privacy.collected.intrusion_law import Way, worst
+from tests.privacy.collected.intrusion_law import Way, worst, worst_sum
 from tests.privacy.noise.fit import SURE, fit
 from tests.run import KEYS, Run
 
@@ -67,6 +67,41 @@ def test_wrong_ways_are_caught(changes: dict[str, object], looks: int, intruding
     assert found is None or found > bound
 
 
+RANGES = ((-1, 1), (0, 1), (0, 2), (-2, 1))
+
+
+def middle_and_reach(low: int, high: int) -> tuple[int, int]:
+    """Return c, and how far an item may lie from it."""
+    centre = (low + high) // 2
+    return centre, max(high - centre, centre - low)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.intrusion}-{way.closing}")
+@pytest.mark.parametrize("looks", range(MOST_LOOKS + 1))
+@pytest.mark.parametrize(("low", "high"), RANGES)
+def test_an_exposed_sum_costs_at_most_the_dearer_of_both(way: Way, looks: int, low: int, high: int) -> None:
+    """All noises are of sensitivity 2 * max(hi - c, c - lo), over k - c: an item may be moved past a look as well."""
+    centre, reach = middle_and_reach(low, high)
+    bound = max(way.intrusion ** (-2 * reach), way.closing ** (-2 * reach)) if looks else way.closing ** (-2 * reach)
+    worsts = [worst_sum(way, low, high, centre, members, looks) for members in (1, 2)]
+    assert all(found is not None and found <= bound for found in worsts)
+    symmetric = high - centre == centre - low
+    told = worsts[-1] is not None and worsts[-1] >= way.intrusion ** (-2 * reach)
+    assert told or not (looks and symmetric), "a look does tell what it may"
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (0, 1), (2, 3)])
+def test_sums_need_their_centre_and_twice_its_reach(low: int, high: int) -> None:
+    """With noise of the range alone, or with items that count as they are, moved ones cost more than was said."""
+    way = Way(HALF, HALF)
+    centre, reach = middle_and_reach(low, high)
+    moved = worst_sum(way, low, high, centre, 1, 1)
+    assert moved is not None
+    assert moved > HALF ** -(high - low), "the bound of noise whose sensitivity is the range"
+    bare = worst_sum(way, low, high, 0, 1, 1)
+    assert centre == 0 or (bare is not None and bare > HALF ** (-2 * reach)), "items that count as they are"
+
+
 # The code keeps counters as the law above has them.
 
 
@@ -116,6 +151,26 @@ def test_counters_are_counts_and_the_noise_of_their_seeds() -> None:
     assert len(set(all_terms)) == len(all_terms)
     assert runs[0].releases == runs[1].releases, "no noise comes of the resident key"
     assert cells(runs[0], 1) == cells(runs[1], 1)
+
+
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+def test_counters_of_sums_are_centred_and_restored_at_the_release(statistic: str) -> None:
+    """Memory holds k - c of each item and the noise of the seeds; the release k, and the closing noise besides."""
+    value = {"kind": "number", "lower": 60, "upper": 100, "resolution": 0.5}  # cells 120 .. 200, c = 160
+    record = collected(collect=PAN_PRIVATE | {"statistic": statistic}, epsilon=1.0, value=value)
+    run = Run(Context(KEYS)).feed_all([record, watermark(0, seed(1)), contribution(3, "a", 61)])
+    run.feed_all([intrusion(seed(2)), contribution(4, "b", 999)])
+    policy = run.rows[SERIES].policy
+    assert policy.collect is not None
+    assert policy.collect.gathers.sensitivity == 80
+    held = (122 - 160) + (200 - 160) + noise(policy, 1, 0, 0)[0] + noise(policy, 2, 0, 1)[0]
+    assert cells(run, 0) == (held,)
+    run.feed(watermark(10, seed(3)))
+    raw = RawCells((held + 2 * 160,) if statistic == "sum" else (held + 2 * 160, 2))
+    drawn = policy.kind.perturb(closing_stream(bytes.fromhex(seed(3)), policy, SERIES, 0, NANO, raw), raw, NANO)
+    released = orjson.loads(run.releases[0])
+    assert released["measurement"] == drawn[0] / 2 / (1 if statistic == "sum" else 2)
+    assert released["scale"] == 40 / (1 if statistic == "sum" else 2)
 
 
 def test_without_intrusion_the_noise_is_of_the_key_and_of_no_seed() -> None:

@@ -90,7 +90,7 @@ def test_neighbours_of_sums_and_means_lose_no_more_than_is_spent(way: str, stati
 
 
 def test_a_loss_is_the_exact_ratio_of_outputs() -> None:
-    """What `apart` says, from the probabilities of outputs: noise of q^|k| in fractions, where q^D stands for exp(-e)."""
+    """What `apart` says, from probabilities of outputs: noise of q^|k| in fractions, where q^D stands for exp(-e)."""
     found = policy("replace", "sum", over(-2, 1))
     assert isinstance(found.kind, Sum)
     largest = max(
