@@ -188,3 +188,38 @@ def test_items(collect: dict[str, Any] | None, former: dict[str, Any] | None, sa
     plain = {**counts, "sensitivity": 2}
     values = [plain if each is None else counts for each in (collect, former)]
     assert kept(values[0], values[1], after={"collect": collect}, before={"collect": former}) == same
+
+
+GRID = {"kind": "number", "lower": 0, "upper": 5, "resolution": 0.5}
+DISTRICTS = {"kind": "choice", "items": ["north", "south"]}
+SUM, MEAN = ({"statistic": "sum"}, {"statistic": "mean"})
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize(
+    ("value", "statistic", "former", "formerly", "same"),
+    [
+        (GRID, MEAN, GRID, SUM, True),
+        (GRID, SUM, GRID, MEAN, True),
+        ({**GRID, "upper": 2}, SUM, GRID, SUM, True),
+        ({**GRID, "lower": -9, "resolution": 3}, MEAN, GRID, SUM, True),
+        (DISTRICTS, {}, GRID, SUM, False),
+        ({"kind": "counts", "keys": ["north", "south"]}, {}, DISTRICTS, {}, False),
+        (DISTRICTS, {}, DISTRICTS, {}, True),
+        ({**DISTRICTS, "items": ["south", "east", "north"]}, {}, DISTRICTS, {}, True),
+        ({**DISTRICTS, "items": ["south", "east"]}, {}, DISTRICTS, {}, False),
+    ],
+)
+def test_what_is_made_of_items(
+    value: dict[str, Any],
+    statistic: dict[str, str],
+    former: dict[str, Any],
+    formerly: dict[str, str],
+    same: bool,  # noqa: FBT001
+    neighbours: dict[str, Any],
+) -> None:
+    """Any two numbers are neighbours under every sum and mean, whatever the range; items of a choice stay items."""
+    after, before = {"collect": neighbours | statistic}, {"collect": neighbours | formerly}
+    assert kept(value, former, after=after, before=before) == same
+    other = {"collect": (ADD if neighbours is REPLACE else REPLACE) | statistic}
+    assert not kept(value, former, after=other, before=before)
