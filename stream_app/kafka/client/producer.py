@@ -1,10 +1,12 @@
 """The transactional producer of one input partition, and the pages that its batches are made of."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import RequestTimedOutError
 from aiokafka.producer import sender
 
 from stream_app.kafka.brokers import Extent, Headers
@@ -62,9 +64,11 @@ class Pages:
 class PartitionProducer:
     """One transaction at a time, under an id that only the partition's owner may use."""
 
-    def __init__(self, producer: AIOKafkaProducer, partition: int) -> None:
+    def __init__(self, producer: AIOKafkaProducer, partition: int, seconds: float) -> None:
+        """Wait at most so long for an answer; the broker aborts the transaction after that."""
         self._producer = producer
         self._partition = partition
+        self._seconds = seconds
 
     @classmethod
     async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
@@ -83,7 +87,7 @@ class PartitionProducer:
         except BaseException:
             await producer.stop()
             raise
-        return cls(producer, partition)
+        return cls(producer, partition, settings.transaction_timeout_ms / 1000)
 
     @property
     def id(self) -> int:
@@ -104,14 +108,19 @@ class PartitionProducer:
             manager.maybe_add_partition_to_txn(TopicPartition(topic, self._partition))
 
     async def send(self, topic: str, pages: Pages) -> Extent:
-        """Send and wait until all of it is acknowledged; return where it was written."""
+        """Send and wait until all of it is acknowledged; return where it was written.
+
+        Raises:
+            RequestTimedOutError: if it is not in time: of a topic that is gone aiokafka asks on without end.
+        """
         answers: list[Any] = []
-        try:
-            for page in pages.sealed():
-                answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
-        finally:
-            # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.
-            found = await asyncio.gather(*answers, return_exceptions=True)
+        async with self._bounded(topic):
+            try:
+                for page in pages.sealed():
+                    answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
+            finally:
+                # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.
+                found = await asyncio.gather(*answers, return_exceptions=True)
         offsets: list[int] = []
         for answer in found:
             if isinstance(answer, BaseException):
@@ -131,7 +140,17 @@ class PartitionProducer:
 
     async def commit(self) -> None:
         """Commit; when this raises, only the log knows whether it was."""
-        await self._producer.commit_transaction()
+        async with self._bounded("the end of the transaction"):
+            await self._producer.commit_transaction()
+
+    @asynccontextmanager
+    async def _bounded(self, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                yield
+        except TimeoutError:
+            found = f"partition {self._partition}: {what} was not acknowledged within {self._seconds:g} s"
+            raise RequestTimedOutError(found) from None
 
     async def abort(self) -> None:
         """Abort, if that is still possible; if not, the next owner's start does it."""

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import RequestTimedOutError, UnknownTopicOrPartitionError
 
 from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.stops import can_reopen
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation
 
@@ -43,3 +47,43 @@ def test_one_request_takes_all_topics_into_a_transaction(
     asyncio.run(write())
     wanted = {"AddPartitionsToTxnRequest": 1, "EndTxnRequest": 1, "ProduceRequest": 3}
     assert {name: asked[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("at", ["send", "commit"])
+def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker, tmp_path: Path, at: str) -> None:
+    """Its partition cannot be added to the transaction: neither records nor the end are waited for any longer."""
+    installation = Installation(broker, tmp_path, f"producer-gone-{at}")
+    names, settings = installation.names, installation.settings().model_copy(update={"transaction_timeout_ms": 10_000})
+
+    async def send(writer: PartitionProducer, topic: str) -> None:
+        pages = writer.pages()
+        pages.append(b"key", b"value", 0, [])
+        await writer.send(topic, pages)
+
+    async def transaction(writer: PartitionProducer, topic: str) -> None:
+        await writer.begin(names.ledger, names.releases)
+        await send(writer, topic)
+        await writer.commit()
+
+    async def write() -> None:
+        writer = await PartitionProducer.open(settings, 0)
+        try:
+            await transaction(writer, names.releases)
+            admin = AIOKafkaAdminClient(**client_arguments(settings))
+            await admin.start()
+            await admin.delete_topics([names.releases])
+            await asyncio.sleep(2)
+            assert names.releases not in await admin.list_topics()
+            await admin.close()
+            # Where the client has looked at its topics since, it says so; where not, only the coordinator knows.
+            with pytest.raises((RequestTimedOutError, UnknownTopicOrPartitionError)) as found:
+                await transaction(writer, names.releases if at == "send" else names.ledger)
+            assert can_reopen(found.value), "and if the topic stays away, the partition stops"
+        finally:
+            await writer.stop()
+
+    async def bounded() -> None:
+        async with asyncio.timeout(100):
+            await write()
+
+    asyncio.run(bounded())
