@@ -1,8 +1,7 @@
 """The transactional producer of one input partition, and the pages that its batches are made of."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -114,13 +113,17 @@ class PartitionProducer:
             RequestTimedOutError: if it is not in time: of a topic that is gone aiokafka asks on without end.
         """
         answers: list[Any] = []
-        async with self._bounded(topic):
-            try:
-                for page in pages.sealed():
-                    answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
-            finally:
-                # aiokafka commits whatever was acknowledged, failed batches or not: each answer must be looked at.
-                found = await asyncio.gather(*answers, return_exceptions=True)
+        try:
+            async with asyncio.timeout(self._seconds):
+                try:
+                    for page in pages.sealed():
+                        answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
+                finally:
+                    # aiokafka commits what was acknowledged, failed batches or not: each answer must be looked at.
+                    found = await asyncio.gather(*answers, return_exceptions=True)
+        except TimeoutError:
+            lacking = f"{topic}, partition {self._partition}: not acknowledged within {self._seconds:g} s"
+            raise RequestTimedOutError(lacking) from None
         offsets: list[int] = []
         for answer in found:
             if isinstance(answer, BaseException):
@@ -140,17 +143,7 @@ class PartitionProducer:
 
     async def commit(self) -> None:
         """Commit; when this raises, only the log knows whether it was."""
-        async with self._bounded("the end of the transaction"):
-            await self._producer.commit_transaction()
-
-    @asynccontextmanager
-    async def _bounded(self, what: str) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(self._seconds):
-                yield
-        except TimeoutError:
-            found = f"partition {self._partition}: {what} was not acknowledged within {self._seconds:g} s"
-            raise RequestTimedOutError(found) from None
+        await self._producer.commit_transaction()
 
     async def abort(self) -> None:
         """Abort, if that is still possible; if not, the next owner's start does it."""
