@@ -55,16 +55,19 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker,
     names, settings = installation.names, installation.settings().model_copy(update={"transaction_timeout_ms": 10_000})
 
     async def send(writer: PartitionProducer, topic: str) -> None:
+        """Send a record."""
         pages = writer.pages()
         pages.append(b"key", b"value", 0, [])
         await writer.send(topic, pages)
 
     async def transaction(writer: PartitionProducer, topic: str) -> None:
+        """Send a record in a transaction of its own."""
         await writer.begin(names.ledger, names.releases)
         await send(writer, topic)
         await writer.commit()
 
     async def write() -> None:
+        """Write to a topic, delete it, and write again."""
         writer = await PartitionProducer.open(settings, 0)
         try:
             await transaction(writer, names.releases)
@@ -82,6 +85,7 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker,
             await writer.stop()
 
     async def bounded() -> None:
+        """Do so, and wait long enough for whatever ends by itself."""
         async with asyncio.timeout(100):
             await write()
 
