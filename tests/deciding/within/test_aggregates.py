@@ -6,10 +6,13 @@ from random import Random  # noqa: TID251 (draws logs, no noise)
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from tests.collected import SCHEMES_OF, SERIES
 from tests.deciding.within.literal import STEP, literal
-from tests.readings import AGGREGATES, reading, watermark, within
-from tests.run import NUMBER, Run
+from tests.readings import AGGREGATES, PROTECTIONS, reading, watermark, within
+from tests.run import NUMBER, Run, observation, policy
 
 VALUES = (0.1, 0.0005, 2.5, 7, 11, -3.25, 0.0014999, 1e-300, 1e300, -1e300, 5e-324, 3.3333, "none", None, True)
 
@@ -63,3 +66,32 @@ def test_the_draws_hold_what_they_are_about() -> None:
     assert reasons == {"late", "early", "duplicate", "invalid-value"}
     assert None in steps
     assert len(steps) > 300
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(PROTECTIONS), st.integers(0, 10**6), st.data())
+def test_a_step_is_released_as_one_observation_is(level: dict[str, Any], seed: int, data: st.DataObject) -> None:
+    """At any budget: under the same key, one observation of what its readings come to gives the same release.
+
+    So all that is known of the law of a single observation's release holds for that of a step's readings.
+    """
+    log, form, value = drawn(seed)
+    scheme = data.draw(st.sampled_from(SCHEMES_OF[str(level["level"])]))
+    if "window" in level and level["level"] == "landmark":
+        scheme = {"name": "uniform"}
+    members: dict[str, Any] = {"epsilon": data.draw(st.sampled_from((0.3, 2.0, 50.0))), "scheme": scheme}
+    members["filter"] = data.draw(st.sampled_from(("none", "level")))
+    if form.get("absent") == "approximated":
+        del form["absent"]  # a gap that is filled is no observation
+    run = Run().feed_all([within(protection=level | form, value=value, **members), *log])
+    expected, _ = literal(log, form, value)
+    plain = Run().feed_all([policy(SERIES[0], protection=level, value=value, **members)])
+    plain.feed_all(observation(SERIES[0], step * STEP, float(cell or 0)) for step, cell in expected)
+    assert run.releases == plain.releases
+    assert run.spent_nano == plain.spent_nano
+    assert [_figures(entry) for entry in run.ledger[1:]] == [_figures(entry) for entry in plain.ledger[1:]]
+
+
+def _figures(entry: bytes) -> dict[str, Any]:
+    """Return an entry without its place in the chain, which began with another policy."""
+    return {name: part for name, part in json.loads(entry).items() if name not in {"previous", "hash"}}
