@@ -38,6 +38,7 @@ BENCHES: Mapping[str, str] = {
     "loss": "temporal loss of a million timestamps, against the published algorithm",
     "core": "one decision and its parts, without Kafka",
     "collect": "contributions/s of one open step, their memory, and a closed cell, without Kafka",
+    "feeder": "the error of a released sum of 200 homes, and of 200 private series added up, without Kafka",
     "audit": "entries/s of an audit over those of parsing and hashing them, and its memory",
 }
 """What each benchmark measures. Its module in ``measures`` offers ``DEFAULT`` sizes and ``run(ground, sizes, show)``.

@@ -27,7 +27,7 @@ FIGURES = {
     | {"state_series", "cached_series", "worker_memory", "worker_cpu_event", "broker_cpu_event"}
     | {"recovered_rows", "recovery_row", "recovery_cpu_row", "audit_cpu_entry", "audit_memory"},
 }
-ELSEWHERE = {"core", "audit", "loss", "collect", "peers", "worker"}
+ELSEWHERE = {"core", "audit", "loss", "collect", "feeder", "peers", "worker"}
 """Without a broker; `test_peers`; the last one, as the command runs it."""
 EVENTS = 25_000
 SIZES = {
