@@ -69,6 +69,18 @@ def test_noise_is_added_part_by_part_and_is_of_the_share() -> None:
         assert kind.perturb(stream(draw), RawCells((1, 2)), spend) == (1 + noise[0], 2 + noise[1])
 
 
+def test_a_part_is_what_a_number_of_the_share_would_be() -> None:
+    """From the same bits the same measurement, and the same scale: a vector is no better than numbers, and no worse."""
+    kind = vector(SMALL)
+    alone = (number(lower=-0.5, upper=0.5, resolution=0.5), number(lower=0, upper=3, resolution=1))
+    for draw in range(300):
+        share = 10 ** (4 + draw % 6)
+        bits = stream(draw)
+        apart = [part.perturb(bits, RawCells((cell,)), share)[0] for part, cell in zip(alone, (1, 2), strict=True)]
+        assert kind.perturb(stream(draw), RawCells((1, 2)), 2 * share) == tuple(apart)
+        assert list(kind.scale(2 * share).values()) == [part.scale(share) for part in alone]
+
+
 def test_draws_follow_the_joint_law(draws: int) -> None:
     """Outputs are as frequent as the product of both parts' laws says, and not as that of twice the spend."""
     kind, number_of, spend = vector(SMALL), draws, 3 * NANO
