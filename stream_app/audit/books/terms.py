@@ -43,6 +43,7 @@ class Terms:
     scales_nano: Mapping[str, Fraction]  # the same of each part of a vector; of other kinds none
     statistic: str  # of numbers that are collected; "" where none are
     least_nano: int  # a smaller share counts as none: it cannot be halved
+    within: str  # what becomes of a step's readings; "" where a step has one
     gaps: bool  # whether steps without a reading are approximated, whatever their share
     hides_absence: bool  # whether they are decided as if a public value had been read
     value: Mapping[str, Any]  # the `value` parameters, for the releases
@@ -94,6 +95,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         scales_nano={name: scale * NANO for name, scale in _scales(value).items()},
         statistic=collect.get("statistic") or "",
         least_nano=2 if is_halved else 1,
+        within=protection.get("within") or "",
         gaps=protection.get("absent") == "approximated",
         hides_absence=protection.get("absent", "approximated") != "approximated",
         value=value,

@@ -1,14 +1,11 @@
 """Why one step was decided as it was: the figures before it, the share, the decision, its cost, and what it left."""
 
-from datetime import UTC, datetime
-from textwrap import wrap
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from stream_app.audit.books.terms import NANO, Terms
-from stream_app.audit.explain.formula import BudgetFigures, Formula, Reach, Shares
+from stream_app.audit.books.terms import NANO, Terms, scale_of
+from stream_app.audit.explain.formula import BudgetFigures, Reach, Shares
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, DummiesEntry, PolicyEntry, ReleaseEntry
-from stream_app.audit.report.report import epsilon, line_of, quoted
 
 
 class Explanation(NamedTuple):
@@ -58,10 +55,28 @@ class Explanation(NamedTuple):
         return self.after.landmarks_left * self.next.landmark_nano
 
     @property
-    def scale(self) -> float | None:
-        """The scale of the noise in the unit of the values; None where nothing was drawn."""
-        spend, scale = self.entry.epsilon_nano, self.terms.scale_nano
-        return scale.numerator / (scale.denominator * spend) if spend else None
+    def scale(self) -> float | dict[str, float] | None:
+        """The scale of the noise in the unit of the values; None where nothing was drawn.
+
+        That of a mean whose number of items is public is of one item: the ledger does not tell how many there were.
+        """
+        spend = self.entry.epsilon_nano
+        return scale_of(self.terms, spend, None) if spend >= self.terms.least_nano else None
+
+    @property
+    def unknown(self) -> str:
+        """What of the step's value no record tells, as a sentence; "" where a value is one event's."""
+        terms = self.terms
+        if terms.neighbours:
+            what = {"choice": "the choice among"}.get(terms.value["kind"], f"the {terms.statistic or 'counts'} of")
+            told = "Its release tells how many; what" if terms.counts_items else "How many, and what"
+            return f"The value is {what} the items that contributors sent. {told} they were, no record tells."
+        if not terms.within:
+            return ""
+        found = f"The value is the {terms.within} of the step's readings. How many, and what they were, no record tells"
+        if terms.hides_absence:
+            return f"{found}, nor whether there were any: without one, `absent` of the policy counts as the reading."
+        return f"{found}."
 
     @property
     def reason(self) -> str:
@@ -76,12 +91,16 @@ class Explanation(NamedTuple):
                 return f"{scheme} publishes at rate 1 until two releases of the period can be compared."
             return f"{scheme} publishes whenever there is a share."
         why = f"{self._drawn} said not to publish. {self._secret}" if self.is_tossed else self._nothing
+        if self.is_tossed and self.terms.gaps:
+            why = f"The step had no reading, or {why[0].lower()}{why[1:]}"
         if entry.decision == APPROXIMATED:
             return f"{why} The release repeats what is known from step {self.source_ms}."
         return f"{why} Nothing was released before in this period, so there is nothing to repeat."
 
     @property
     def _nothing(self) -> str:
+        if self.share_nano > 0 and self.terms.gaps:
+            return "The step had no reading, and the policy fills such gaps at no cost (`absent`)."
         if self.share_nano > 0:
             return f"A share of {self.share_nano} was left unused, which {self.terms.scheme} never does."
         if self.entry.timestamp < self.opens_ms:
@@ -131,6 +150,7 @@ class Explanation(NamedTuple):
             },
             "decision": entry.decision,
             "reason": self.reason,
+            "unknown": self.unknown,
             "coin": self.is_tossed,
             "rate_nano": self.rate_nano,
             "epsilon_nano": entry.epsilon_nano,
@@ -151,127 +171,3 @@ class Explanation(NamedTuple):
 def _decimal(nano: int) -> str:
     whole, rest = divmod(nano, NANO)
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
-
-
-SHOWN: Final = 5
-"""Findings that a text lists; the audit lists all."""
-
-WIDTH: Final = 110
-"""Characters of a line of the text."""
-
-_LEGEND: Final = (
-    ("E", "budget"),
-    ("S", "spent on landmarks"),
-    ("M", "largest spend on another step"),
-    ("R", "landmarks from this step on, unused spare included"),
-)
-_BOTH_LEGEND: Final = (
-    *_LEGEND[:2],
-    ("M", "largest sum of spends on other steps in a window"),
-    _LEGEND[3],
-    ("w", "steps of a window"),
-    ("H", "spent by the other steps of the window that ends here, landmarks apart"),
-)
-_WINDOW_LEGEND: Final = (
-    ("E", "budget of a window"),
-    ("w", "steps of a window"),
-    ("e1", "cost of a private dissimilarity, at every event"),
-    ("H", "spent by the other steps of the window that ends here"),
-)
-_USER_LEGEND: Final = (("E", "budget"), ("S", "spent"), ("M", "0: all steps are landmarks"), ("R", "steps left"))
-
-
-def text_of(found: Explanation) -> str:
-    """Return the explanation for a reader."""
-    entry, terms = found.entry, found.terms
-    when = f"{_moment(entry.timestamp)} ({entry.timestamp})"
-    policy = f"policy {terms.version} (entry {found.policy.sequence})"
-    lines = [
-        f"{quoted(entry.series)} at {when}: {entry.decision}, spent {epsilon(entry.epsilon_nano)}",
-        f"entry {entry.sequence}, under {policy}: {terms.scheme}, level {terms.level}, steps of {terms.step_ms} ms",
-        *_doubts(found),
-        "",
-        "Before the step, in nano-epsilon",
-    ]
-    lines += _figures(found)
-    if found.dummies is not None:
-        lines.append(
-            f"  Of S, {found.dummies.charged_nano} were charged for drawing the landmarks ({found.dummies.method});"
-        )
-        lines.append("  which of them are true and which are dummies cannot be told.")
-    lines += ["", f"The share, by {terms.scheme}"]
-    for formula in found.shares.formulas:
-        lines += _derived(formula)
-    whose = "The step is a landmark" if found.landmark else "The step is no landmark"
-    if terms.level == "w-event":
-        whose = "The step ends a window"
-    lines += [
-        "",
-        "The decision",
-        f"  {whose}: {terms.scheme} proposes {found.share_nano}; the guard allows {found.limit_nano}.",
-        *(f"  {line}" for line in wrap(found.reason, WIDTH)),
-    ]
-    if found.scale is not None:
-        lines.append(f"  {entry.epsilon_nano} were spent, for noise of scale {found.scale:.6g}.")
-    if found.reach is not None and found.reach.charge_nano and entry.timestamp >= found.opens_ms:
-        lines.append(f"  The private dissimilarity cost {found.reach.charge_nano}, as at every event.")
-    lines += ["", "After the step, in nano-epsilon", *_rest(found)]
-    return "\n".join(lines)
-
-
-def _doubts(found: Explanation) -> list[str]:
-    if not found.findings:
-        return []
-    lines = [f"THE LEDGER DOES NOT HOLD up to here: findings {len(found.findings)}; `audit` tells all of them"]
-    return lines + [f"  {line_of(finding)}" for finding in found.findings[:SHOWN]]
-
-
-def _figures(found: Explanation) -> list[str]:
-    figures: tuple[int, ...] = found.before
-    legend: tuple[tuple[str, str], ...] = _USER_LEGEND if found.terms.level == "user" else _LEGEND
-    if found.reach is not None and found.terms.level == "w-event":
-        figures = (found.before.budget_nano, found.reach.steps, found.reach.charge_nano, found.reach.held_nano)
-        legend = _WINDOW_LEGEND
-    elif found.reach is not None:
-        figures = (*found.before, found.reach.steps, found.reach.held_nano)
-        legend = _BOTH_LEGEND
-    width = len(str(max(figures)))
-    signs = max(len(symbol) for symbol, _ in legend)
-    return [
-        f"  {symbol:{signs}}  {figure:>{width}}  {meaning}"
-        for (symbol, meaning), figure in zip(legend, figures, strict=True)
-    ]
-
-
-def _rest(found: Explanation) -> list[str]:
-    after, rest = found.after, found.next
-    if found.terms.level == "w-event":
-        lost = f"the windows up to here lost {after.regular_peak_nano} of {after.budget_nano} at most"
-        return [f"  {lost}; the step after this one would get {rest.regular_nano}"]
-    other = "another step" if found.reach is None else "the other steps of a window"
-    spent = f"{after.landmark_spent_nano} spent on landmarks, {after.regular_peak_nano} at most on {other}"
-    lines = [f"  {spent}: {after.left_nano} of {after.budget_nano} left"]
-    if found.terms.level == "user":
-        lines.append(f"  steps left: {after.landmarks_left}; the next one would get {rest.landmark_nano}")
-    else:
-        lines.append(
-            f"  landmarks left: {after.landmarks_left}, for which {found.reserved_nano} are reserved; the next one "
-            f"would get {rest.landmark_nano}, another step {rest.regular_nano}"
-        )
-    if found.earlier_nano:
-        lines.append(f"  {found.earlier_nano} were lost under earlier policy versions")
-    return lines
-
-
-def _derived(formula: Formula) -> list[str]:
-    lines = [f"  {formula.symbol} = {formula.rule}"]
-    if formula.numbers != formula.rule:
-        lines.append(f"  {' ' * len(formula.symbol)} = {formula.numbers}")
-    if formula.numbers != str(formula.value):
-        lines[-1] += f" = {formula.value}"
-    lines[-1] += {"a": "  for a landmark", "g": "  for another step"}.get(formula.symbol, "")
-    return lines
-
-
-def _moment(timestamp: int) -> str:
-    return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds")

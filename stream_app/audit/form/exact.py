@@ -227,13 +227,24 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
         return "`timestamp` or `source` is out of range"
     if decision == PERTURBED and (members["epsilon_nano"] < 1 or not _is_scale(members["scale"])):
         return "`epsilon_nano` or `scale` is not above 0, or `scale` no number with a point or exponent"
-    if members.get("statistic", "sum") not in STATISTICS or ("count" in members and members["statistic"] != "mean"):
-        return "`statistic` is not known, or `count` stands beside another one than mean"
-    if not 0 <= members.get("count", 0) <= MAX_SEQUENCE:
-        return "`count` is out of range"
+    fault = _statistic_fault(members) if "statistic" in members else ""
+    if fault:
+        return fault
     if not all(_is_published(members[name]) for name in ("value", "measurement") if name in members):
         return "`value` or `measurement` is no number, category, position, counts or parts"
     return release
+
+
+def _statistic_fault(members: dict[str, Any]) -> str:
+    """Return what is wrong with the release of a statistic; either its number of items is public, or measured."""
+    if members["statistic"] not in STATISTICS:
+        return "`statistic` is not known"
+    if not 0 <= members.get("count", 0) <= MAX_SEQUENCE:
+        return "`count` is out of range"
+    measured = members["statistic"] == "mean" and members["decision"] == PERTURBED
+    if ("count" in members) is not (measured and not isinstance(members["measurement"], dict)):
+        return "`count` stands in the release of a mean that is one measurement, and in no other"
+    return ""
 
 
 def _is_scale(scale: object) -> bool:

@@ -1,0 +1,289 @@
+"""Ledgers of sums, means, choices, vectors and steps of readings: true ones hold, and each false figure is found."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf, nextafter
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from stream_app.audit import Report
+from stream_app.privacy import policy as policies
+from stream_app.privacy.kinds import HiddenMean, Mean, Sum, Vector
+from tests.audit import gathered
+from tests.audit.ways import audit, codes
+from tests.audit.written import Written, cover, seal
+from tests.collected import REPLACE, collected, contribution, watermark
+from tests.readings import reading, schedules, within
+from tests.readings import watermark as plain_watermark
+from tests.run import BALANCED, NUMBER, VECTOR, Run, limited, observation, policy
+
+LIFETIME_NANO = 10**15
+ITEM: dict[str, object] = {"kind": "number", "lower": -2, "upper": 5.5, "resolution": 0.5}
+ADD_REMOVE: dict[str, object] = {"neighbours": "add-remove", "open_steps": 2}
+SEEN = {"intrusion_nano": 10**12}
+SUM, MEAN = {"statistic": "sum"}, {"statistic": "mean"}
+WAYS: dict[str, dict[str, Any]] = {
+    "sum": {"value": ITEM, "collect": REPLACE | SUM},
+    "seen sum": {"value": ITEM, "collect": REPLACE | SUM | SEEN},
+    "open sum": {"value": ITEM, "collect": ADD_REMOVE | SUM},
+    "mean": {"value": ITEM, "collect": REPLACE | MEAN},
+    "seen mean": {"value": ITEM, "collect": REPLACE | MEAN | SEEN},
+    "free mean": {"value": ITEM | {"clamp": False}, "collect": REPLACE | MEAN},
+    "hidden mean": {"value": ITEM, "collect": ADD_REMOVE | MEAN},
+    "balanced mean": {"value": ITEM, "collect": ADD_REMOVE | MEAN, "scheme": BALANCED},
+    "choice": {"value": gathered.CHOICE, "collect": REPLACE},
+    "vector": {"value": VECTOR},
+    "free vector": {"value": VECTOR | {"clamp": False}},
+}
+
+
+def run_of(records: list[dict[str, Any]]) -> Run:
+    """Return a run of records under a lifetime that allows every version."""
+    return Run(limited(lifetime_nano=LIFETIME_NANO, accept_weaker_policies=True)).feed_all(records)
+
+
+def report_of(run: Run) -> Report:
+    """Return the audit of a run, with its releases."""
+    return audit(run.ledger, run.releases, LIFETIME_NANO)
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@given(gathered.schedules())
+def test_true_ledgers_of_statistics_hold(drawn: list[dict[str, Any]]) -> None:
+    """Whatever is added up or chosen from, in whatever order."""
+    assert report_of(run_of(drawn)).findings == ()
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@given(schedules())
+def test_true_ledgers_of_readings_hold(drawn: list[dict[str, Any]]) -> None:
+    """However many readings a step has, and whatever becomes of those without one."""
+    assert report_of(run_of([record | {"weaker": True} for record in drawn])).findings == ()
+
+
+def life(name: str) -> Run:
+    """Return the run of four steps, the last but one of them without anything."""
+    members: dict[str, Any] = {"epsilon": 1.5, "protection": {"level": "event", "step": 10}} | WAYS[name]
+    if "collect" not in members:
+        values = ({"pulse": 70, "oxygen": 0.97}, {"oxygen": 1.2, "pulse": 20}, {"pulse": 300, "oxygen": 0})
+        return run_of([policy("a", **members), *(observation("a", nth * 10, each) for nth, each in enumerate(values))])
+    items: tuple[object, ...] = ("north", "south", "south") if name == "choice" else (1.3, 9, 4)
+    records = [collected(**members), watermark(5)]
+    for at in (5, 15, 35):
+        records += [contribution(at, who, item) for who, item in zip("abc", items, strict=True)]
+        records.append(watermark(at + 10))
+    return run_of([*records, watermark(60)])
+
+
+def written(run: Run) -> Written:
+    """Return ledger and releases of a run as records."""
+    return Written([orjson.loads(line) for line in run.ledger], [orjson.loads(line) for line in run.releases])
+
+
+def false_releases(release: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the release with every single figure changed, a little and a lot, or left out, or one too many."""
+    for name in ("value", "measurement", "scale"):
+        # Another measurement on the grid may have the same estimate, once that is clamped.
+        moved = name != "measurement" or release["value"] == release.get(name)
+        for other in others(release[name], moved=moved) if name in release else ():
+            yield release | {name: other}
+    statistic = release.get("statistic")
+    for other in {None, "sum", "mean"} - {statistic}:
+        yield {each: part for each, part in release.items() if each != "statistic"} | (
+            {"statistic": other} if other else {}
+        )
+    if "count" in release:
+        yield from (release | {"count": count} for count in (release["count"] + 2, 17))  # 0 counts as 1
+        yield {each: part for each, part in release.items() if each != "count"}
+    elif statistic == "mean" and "measurement" in release:
+        yield release | {"count": 3}
+
+
+def others(found: Any, *, moved: bool) -> Iterator[Any]:
+    """Yield other values than one that was released; `moved` ones lie on the grid, too."""
+    match found:
+        case dict():
+            for name, part in found.items():
+                yield from (found | {name: other} for other in others(part, moved=moved))
+                yield {each: other for each, other in found.items() if each != name}
+            yield dict(reversed(found.items()))
+            yield found | {"other": 1.0}
+            yield next(iter(found.values()))
+        case str():
+            yield from ({"north", "south", "nowhere"} - {found})
+        case int():
+            yield from (float(found), *([found + 1] if moved else ()))
+        case _:
+            yield from (
+                nextafter(found, inf),
+                {"sum": found},
+                "north",
+                *((found + 0.5, found * 2 + 30) if moved else ()),
+            )
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_changed_figure_is_found(name: str) -> None:
+    """Value, measurement, scale, statistic and count follow from policy and spend, and from each other."""
+    true = written(life(name))
+    assert audit(true.lines(), true.release_lines()).holds
+    assert [release["decision"] for release in true.releases].count("perturbed") >= 3
+    count = 0
+    for nth, release in enumerate(true.releases):
+        for changed in false_releases(release):
+            forged = true.copy()
+            forged.releases[nth] = changed
+            seal(cover(forged))
+            found = codes(audit(forged.lines(), forged.release_lines()))
+            assert found & {"release-mismatch", "malformed-release"}, changed
+            count += 1
+    assert count >= 20
+
+
+def test_gaps_cost_nothing_under_their_policy_alone() -> None:
+    """A step without a reading is approximated whatever its share, if the policy says so; under another it is not."""
+    gaps = {"absent": "approximated"}
+    true = written(
+        run_of([within(protection=gaps), plain_watermark(0), reading(3, 4.5), plain_watermark(35), reading(31, 1)])
+    )
+    assert [release["decision"] for release in true.releases] == ["perturbed", "approximated", "approximated"]
+    assert audit(true.lines(), true.release_lines()).holds
+    forged = true.copy()
+    del forged.entries[0]["parameters"]["protection"]["absent"]
+    seal(forged)
+    assert codes(audit(forged.lines(), forged.release_lines())) == {"decision"}
+
+
+def test_the_first_gaps_are_withheld() -> None:
+    """There is nothing to repeat before the first reading."""
+    run = run_of([within(protection={"absent": "approximated"}), plain_watermark(0), plain_watermark(25)])
+    assert [orjson.loads(line)["decision"] for line in run.releases] == ["withheld", "withheld"]
+    assert report_of(run).holds
+
+
+@pytest.mark.parametrize("level", [{"level": "user", "length": 6}, {"level": "landmark", "landmarks": [[0, 40]]}])
+def test_a_mean_of_two_measurements_spends_no_single_nano(level: dict[str, Any]) -> None:
+    """Its share cannot be halved: it is left, and the audit says so."""
+    members: dict[str, Any] = {"epsilon": 8e-9, "protection": level | {"step": 10}}
+    true = written(run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, **members), watermark(0), watermark(60)]))
+    decisions = {release["decision"] for release in true.releases}
+    assert audit(true.lines(), true.release_lines()).holds
+    assert decisions & {"approximated", "withheld"}
+
+
+def _narrowed(kind: Any) -> Any:
+    """Use the range for add-remove, where a contributor that comes moves a sum by its distance from 0."""
+    if isinstance(kind, Sum | HiddenMean) and not kind.replace:
+        return replace(kind, item=replace(kind.item, sensitivity=3))
+    return kind
+
+
+def _bare(kind: Any) -> Any:
+    """Draw closing noise for the range alone, though an item that is moved past a look changes two parts."""
+    if isinstance(kind, Sum | Mean) and kind.centre:
+        return replace(kind, item=replace(kind.item, sensitivity=kind.item.axis.high - kind.item.axis.low))
+    return kind
+
+
+def _whole_parts(kind: Any) -> Any:
+    """Spend all of a step's budget on each part of a vector."""
+    if isinstance(kind, Vector):
+        parts = (replace(part, sensitivity=part.sensitivity // len(kind.parts)) for part in kind.parts)
+        return replace(kind, parts=tuple(parts))
+    return kind
+
+
+def _unclamped(kind: Any) -> Any:
+    """Publish means and vectors beyond their range."""
+    if isinstance(kind, Vector):
+        return replace(kind, parts=tuple(replace(part, clamped=False) for part in kind.parts))
+    return replace(kind, clamped=False) if isinstance(kind, Mean | HiddenMean) else kind
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        (_narrowed, "open sum"),
+        (_narrowed, "hidden mean"),
+        (_bare, "seen sum"),
+        (_bare, "seen mean"),
+        (_whole_parts, "vector"),
+        (_unclamped, "hidden mean"),
+        (_unclamped, "vector"),
+    ],
+)
+def test_a_fault_of_the_worker_is_found(fault: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The audit reckons by itself what the policy promises, so a wrong scale or estimate stands out."""
+    assert report_of(life(name)).holds
+    for maker in ("kind_of", "collected_kind"):
+        true = getattr(policies, maker)
+        monkeypatch.setattr(policies, maker, lambda *given, true=true: fault(true(*given)))
+    assert "release-mismatch" in codes(report_of(life(name)))
+
+
+HALVES: tuple[Any, ...] = (
+    lambda self, spend: {"sum": self.item.scale(spend), "count": 10**9 / spend},
+    lambda self, spend: {"sum": self.item.scale(spend - spend // 2), "count": 10**9 / (spend // 2)},
+)
+
+
+@pytest.mark.parametrize("scale", HALVES)
+def test_each_half_of_a_spend_has_its_noise(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both measurements under the whole of an odd spend, or the wrong one under the larger half."""
+    record = collected(collect=ADD_REMOVE | MEAN, value=ITEM, epsilon=1.000000001)
+    log = [record, watermark(5), contribution(7, "a", 3), watermark(15)]
+    assert report_of(run_of(log)).holds
+    monkeypatch.setattr(HiddenMean, "scale", scale)
+    assert "release-mismatch" in codes(report_of(run_of(log)))
+
+
+LADDER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"value": VECTOR}, {"value": VECTOR | {"parts": {"x": VECTOR["parts"]["pulse"]}}}, ""),  # type: ignore[index]
+    ({"value": VECTOR | {"invalid": {"pulse": 60, "oxygen": 1}}}, {"value": VECTOR}, "invalid values are told"),
+    ({"value": VECTOR}, {"value": NUMBER}, "kind vector becomes kind number"),
+    (WAYS["sum"], WAYS["mean"], ""),
+    (WAYS["sum"], WAYS["sum"] | {"value": ITEM | {"upper": 1}}, ""),
+    (WAYS["sum"], WAYS["open sum"], "what is collected is protected otherwise"),
+    (WAYS["seen sum"], WAYS["sum"], "a look at the memory tells more"),
+    (WAYS["choice"], {"collect": REPLACE, "value": gathered.CHOICE | {"items": ["north", "west"]}}, "items become"),
+    (WAYS["choice"], WAYS["sum"], "kind choice becomes kind number"),
+    ({"value": NUMBER}, WAYS["sum"] | {"value": NUMBER}, "what is collected is protected otherwise"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "lost"), LADDER)
+def test_weaker_versions(before: dict[str, Any], after: dict[str, Any], lost: str) -> None:
+    """A version that takes a neighbour back is remarked, where the worker refuses it; another is not."""
+    log = [policy("a", **before, epsilon=1), policy("a", 2, **after, epsilon=1)]
+    refused = Run(limited(lifetime_nano=LIFETIME_NANO)).feed_all(copy.deepcopy(log)).rejects
+    assert [orjson.loads(reject)["reason"] for reject in refused] == (["weaker-policy"] if lost else [])
+    told = report_of(run_of([log[0], log[1] | {"weaker": True}]))
+    assert told.findings == ()
+    assert [remark.code for remark in told.remarks] == (["weaker-marked"] if lost else [])
+    assert all(lost in remark.message for remark in told.remarks)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        (2.5, 7, ""),
+        (2.5, "approximated", "steps without a reading are told"),
+        (2.5, None, "steps without a reading are told"),
+        ("approximated", None, ""),
+        (None, 2.5, ""),
+    ],
+)
+def test_weaker_absence(before: object, after: object, lost: str) -> None:
+    """Whether a step had a reading stays hidden once it was."""
+    forms: list[dict[str, Any]] = [
+        {"protection": {} if absent is None else {"absent": absent}, "epsilon": 1} for absent in (before, after)
+    ]
+    log = [within(version, **form) for version, form in enumerate(forms, 1)]
+    refused = Run(limited(lifetime_nano=LIFETIME_NANO)).feed_all(copy.deepcopy(log)).rejects
+    assert [orjson.loads(reject)["reason"] for reject in refused] == (["weaker-policy"] if lost else [])
+    told = report_of(run_of([log[0], log[1] | {"weaker": True}]))
+    assert [remark.message for remark in told.remarks] == ([lost] if lost else [])
