@@ -266,7 +266,7 @@ PLANTED: Final = (
     Planted(
         "a claim beyond the cap taken",
         "the claims of a member sum to at most its cap",
-        "stream_app.deciding.decision:claimed",
+        "stream_app.deciding.adopting:claimed",
         8,
         (("member.claimed_nano > member.cap_nano", "member.claimed_nano // 2 > member.cap_nano"),),
     ),
