@@ -46,11 +46,19 @@ GATHERED: tuple[dict[str, Any], ...] = (
 """Policies whose steps take several readings."""
 RENEWED = ("landmark", "user")
 """Levels of policies that may begin again."""
-COLLECTED: dict[str, Any] = {
-    "protection": {"level": "event"},
-    "value": COUNTS,
-    "collect": {"neighbours": "replace", "open_steps": 2},
-}
+_REPLACE, _ADD_REMOVE = ({"neighbours": way, "open_steps": 2} for way in ("replace", "add-remove"))
+COLLECTED: tuple[dict[str, Any], ...] = (
+    {"protection": {"level": "event"}, "value": COUNTS, "collect": _REPLACE},
+    {"protection": {"level": "event"}, "value": NUMBER, "collect": _ADD_REMOVE | {"statistic": "sum"}},
+    {
+        "protection": {"level": "w-event", "window": 3},
+        "value": NUMBER,
+        "collect": _REPLACE | {"statistic": "mean", "intrusion_nano": 10**9},
+        "scheme": {"name": "bd"},
+    },
+    {"protection": {"level": "user", "length": 12}, "value": NUMBER, "collect": _ADD_REMOVE | {"statistic": "mean"}},
+    {"protection": {"level": "event"}, "value": {"kind": "choice", "items": ["walk", "ride"]}, "collect": _REPLACE},
+)
 _KEYS = ("0123456789abcdef", "fedcba9876543210", "00112233aabbccdd")
 NAMES = ("meter-1", "crowd-1", "own-1", "meter-2", "own-2", "crowd-2", "own-3", "stray-1")
 READ = "read"
@@ -137,8 +145,8 @@ class _Course:
     def _policy(self) -> dict[str, Any]:
         self._version += self._renewals.choice((1, 1, 4))  # renewals use up numbers, too
         if self._chosen is None or self._draw.random() < 0.1:
-            choices = GATHERED if READ in self.name else OWN
-            self._chosen = COLLECTED if self.name.startswith("crowd") else self._draw.choice(choices)
+            crowd = self.name.startswith("crowd")
+            self._chosen = self._draw.choice(COLLECTED if crowd else GATHERED if READ in self.name else OWN)
         chosen = self._chosen
         self._value, self._gathers = chosen["value"], "absent" in chosen["protection"]
         protection: dict[str, Any] = {"step": STEP_MS, **chosen["protection"]}
@@ -185,7 +193,8 @@ class _Course:
             return {"type": "watermark", "series": self.name, "timestamp": at, "seed": seed}
         at = START_MS + (self._step + self._draw.choice((-1, 0, 0, 0, 1, 1, 2))) * STEP_MS
         record = {"type": "contribution", "series": self.name, "timestamp": max(0, at)}
-        return record | {"member": self._draw.choice("abcdefgh"), "value": self._draw.choice(("walk", "ride", "swim"))}
+        items = (0.5, 99.9, 250, "walk") if self._value is NUMBER else ("walk", "ride", "swim")
+        return record | {"member": self._draw.choice("abcdefgh"), "value": self._draw.choice(items)}
 
 
 def _start(mark: int | list[int]) -> int:
