@@ -14,6 +14,8 @@ from stream_app.audit.form.entry import OpaqueEntry
 from stream_app.audit.form.reader import is_claim, read_entry, read_head_record, read_proof, read_release
 from stream_app.formats import encoding
 from stream_app.privacy.reason import Reason
+from tests import readings
+from tests.audit import gathered
 from tests.audit.histories import History, histories
 from tests.audit.test_people import logs
 from tests.run import KINDS, SCHEMES, Record, Run, limited, observation, policy
@@ -105,6 +107,16 @@ def test_any_history(history: History) -> None:
     assert misfits("release", history.releases) == []
     assert misfits("ledger-entry", history.ledger) == []
     assert misfits("reject", history.rejects) == []
+
+
+@settings(max_examples=25, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(gathered.schedules() | readings.schedules())
+def test_any_log_of_several_items(drawn: list[Record]) -> None:
+    """The outputs of drawn logs of collected sums, means and choices, and of steps of several readings, fit."""
+    run = Run(limited(accept_weaker_policies=True)).feed_all(drawn)
+    assert misfits("release", run.releases) == []
+    assert misfits("ledger-entry", run.ledger) == []
+    assert misfits("reject", run.rejects) == []
 
 
 @settings(max_examples=25, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

@@ -99,6 +99,8 @@ class Explanation(NamedTuple):
 
     @property
     def _nothing(self) -> str:
+        if 0 < self.share_nano < self.terms.least_nano:
+            return "A share of 1 cannot be halved between the sum and the number of items, so it draws no noise."
         if self.share_nano > 0 and self.terms.gaps:
             return "The step had no reading, and the policy fills such gaps at no cost (`absent`)."
         if self.share_nano > 0:
