@@ -8,7 +8,7 @@ has the noise key, and nothing to anybody once this process has ended.
 from array import array
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from stream_app.deciding.readings import LostCountersError, Readings
 from stream_app.privacy.collected.items import Gathered
@@ -27,20 +27,43 @@ class Counters:
     hash under whose key members become digests.
     """
 
-    __slots__ = ("_keyed", "cells", "looks", "members", "offset")
+    __slots__ = ("_gathers", "_keyed", "cells", "looks", "members", "offset")
 
-    def __init__(self, offset: int, noise: Iterable[int], keyed: blake2b) -> None:
+    def __init__(self, gathers: Gathered, offset: int, noise: Iterable[int], keyed: blake2b) -> None:
+        self._gathers: Final = gathers
         self._keyed: Final = keyed
         self.offset: Final = offset
         self.cells: Final = array("q", noise)
         self.members: Final[set[bytes]] = set()
         self.looks = 0  # announced intrusions so far
 
-    def hidden(self, member: str) -> bytes:
+    def hidden(self, member: bytes) -> bytes:
         """Return the digest of a member at this step; at another one it is another."""
         keyed = self._keyed.copy()
-        keyed.update(member.encode())
+        keyed.update(member)
         return keyed.digest()
+
+    def count(self, member: bytes, item: Raw) -> Reason | None:
+        """Take up one member's item, or return why not and change nothing."""
+        keyed = self._keyed.copy()
+        keyed.update(member)
+        digest = keyed.digest()
+        # PRIVACY: a second item of a member is refused before its value is looked at.
+        if digest in self.members:
+            return "duplicate"
+        # PRIVACY: this branch shows whether the item was valid, nothing else of it.
+        added = self._gathers.added(item)
+        if added is None:
+            return "invalid-value"
+        self.members.add(digest)
+        cell, more = added
+        # PRIVACY: the raw item moves a counter that stays in memory until its step closes.
+        self.cells[cell] += more
+        return None
+
+    def closed(self) -> RawCells:
+        """Return what the counters come to."""
+        return self._gathers.closed(self.cells, len(self.members))
 
     def see(self, noise: Iterable[int]) -> None:
         """Take up fresh noise after an announced intrusion."""
@@ -51,18 +74,11 @@ class Counters:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Counters)
-            and (self.offset, self.cells, self.looks) == (other.offset, other.cells, other.looks)
-            and self.members == other.members
+            and (self._gathers, self.offset, self.cells) == (other._gathers, other.offset, other.cells)
+            and (self.looks, self.members) == (other.looks, other.members)
         )
 
     __hash__ = None  # type: ignore[assignment]
-
-
-class _Series(NamedTuple):
-    """The open steps of one series, and what they gather."""
-
-    gathers: Gathered
-    steps: dict[int, Counters]  # ascending
 
 
 @final
@@ -76,7 +92,7 @@ class Collection:
 
     def __init__(self, key: bytes) -> None:
         self._keyed: Final = blake2b(key=key, digest_size=MEMBER_DIGEST_BYTES, person=PERSON)
-        self._series: Final[dict[str, _Series]] = {}
+        self._series: Final[dict[str, dict[int, Counters]]] = {}  # steps ascending
         self._floor: int | None = None
         self.readings: Final = Readings()
 
@@ -86,32 +102,16 @@ class Collection:
         Raises:
             LostCountersError: if the step's counters are not in memory.
         """
-        known = self._series.get(series)
-        if known is None or index not in known.steps:
+        counters = self.opened(series).get(index)
+        if counters is None:
             raise LostCountersError(series, index)
-        counters = known.steps[index]
-        digest = counters.hidden(member)
-        # PRIVACY: a second item of a member is refused before its value is looked at.
-        if digest in counters.members:
-            return "duplicate"
-        # PRIVACY: this branch shows whether the item was valid, nothing else of it.
-        added = known.gathers.added(value)
-        if added is None:
-            return "invalid-value"
-        counters.members.add(digest)
-        cell, more = added
-        # PRIVACY: the raw item moves a counter that stays in memory until its step closes.
-        counters.cells[cell] += more
-        return None
+        return counters.count(member.encode(), value)
 
     def open(self, series: str, gathers: Gathered, index: int, offset: int, noise: Iterable[int]) -> None:
         """Begin to count step ``index`` of a series; steps are opened in order."""
-        known = self._series.get(series)
-        if known is None:
-            known = self._series[series] = _Series(gathers, {})
         keyed = self._keyed.copy()
         keyed.update(b"%d:%d:%b" % (index, len(series.encode()), series.encode()))
-        known.steps[index] = Counters(offset, noise, keyed)
+        self._series.setdefault(series, {})[index] = Counters(gathers, offset, noise, keyed)
         self._floor = None
 
     def close(self, series: str, index: int) -> RawCells:
@@ -120,12 +120,11 @@ class Collection:
         Raises:
             LostCountersError: if they are not in memory.
         """
-        known = self._series.get(series)
-        counters = None if known is None else known.steps.pop(index, None)
-        if known is None or counters is None:
+        counters = self.opened(series).pop(index, None)
+        if counters is None:
             raise LostCountersError(series, index)
         self._floor = None
-        return known.gathers.closed(counters.cells, len(counters.members))
+        return counters.closed()
 
     def drop(self, series: str) -> None:
         """Forget all open steps of a series, without reading what they hold."""
@@ -135,8 +134,7 @@ class Collection:
 
     def opened(self, series: str) -> dict[int, Counters]:
         """Return the counters of a series' open steps, by step."""
-        known = self._series.get(series)
-        return {} if known is None else known.steps
+        return self._series.get(series, {})
 
     def floor(self) -> int | None:
         """Return the offset of the oldest record that opened a step still open; None: none is open.
@@ -145,7 +143,7 @@ class Collection:
         """
         if self._floor is None:
             # The first step of a series is its oldest: an offset never goes back.
-            firsts = (next(iter(known.steps.values()), None) for known in self._series.values())
+            firsts = (next(iter(steps.values()), None) for steps in self._series.values())
             self._floor = min((first.offset for first in firsts if first is not None), default=None)
         read = self.readings.floor()
         if self._floor is None or read is None:
@@ -154,7 +152,7 @@ class Collection:
 
     def __len__(self) -> int:
         """Return how many steps are open, of all series."""
-        return sum([len(known.steps) for known in self._series.values()]) + len(self.readings)
+        return sum(map(len, self._series.values())) + len(self.readings)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Collection) and (self._series, self.readings) == (other._series, other.readings)

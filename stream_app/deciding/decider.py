@@ -80,7 +80,7 @@ class Decider:
         Return whether more may be decided: a watermark closes thousands of steps, a renewed version may name as many
         landmarks, and a few of them fill a batch.
         """
-        context, lookup, outlets = self._context, self._lookup, self._outlets
+        context, lookup, outlets = self._context, self.lookup, self._outlets
         ledger, release, settle = outlets.ledger, outlets.release, outlets.settle
         changed, decisions, collection, find_member = self.changed, self.decisions, self._collection, self._member
         for record in records:
@@ -230,7 +230,8 @@ class Decider:
             self._members_before[chain] = self._find_member(chain)
         return self._members_before[chain]
 
-    def _lookup(self, series: str) -> SeriesRow | None:
+    def lookup(self, series: str) -> SeriesRow | None:
+        """Return the row of a series as the records decided so far left it, None if it has none yet."""
         row = self.changed.get(series)
         if row is not None:
             return row

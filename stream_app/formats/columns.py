@@ -16,6 +16,8 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 _HEX = 2 * HASH_BYTES
+CONTRIBUTION = b'"contribution"'
+"""What a contribution holds, unless its type is escaped; others may hold it, too."""
 
 
 class Observations(NamedTuple):
@@ -38,9 +40,14 @@ class Observations(NamedTuple):
 def observations(records: Records, key_of: Callable[[str], bytes] | None) -> Observations:
     """Return the observations whose key is that of their series by ``key_of``; None: no key is asked for.
 
-    Whatever is none, or would be refused whatever is known of its series, is left out.
+    Whatever is none, or would be refused whatever is known of its series, is left out; all of them may be, where most
+    records are contributions.
     """
-    return _all(records, key_of) or _some(records, key_of)
+    plain = [nth for nth, value in enumerate(records.values) if value is not None and CONTRIBUTION not in value]
+    if 2 * len(plain) < len(records):  # contributions are not read for the few others, if these are none either
+        few = _some(records, plain, key_of)
+        return few if not few.at else _some(records, range(len(records)), key_of)
+    return _all(records, key_of) or _some(records, range(len(records)), key_of)
 
 
 def _all(records: Records, key_of: Callable[[str], bytes] | None) -> Observations | None:
@@ -72,14 +79,15 @@ def _all(records: Records, key_of: Callable[[str], bytes] | None) -> Observation
     return Observations(list(range(len(names))), names, times, _numbers(raws), set())
 
 
-def _some(records: Records, key_of: Callable[[str], bytes] | None) -> Observations:
-    """Return `observations`, record by record."""
+def _some(records: Records, numbers: Iterable[int], key_of: Callable[[str], bytes] | None) -> Observations:
+    """Return `observations` among the records of these numbers, record by record."""
     at: list[int] = []
     names: list[str] = []
     times: list[int] = []
     raws: list[object] = []
     apart: set[str] = set()
-    for number, (key, value) in enumerate(zip(records.keys, records.values, strict=True)):
+    for number in numbers:
+        key, value = records.keys[number], records.values[number]
         if value is None or len(value) > LARGEST_RECORD_BYTES:
             continue
         try:

@@ -3,7 +3,7 @@
 Raw values stand in `Observation` and `Contribution`, which therefore hide them from whatever prints them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Final, cast, final, overload
@@ -83,13 +83,6 @@ class Records:
     def pairs(self) -> "Iterator[tuple[bytes, bytes | None]]":
         """Return key and value of each record; all have a key, as those of a compacted topic do."""
         return zip(cast("list[bytes]", self.keys), self.values, strict=True)
-
-    def some(self, numbers: Sequence[int]) -> Iterator[InputRecord]:
-        """Yield the records of these numbers, each made when it is asked for."""
-        topic, partition = repeat(self.topic), repeat(self.partition)
-        offsets, times = map(self.offsets.__getitem__, numbers), map(self.timestamps_ms.__getitem__, numbers)
-        keys, values = map(self.keys.__getitem__, numbers), map(self.values.__getitem__, numbers)
-        return map(InputRecord, topic, partition, offsets, times, keys, values)
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -46,7 +46,7 @@ def test_memory_shows_when_a_member_contributed() -> None:
     def seen(collection: Collection, member: str) -> bool:
         (counters,) = collection.opened("w").values()
         assert isinstance(counters, Counters)
-        return counters.hidden(member) in counters.members
+        return counters.hidden(member.encode()) in counters.members
 
     assert not seen(run.collection, "m-1")
     run.feed({"type": "contribution", "series": "w", "timestamp": 500, "member": "m-1", "value": "walk"})

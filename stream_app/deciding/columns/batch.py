@@ -7,6 +7,7 @@ from typing import Final, final
 
 import numpy as np
 
+from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.columns.deciding import Steps, Tally, decided
 from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Ints, Source, together
 from stream_app.deciding.columns.states import SEQUENCE, Group
@@ -16,7 +17,7 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
 from stream_app.deciding.members import FindMember, no_member
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.records import Records
+from stream_app.formats.records import InputRecord, Records
 
 SLICE = 128
 """Records decided one by one before others may run, some milliseconds; put out are four times as many."""
@@ -46,6 +47,7 @@ class BatchDecider:
         self.enough = False
         """Set meanwhile, it leaves those records for the next batch that would still be decided one by one."""
         self._context: Final = context
+        self._collection: Final = collection
         self._source: Final = source
         self._states: Final = source.states
         self._fewest: Final = fewest
@@ -65,7 +67,6 @@ class BatchDecider:
             LostCountersError: if a row has an open step whose counters are not in the collection.
         """
         self._states.begin_batch()
-        self.end = len(records)
         chosen = NOTHING
         if self._outlets.settle is None:  # entries that bind are looked for one by one
             chosen = together(self._context, self._source, records, self._fewest)
@@ -77,15 +78,15 @@ class BatchDecider:
             hold, outlets = partial(_hold, self._puts), self._outlets
             held = Outlets(hold(outlets.ledger), hold(outlets.release), hold(outlets.reject), None)
             self.alone = self._decider(outlets=held)
+        counting = Counting(self._context, self.alone.lookup, self._collection)
         for start in range(0, len(numbers), SLICE):
-            few = numbers[start : start + SLICE]
-            singles = records.some(few)
-            more = self.alone.decide(singles)
+            more = self.alone.decide(self._singles(counting, records, numbers[start : start + SLICE]))
             yield
             if not more or self.enough:
-                self.end = few[len(few) - 1 - sum(1 for _ in singles)] + 1
                 chosen = chosen.before(self.end)
                 break
+        else:
+            self.end = len(records)
         steps: list[Steps] = []
         for done, tally in decided(self._context.keys, self._states, chosen):
             steps.append(done)
@@ -94,6 +95,14 @@ class BatchDecider:
         if steps:
             self.places = np.unique(np.concatenate([done.places for done in steps]))
         yield from self._put_out(records, chosen.at, steps)
+
+    def _singles(self, counting: Counting, records: Records, numbers: Sequence[int]) -> Iterator[InputRecord]:
+        """Yield those of some records that are decided one by one, and count the contributions between them."""
+        keys, values = [records.keys[number] for number in numbers], [records.values[number] for number in numbers]
+        for nth in counting.others(keys, values):
+            self.end = numbers[nth] + 1
+            yield records[numbers[nth]]
+        self.end = numbers[-1] + 1
 
     def _put_out(self, records: Records, chosen: Ints, steps: list[Steps]) -> Iterator[None]:
         """Put out everything that waits, in the order of the records."""

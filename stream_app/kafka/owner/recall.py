@@ -5,6 +5,7 @@ import logging
 import time
 from typing import Any
 
+from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
@@ -52,11 +53,13 @@ async def recall(site: Site, partition: int, row: PartitionRow, find: Lookup) ->
 async def _count_again(
     reader: Reader, site: Site, partition: int, row: PartitionRow, find: Lookup, collection: Collection
 ) -> None:
+    counting = Counting(site.context, find, collection)
     async for records in reader.records(site.names.events, partition, row.recall_offset, row.next_offset):
         for start in range(0, len(records), _SLICE):
-            for record in records[start : start + _SLICE]:
-                if record.offset < row.next_offset:
-                    recall_record(site.context, find, collection, _input_record(record))
+            some = [one for one in records[start : start + _SLICE] if one.offset < row.next_offset]
+            keys, values = [one.key for one in some], [one.value for one in some]
+            for nth in counting.others(keys, values):
+                recall_record(site.context, find, collection, _input_record(some[nth]))
             await asyncio.sleep(0)
 
 

@@ -1,0 +1,125 @@
+"""Contributions counted without an object each: outputs, rows and counters are those of one by one, also recalled."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from stream_app.deciding.columns.counting import Counting
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
+from stream_app.deciding.decision import recall
+from stream_app.formats.records import InputRecord
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from tests.collected import STEP, collected, contribution, intrusion, watermark
+from tests.deciding.columns.test_same_bytes import Way
+from tests.run import KEYS, default, observation
+
+NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
+ADDED: dict[str, object] = {"neighbours": "replace", "open_steps": 3, "statistic": "sum", "intrusion_nano": 10**9}
+HIDDEN: dict[str, object] = {"neighbours": "replace", "open_steps": 2, "intrusion_nano": 10**9}
+POLICIES: dict[str, list[dict[str, object]]] = {
+    "ward-3": [{}, {"collect": HIDDEN}, {"collect": {"neighbours": "add-remove", "open_steps": 1}}],
+    "feeder": [{"value": NUMBER, "collect": ADDED}],
+    "a-größe": [{}, {"value": {"kind": "choice", "items": ["walk", "ride"]}}],
+}
+ITEMS: list[object] = ["walk", "ride", "swim", 3, 99.75, -1, True, None, ["walk"], "contribution"]
+MEMBERS: list[object] = ["ada", "bob", "cy", "dee", "é" * 100, "é" * 101, "", 7]
+ODD = [
+    b'["contribution"]',
+    b'{"type":"contribution"',
+    b'{"type":"contribution","series":["ward-3"],"member":"ada","timestamp":1,"value":"walk"}',
+    b'{"type":"contribution","series":"ward-3","member":"ada","value":"walk"}',
+    b'{"type":"contribution","series":"ward-3","member":"ada","timestamp":1}',
+    b'{"type":["contribution"],"series":"ward-3","member":"ada","timestamp":1,"value":"walk"}',
+    b'{"type":"contribution","series":"' + b"x" * 201 + b'","member":"ada","timestamp":1,"value":"walk"}',
+    b'{"type":"contribution","series":"ward-3","member":"ada","timestamp":1,"value":"' + b"x" * 2**18 + b'"}',
+    b'{"type":"contributio\\u006e","series":"ward-3","member":"ada","timestamp":9,"value":"walk"}',
+]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
+    """Return records of three collected series, most of them contributions, and of one with observations."""
+    versions = dict.fromkeys(POLICIES, 1)
+    log: list[dict[str, Any] | bytes | None] = []
+    now = draw(st.sampled_from([0, 0, LAST_TIMESTAMP_MS - 5 * STEP]))
+    for series in POLICIES:
+        log += [collected(series=series, **POLICIES[series][0]), watermark(now, series=series)]  # type: ignore[arg-type]
+    for _ in range(draw(st.integers(10, 80))):
+        series = draw(st.sampled_from(list(POLICIES)))
+        match draw(st.integers(0, 60)):
+            case 20:
+                log.append(draw(st.sampled_from([*ODD, None])))
+            case 21 | 22 | 23:
+                now += draw(st.sampled_from([0, STEP, STEP, 4 * STEP]))
+                log.append(watermark(now, series=series))
+            case 24:
+                log.append(intrusion(series=series))
+            case 25:
+                versions[series] += 1
+                chosen = draw(st.sampled_from(POLICIES[series]))
+                log.append(collected(versions[series], series=series, **chosen))  # type: ignore[arg-type]
+            case 26:
+                log.append({"type": "close", "series": series})
+            case 27 | 28:
+                log.append(observation("home", now, 3))
+            case 29:
+                time = draw(st.sampled_from([True, 1.0, -1, "1", LAST_TIMESTAMP_MS, LAST_TIMESTAMP_MS + 1]))
+                log.append(contribution(time, "eve", "walk", series))
+            case _:
+                time = now + draw(st.integers(-3, 3 * STEP))
+                member = draw(st.sampled_from(MEMBERS[:4] if draw(st.booleans()) else MEMBERS))
+                item = draw(st.sampled_from(ITEMS[:4] if draw(st.booleans()) else ITEMS))
+                log.append(contribution(time, member, item, series))  # type: ignore[arg-type]
+    return log
+
+
+@given(
+    log=logs(),
+    cuts=st.lists(st.integers(1, 70), max_size=4),
+    wrong=st.integers(0, 120),
+    separator=st.sampled_from([None, None, "-"]),
+    routed=st.booleans(),
+)
+@settings(max_examples=300)
+def test_contributions_count_as_they_do_one_by_one(
+    log: list[Any], cuts: list[int], wrong: int, separator: str | None, *, routed: bool
+) -> None:
+    """Rejects at their offsets, rows, decisions and every counter, whatever the batches; and the same when recalled."""
+    limits = Limits(lifetime_nano=10**17, member_separator=separator, accept_weaker_policies=True)
+    context = Context(KEYS, (default("home"),), limits, (lambda _: 0) if routed else None)
+    records = []
+    for offset, document in enumerate(log):
+        value = document if isinstance(document, bytes | None) else json.dumps(document).encode()
+        series = document["series"] if isinstance(document, dict) else "ward-3"
+        key = b"wrong" if offset == wrong else context.key_of(series)
+        records.append(InputRecord("events", 0, offset, offset, key, value))
+    one, all_ = (Way(together=together, fewest=3, cached=100) for together in (False, True))
+    for start, end in pairwise(sorted({0, len(records), *(min(cut, len(records)) for cut in cuts)})):
+        assert one.decide(context, records[start:end]) == all_.decide(context, records[start:end])
+        assert one.out == all_.out
+        assert one.collection == all_.collection
+        again, floor = Collection(bytes(32)), one.collection.floor()
+        lost = records[end if floor is None else floor : end]
+        counting = Counting(context, one.rows.get, again)
+        for nth in counting.others([record.key for record in lost], [record.value for record in lost]):
+            recall(context, one.rows.get, again, lost[nth])
+        assert again == one.collection
+    event(f"steps are open: {len(one.collection) > 0}")
+
+
+def test_most_contributions_are_counted_without_being_decided() -> None:
+    """What is left over are the others, those of other steps, and the second of a member."""
+    context = Context(KEYS, limits=Limits(lifetime_nano=10**17))
+    sent = [collected(), watermark(0), contribution(1, "ada", "walk"), contribution(2, "bob", "ride")]
+    sent += [contribution(3, "ada", "ride"), contribution(99, "cy", "ride"), contribution(4, "dee", "walk")]
+    values = [json.dumps(one).encode() for one in sent]
+    way = Way(together=True, fewest=3, cached=100)
+    way.decide(context, [InputRecord("events", 0, nth, 0, None, value) for nth, value in enumerate(values[:2])])
+    counting = Counting(context, way.reader.find, way.collection)
+    assert list(counting.others([None] * 5, values[2:])) == [2, 3]
+    (counters,) = [found for step, found in way.collection.opened("ward-3").items() if step == 0]
+    assert list(counters.cells) == [2, 1]
