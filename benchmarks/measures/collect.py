@@ -1,4 +1,7 @@
-"""The benchmark `collect`: contributions of one open step, without Kafka: their rate, their memory, and the close."""
+"""The benchmark `collect`: contributions of one open step, without Kafka: their rate, their memory, and the close.
+
+Contributions are decided in batches, and recalled, as a worker does it.
+"""
 
 import gc
 import os
@@ -8,14 +11,20 @@ from pathlib import Path
 
 from benchmarks.result import Figure, Result, Show
 from benchmarks.rig.workload import START_MS, Sizes
+from stream_app.deciding.columns.batch import BatchDecider
+from stream_app.deciding.columns.counting import Counting
+from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
+from stream_app.deciding.decider import Outlets
 from stream_app.deciding.decision import decide, recall
-from stream_app.deciding.outcome import Advanced, Counted, Decided
+from stream_app.deciding.outcome import Advanced, Decided
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
-from stream_app.formats.records import InputRecord
+from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.client.routing import router
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 
 DEFAULT = Sizes(events=1_000_000, series=1, repeats=3, kind="counts")
@@ -64,6 +73,7 @@ class _Bench:
     def __init__(self) -> None:
         self._context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), (), Limits(), router(1))
         self._rows: dict[str, SeriesRow] = {}
+        self._reader = RowReader(MemoryRows(), 0, 1, FEWEST)
         self._values = [f"key-{nth}" for nth in range(KEYS)]
         self.collection = Collection(bytes(SECRET_BYTES))
         policy = {
@@ -87,16 +97,16 @@ class _Bench:
 
     def feed(self, count: int, first: int, *, again: bool) -> float:
         """Take up, or recall, contributions; return the processor time."""
-        records = list(self._contributions(count, first))
-        context, rows, collection = self._context, self._rows, self.collection
+        records = Records.of(self._contributions(count, first))
+        context, find, collection = self._context, self._rows.get, self.collection
         began = time.process_time()
         if again:
-            for record in records:
-                recall(context, rows.get, collection, record)
+            for at in Counting(context, find, collection).others(records.keys, records.values):
+                recall(context, find, collection, records[at])
         else:
-            for record in records:
-                if not isinstance(decide(context, rows.get, collection, record), Counted):
-                    raise TypeError("a contribution of the benchmark was rejected")
+            decider = BatchDecider(context, self._reader, Outlets(_refuse, _refuse, _refuse, None), collection)
+            for _ in decider.decide(records):
+                pass
         return time.process_time() - began
 
     def close(self) -> float:
@@ -116,6 +126,11 @@ class _Bench:
         if not isinstance(outcome, Decided | Advanced):
             raise TypeError("a record of the benchmark was rejected")
         self._rows[_SERIES] = outcome.row
+        self._reader.take(self._rows)
+
+
+def _refuse(*_: object) -> None:
+    raise TypeError("a contribution of the benchmark was rejected")
 
 
 def _watermark(timestamp_ms: int) -> dict[str, object]:

@@ -20,13 +20,13 @@ from tests.run import KEYS, default, observation
 NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5}
 ADDED: dict[str, object] = {"neighbours": "replace", "open_steps": 3, "statistic": "sum", "intrusion_nano": 10**9}
 HIDDEN: dict[str, object] = {"neighbours": "replace", "open_steps": 2, "intrusion_nano": 10**9}
-POLICIES: dict[str, list[dict[str, object]]] = {
+POLICIES: dict[str, list[dict[str, Any]]] = {
     "ward-3": [{}, {"collect": HIDDEN}, {"collect": {"neighbours": "add-remove", "open_steps": 1}}],
     "feeder": [{"value": NUMBER, "collect": ADDED}],
     "a-größe": [{}, {"value": {"kind": "choice", "items": ["walk", "ride"]}}],
 }
 ITEMS: list[object] = ["walk", "ride", "swim", 3, 99.75, -1, True, None, ["walk"], "contribution"]
-MEMBERS: list[object] = ["ada", "bob", "cy", "dee", "é" * 100, "é" * 101, "", 7]
+MEMBERS: list[Any] = ["ada", "bob", "cy", "dee", "é" * 100, "é" * 101, "", 7]
 ODD = [
     b'["contribution"]',
     b'{"type":"contribution"',
@@ -47,7 +47,7 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
     log: list[dict[str, Any] | bytes | None] = []
     now = draw(st.sampled_from([0, 0, LAST_TIMESTAMP_MS - 5 * STEP]))
     for series in POLICIES:
-        log += [collected(series=series, **POLICIES[series][0]), watermark(now, series=series)]  # type: ignore[arg-type]
+        log += [collected(series=series, **POLICIES[series][0]), watermark(now, series=series)]
     for _ in range(draw(st.integers(10, 80))):
         series = draw(st.sampled_from(list(POLICIES)))
         match draw(st.integers(0, 60)):
@@ -61,19 +61,19 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
             case 25:
                 versions[series] += 1
                 chosen = draw(st.sampled_from(POLICIES[series]))
-                log.append(collected(versions[series], series=series, **chosen))  # type: ignore[arg-type]
+                log.append(collected(versions[series], series=series, **chosen))
             case 26:
                 log.append({"type": "close", "series": series})
             case 27 | 28:
                 log.append(observation("home", now, 3))
             case 29:
                 time = draw(st.sampled_from([True, 1.0, -1, "1", LAST_TIMESTAMP_MS, LAST_TIMESTAMP_MS + 1]))
-                log.append(contribution(time, "eve", "walk", series))
+                log.append(contribution(now, "eve", "walk", series) | {"timestamp": time})
             case _:
                 time = now + draw(st.integers(-3, 3 * STEP))
                 member = draw(st.sampled_from(MEMBERS[:4] if draw(st.booleans()) else MEMBERS))
                 item = draw(st.sampled_from(ITEMS[:4] if draw(st.booleans()) else ITEMS))
-                log.append(contribution(time, member, item, series))  # type: ignore[arg-type]
+                log.append(contribution(time, member, item, series))
     return log
 
 
