@@ -4,16 +4,14 @@ What an open step counts changes no row, so what is asked of a series is asked o
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, final
-
-import orjson
+from typing import Any, Final, NamedTuple, final
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection, Counters
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.members import misnamed
 from stream_app.formats.columns import CONTRIBUTION
-from stream_app.formats.wire import LARGEST_MEMBER_BYTES, LARGEST_RECORD_BYTES
+from stream_app.formats.wire import LARGEST_MEMBER_BYTES, LARGEST_RECORD_BYTES, load
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 
@@ -51,7 +49,7 @@ class Counting:
             # What names the type by other bytes is no less a contribution: it is decided one by one.
             if value is not None and CONTRIBUTION in value and len(value) <= LARGEST_RECORD_BYTES:
                 try:
-                    found = orjson.loads(value)
+                    found: Any = load(value)
                     series, member, timestamp_ms = found["series"], found["member"], found["timestamp"]
                     record_type, item = found["type"], found["value"]
                 except (KeyError, TypeError, ValueError):  # no JSON, no object, or one that lacks a member
