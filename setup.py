@@ -16,7 +16,7 @@ from setuptools import setup
 COMPILED = {
     "privacy": "claim fold guard landmarks level place policy protection published reason scheme state values",
     "privacy/collected": "collect steps",
-    "privacy/kinds": "axis category counts kind_form location number",
+    "privacy/kinds": "axis category counts kind_form location number vector",
     "privacy/noise": "key mechanisms randomness streams",
     "audit": "chain fastpath finding openings series",
     "audit/books": "guarantee intrusions landmarks period share terms window written",

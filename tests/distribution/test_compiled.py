@@ -21,6 +21,16 @@ KINDS: dict[str, tuple[dict[str, object], object]] = {
     "number": ({"kind": "number", "lower": -3, "upper": 10, "resolution": 0.01}, 4.237),
     "counts": ({"kind": "counts", "keys": ["walk", "ride"], "sensitivity": 2}, {"walk": 12}),
     "category": ({"kind": "category", "categories": ["home", "work", True]}, "work"),
+    "vector": (
+        {
+            "kind": "vector",
+            "parts": {
+                "pulse": {"lower": 30, "upper": 220, "resolution": 1},
+                "oxygen": {"lower": 0.7, "upper": 1, "resolution": 0.01},
+            },
+        },
+        {"pulse": 71.4, "oxygen": 0.97},
+    ),
     "location": (
         {
             "kind": "location",
@@ -69,7 +79,7 @@ def test_compiled_and_interpreted_runs_write_the_same_bytes(tmp_path: Path) -> N
     assert interpreted["releases"].count(b"perturbed") > EVENTS
     code, report = _audit(tree, tmp_path / "out")
     assert (code, report["holds"], report["remarks"]) == (0, True, [])
-    assert (report["series"], report["entries"]) == (28, 28 * (EVENTS + 1) + 24)
+    assert (report["series"], report["entries"]) == (34, 34 * (EVENTS + 1) + 30)
     ledger = tmp_path / "out" / "ledger.jsonl"
     ledger.write_bytes(ledger.read_bytes().replace(b'"landmark":true', b'"landmark":false', 1))
     code, report = _audit(tree, tmp_path / "out")

@@ -30,8 +30,9 @@ from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
 from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.ward import WANTED
 from stream_app.pictures import label_of
+from stream_app.privacy.parameters import LARGEST_NUMBER, SMALLEST_RESOLUTION
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.values import NANO
+from stream_app.privacy.values import NANO, exact
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
 
@@ -69,10 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _wanted(text: str) -> Fraction:
     """Return an error above 0 as the decimal that it is."""
-    wanted = Fraction(text)
-    if wanted <= 0 or "/" in text:
-        raise ValueError(text)
-    return wanted
+    try:
+        wanted = float(text)
+    except ValueError:
+        wanted = 0.0
+    if not SMALLEST_RESOLUTION <= wanted <= LARGEST_NUMBER:
+        raise argparse.ArgumentTypeError(f"takes a number from 1e-100 to 1e100, found {text!r}")
+    return exact(wanted)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -199,9 +199,10 @@ def test_the_smallest_ward(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert (own(plan)["landmark"]["lead"], own(plan)["landmark"]["contributors"]) == (11, 110)
     assert main(["plan", written(tmp_path, chosen), "--error", "0.1"]) == 0
     assert "lead: an item so many contributors ahead" in capsys.readouterr().out
-    for wrong in ("0", "-1", "x", "1/2", "nan"):
+    for wrong in ("0", "-1", "x", "1/2", "nan", "1e400"):
         with pytest.raises(SystemExit):
             main(["plan", written(tmp_path, WARD), "--error", wrong])
+        assert "--error: takes a number" in capsys.readouterr().err
 
 
 def test_steps_of_several_readings_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
