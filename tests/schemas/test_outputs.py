@@ -42,7 +42,6 @@ LEVELS: dict[str, Record] = {
 VARIANTS = [
     pytest.param(kind, scheme, level, id=f"{kind}-{scheme}-{level}")
     for kind, scheme, level in product(KINDS, SCHEMES, LEVELS)
-    if kind != "vector"  # whose releases' schema is on its way
     if level != "user" or scheme in {"uniform", "adaptive"}
 ]
 
