@@ -91,7 +91,7 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
         return
     if isinstance(found, Observation) or (isinstance(found, Watermark) and row.policy.within is not None):
         gathering.recalled(row, collection, found, record.offset)
-    else:
+    elif not isinstance(found, Watermark) or found.seed is not None:  # without one it was rejected, and opened nothing
         recalled(row, collection, found, record.offset)
 
 

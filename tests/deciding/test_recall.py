@@ -145,3 +145,15 @@ def test_a_lower_limit_of_the_future_loses_no_step() -> None:
     assert again.floor() == worker.collection.floor() == 1
     assert list(again.opened("a")) == [100]
     assert again == worker.collection
+
+
+def test_a_watermark_without_seed_that_was_rejected_is_recalled_as_nothing() -> None:
+    """It lies behind the watermark that opened the step, so each restart meets it; it opens nothing."""
+    log = one_item(0)
+    log.append(InputRecord("events", 0, 3, 0, None, b'{"type":"watermark","series":"a","timestamp":10}'))
+    worker = Worker()
+    worker.batch(log)
+    lived = worker.collection
+    assert [orjson.loads(value)["reason"] for value, _ in worker.topics[2]] == ["malformed"]
+    worker.restart(log)
+    assert worker.collection == lived
