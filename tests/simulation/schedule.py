@@ -50,6 +50,8 @@ _WITH_MEMBERS: Final = (0, 8, 9, 10)
 """Of seeds modulo eleven: those in which series have members; of the planted faults' older seeds it is none."""
 _WITH_READINGS: Final = (10, 12, 13, 14, 15)
 """Of seeds modulo seventeen: those with series whose steps take several readings; of the older faults' seeds none."""
+_WITH_NUMBERS: Final = (0, 10, 11, 12, 15, 16, 17)
+"""Of seeds modulo nineteen: those in which crowds send numbers and choices; of the older faults' seeds none."""
 
 _SECONDS: Final[dict[str, tuple[float, float]]] = {
     "freeze": (0.5, 40),
@@ -103,7 +105,13 @@ def drawn(seed: int) -> Schedule:
         draw.choice((1, 3, 8, 20)),
         draw.choice((0.005, 0.05, 0.2)),
         draw.random() < 0.2,
-        input_of(seed, BUSY_SECONDS, members=members, readings=seed % 17 in _WITH_READINGS),
+        input_of(
+            seed,
+            BUSY_SECONDS,
+            members=members,
+            readings=seed % 17 in _WITH_READINGS,
+            numbers=seed % 19 in _WITH_NUMBERS,
+        ),
         tuple(sorted(_fault(draw, kind, partitions, workers) for kind in kinds)),
         members,
     )

@@ -110,9 +110,9 @@ def _defaults(configuration: int, glob: str) -> tuple[DefaultPolicy, ...]:
 class _Course:
     """One series on its way."""
 
-    def __init__(self, name: str, draw: Random, renewals: Random) -> None:
+    def __init__(self, name: str, draw: Random, renewals: Random, crowds: tuple[dict[str, Any], ...]) -> None:
         self.name, self.key = name, name.partition(SEPARATOR)[0].encode()
-        self._draw, self._renewals = draw, renewals
+        self._draw, self._renewals, self._crowds = draw, renewals, crowds
         self._step = 0
         self._version = 0
         self._value: dict[str, Any] = NUMBER
@@ -145,8 +145,8 @@ class _Course:
     def _policy(self) -> dict[str, Any]:
         self._version += self._renewals.choice((1, 1, 4))  # renewals use up numbers, too
         if self._chosen is None or self._draw.random() < 0.1:
-            crowd = self.name.startswith("crowd")
-            self._chosen = self._draw.choice(COLLECTED if crowd else GATHERED if READ in self.name else OWN)
+            choices = self._crowds if self.name.startswith("crowd") else GATHERED if READ in self.name else OWN
+            self._chosen = choices[0] if len(choices) == 1 else self._draw.choice(choices)
         chosen = self._chosen
         self._value, self._gathers = chosen["value"], "absent" in chosen["protection"]
         protection: dict[str, Any] = {"step": STEP_MS, **chosen["protection"]}
@@ -211,10 +211,12 @@ class _Caps:
         return {"type": "member", "member": self.name, "epsilon": self._draw.choice((1.0, 2.5, 4.0, 5.5, 9.0))}
 
 
-def input_of(seed: object, seconds: float, *, members: bool = False, readings: bool = False) -> tuple[Sent, ...]:
+def input_of(
+    seed: object, seconds: float, *, members: bool = False, readings: bool = False, numbers: bool = False
+) -> tuple[Sent, ...]:
     """Return the records that are sent within so many seconds; with ``members`` series have some.
 
-    With ``readings`` the first ones of them are such that a step takes several.
+    With ``numbers`` crowds send numbers and choices, too; with ``readings`` a step of the first series takes several.
     """
     draw = Random(f"input {seed}")
     renewals = Random(f"renewals {seed}")  # apart, so that a seed stands for the schedule that it stood for before
@@ -222,7 +224,9 @@ def input_of(seed: object, seconds: float, *, members: bool = False, readings: b
     if readings:
         names = tuple(f"p{SEPARATOR}{name}" if members else name for name in READING)
     chosen = names[: draw.randrange(3, len(names) + 1)]
-    courses: list[_Course | _Caps] = [_Course(name, draw, renewals) for name in chosen]
+    courses: list[_Course | _Caps] = [
+        _Course(name, draw, renewals, COLLECTED if numbers else COLLECTED[:1]) for name in chosen
+    ]
     if members:
         courses += [_Caps(member, draw) for member in ("p", "q")[: draw.randrange(3)]]
     return tuple(_sent(draw, courses, seconds, draw.randrange(20, 61)))
