@@ -24,6 +24,8 @@ epsilons = st.one_of(
     st.floats(1e-9, 10.0),
     st.integers(1, 3),
 )
+PARTS = {"y": {"lower": 0, "upper": 10, "resolution": 0.5}, "x": {"lower": -1, "upper": 1, "resolution": 0.1}}
+HIGH = {"x": 1, "y": 9}
 values = st.one_of(
     st.fixed_dictionaries(
         {
@@ -46,6 +48,10 @@ values = st.one_of(
             "bounds": st.just({"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}),
         }
     ),
+    st.fixed_dictionaries(
+        {"kind": st.just("vector"), "parts": st.just(PARTS)},
+        optional={"clamp": st.booleans(), "invalid": st.just(HIGH)},
+    ),
 )
 dummies = st.one_of(
     st.fixed_dictionaries(
@@ -58,6 +64,7 @@ DATA: dict[str, Any] = {
     "number": 3.25,
     "counts": {"x": 3, "y": 0},
     "category": "in",
+    "vector": {"x": 0.3, "y": 7},
     "location": {"latitude": -10.93934, "longitude": -37.06274},
 }
 

@@ -72,7 +72,7 @@ def test_the_decided_ledgers_have_everything(decided: list[Written]) -> None:
     windows = [terms["protection"] for terms in promised if (terms["protection"].get("window") or 1) > 1]
     assert {protection["level"] for protection in windows} == {"landmark", "w-event"}
     assert {terms["scheme"].get("dissimilarity") for terms in promised} == {None, "private"}
-    assert {terms["value"]["kind"] for terms in promised} == {"number", "counts", "location", "category"}
+    assert {terms["value"]["kind"] for terms in promised} == {"number", "counts", "location", "category", "vector"}
     assert {entry["entry"] for entry in entries} == {"release", "policy", "dummies", "landmarks", "close"}
     assert any(entry.get("charged_nano") for entry in entries)
     assert any(entry["epoch"] > 0 for entry in entries)

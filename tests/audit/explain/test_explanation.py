@@ -227,7 +227,7 @@ def test_every_step_in_windows(level: str, scheme: dict[str, Any]) -> None:
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(schedules())
 def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
-    """Of collected counts, too, the rate is that of the worker's state at the end."""
+    """Of whatever is collected, too, the rate is that of the worker's state at the end."""
     run = Run(limited(lifetime_nano=10**15)).feed_all(records)
     for series, row in run.rows.items():
         decided = [entry for entry in map(json.loads, run.ledger) if entry["series"] == series]
@@ -235,11 +235,13 @@ def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
             follow_from(entry, explained(run.ledger, entry["timestamp"], run.releases, series))
         policies = [entry for entry in decided if entry["entry"] == "policy"]
         terms = read_terms(policies[-1]["policy"], policies[-1]["parameters"])
+        if not terms.tosses or terms.compares:
+            continue
         rate = Rate(terms, policies[-1]["parameters"]["scheme"])
         for release in map(json.loads, run.releases):
             if release["series"] == series and release["policy"] == terms.version and "measurement" in release:
-                rate.publish(release["measurement"], release["epsilon_nano"])
-        assert not terms.tosses or terms.compares or rate.nano == row.state.latest.rate_nano
+                rate.publish(release["measurement"], release["epsilon_nano"], release.get("count"))
+        assert rate.nano == row.state.latest.rate_nano
 
 
 def follow_from(entry: dict[str, Any], found: Explanation) -> None:
@@ -249,7 +251,7 @@ def follow_from(entry: dict[str, Any], found: Explanation) -> None:
         assert eval(formula.numbers) == formula.value  # noqa: S307 - as above
     assert found.share_nano == found.shares.formulas[0 if found.landmark else -1].value
     spent = entry.get("epsilon_nano")
-    assert found.share_nano == spent if spent else found.is_tossed or found.share_nano == 0
+    assert found.share_nano == spent if spent else found.is_tossed or found.share_nano < found.terms.least_nano
     assert found.entry.epsilon_nano <= found.limit_nano
     if found.is_tossed and not found.terms.compares:
         assert found.rate_nano is not None

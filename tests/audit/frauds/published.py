@@ -52,10 +52,18 @@ def scale_lowered(true: Written) -> Iterator[Forged]:
     """Less noise was added than the spend allows, or more is claimed; entry and chain cover the release."""
     for index, release in enumerate(true.releases):
         for change in (0.5, 1 - 2**-52, 1 + 2**-52, 2.0):
-            if "scale" in release and release["scale"] * change != release["scale"]:
+            for other in scales(release["scale"], change) if "scale" in release else ():
                 written = true.copy()
-                written.releases[index]["scale"] *= change
+                written.releases[index]["scale"] = other
                 yield forged(seal(cover(written)), "release-mismatch")
+
+
+def scales(scale: Any, change: float) -> Iterator[Any]:
+    """Yield a scale, or that of each of several in turn, multiplied."""
+    if isinstance(scale, dict):
+        yield from (scale | {name: other} for name, part in scale.items() for other in scales(part, change))
+    elif scale * change != scale:
+        yield scale * change
 
 
 def spelt_otherwise(true: Written) -> Iterator[Forged]:
@@ -67,7 +75,7 @@ def spelt_otherwise(true: Written) -> Iterator[Forged]:
                     written = true.copy()
                     written.releases[index][member] = other
                     yield forged(seal(cover(written)), "release-mismatch", "malformed-release")
-        if "scale" in release and release["scale"].is_integer():
+        if type(release.get("scale")) is float and release["scale"].is_integer():
             written = true.copy()
             written.releases[index]["scale"] = int(release["scale"])
             yield forged(seal(cover(written)), "malformed-release")

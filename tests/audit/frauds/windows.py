@@ -58,7 +58,9 @@ def waited_too_little(true: Written) -> Iterator[Forged]:
         version = {"policy": policy["policy"], "timestamp": entry["timestamp"] + step, "epsilon_nano": 10}
         early = entry | {"landmark": False, "budget_nano": 30} | version | figures
         release = written.releases[-1] | version
-        release["scale"] = release["scale"] * entry["epsilon_nano"] / 10
+        spend, scale = entry["epsilon_nano"], release["scale"]
+        several = isinstance(scale, dict)
+        release["scale"] = {name: part * spend / 10 for name, part in scale.items()} if several else scale * spend / 10
         written.entries += [policy, early]
         written.releases.append(release)
         yield forged(renumber(cover(written)), "theorem")
