@@ -45,9 +45,10 @@ class Counting:
         is when all before it were decided one by one.
         """
         known, routed = self._known, self._context.partition_of is not None
+        # What names its type by other bytes is no less a contribution: it may be decided one by one.
+        some = any(value is not None and CONTRIBUTION in value for value in values)
         for number, (key, value) in enumerate(zip(keys, values, strict=True)):
-            # What names the type by other bytes is no less a contribution: it is decided one by one.
-            if value is not None and CONTRIBUTION in value and len(value) <= LARGEST_RECORD_BYTES:
+            if some and value is not None and len(value) <= LARGEST_RECORD_BYTES:
                 try:
                     found: Any = load(value)
                     series, member, timestamp_ms = found["series"], found["member"], found["timestamp"]
@@ -55,12 +56,12 @@ class Counting:
                 except (KeyError, TypeError, ValueError):  # no JSON, no object, or one that lacks a member
                     series = member = timestamp_ms = record_type = item = None
                 if record_type == "contribution" and type(series) is str and type(member) is str:
-                    own = known.get(series) or self._find(series)
+                    own_key, step_ms, steps = known[series] if series in known else self._find(series)
                     if (
                         type(timestamp_ms) is int
                         and timestamp_ms <= LAST_TIMESTAMP_MS
-                        and (key == own.key or not routed)
-                        and (counters := own.steps.get(timestamp_ms // own.step_ms)) is not None
+                        and (key == own_key or not routed)
+                        and (counters := steps.get(timestamp_ms // step_ms)) is not None
                         and 0 < len(name := member.encode()) <= LARGEST_MEMBER_BYTES
                         and counters.count(name, item) is None
                     ):

@@ -80,13 +80,13 @@ def logs(draw: st.DrawFn) -> list[dict[str, Any] | bytes | None]:
 @given(
     log=logs(),
     cuts=st.lists(st.integers(1, 70), max_size=4),
-    wrong=st.integers(0, 120),
+    wrong=st.sets(st.integers(6, 80), max_size=9),
     separator=st.sampled_from([None, None, "-"]),
     routed=st.booleans(),
 )
 @settings(max_examples=300)
 def test_contributions_count_as_they_do_one_by_one(
-    log: list[Any], cuts: list[int], wrong: int, separator: str | None, *, routed: bool
+    log: list[Any], cuts: list[int], wrong: set[int], separator: str | None, *, routed: bool
 ) -> None:
     """Rejects at their offsets, rows, decisions and every counter, whatever the batches; and the same when recalled."""
     limits = Limits(lifetime_nano=10**17, member_separator=separator, accept_weaker_policies=True)
@@ -95,7 +95,7 @@ def test_contributions_count_as_they_do_one_by_one(
     for offset, document in enumerate(log):
         value = document if isinstance(document, bytes | None) else json.dumps(document).encode()
         series = document["series"] if isinstance(document, dict) else "ward-3"
-        key = b"wrong" if offset == wrong else context.key_of(series)
+        key = b"wrong" if offset in wrong else context.key_of(series)
         records.append(InputRecord("events", 0, offset, offset, key, value))
     one, all_ = (Way(together=together, fewest=3, cached=100) for together in (False, True))
     for start, end in pairwise(sorted({0, len(records), *(min(cut, len(records)) for cut in cuts)})):
@@ -123,3 +123,23 @@ def test_most_contributions_are_counted_without_being_decided() -> None:
     assert list(counting.others([None] * 5, values[2:])) == [2, 3]
     (counters,) = [found for step, found in way.collection.opened("ward-3").items() if step == 0]
     assert list(counters.cells) == [2, 1]
+
+
+def test_what_is_refused_before_its_step_is_asked_is_left_over() -> None:
+    """A wrong key, a time behind the last one in the step that holds it, and a record that is too large."""
+    context = Context(KEYS, limits=Limits(lifetime_nano=10**17), partition_of=lambda _: 0)
+    last, key = LAST_TIMESTAMP_MS, b"ward-3"
+    first = [collected(protection={"level": "event", "step": 7}), watermark(last)]
+    plain = contribution(last, "ada", "walk")
+    large = plain | {"member": "dee", "more": "x" * 2**18}
+    sent = [plain, plain | {"member": "bob"}, plain | {"member": "cy", "timestamp": last + 1}, large]
+    assert (last + 1) // 7 == last // 7
+    way = Way(together=True, fewest=3, cached=100)
+    way.decide(
+        context, [InputRecord("events", 0, nth, 0, key, json.dumps(one).encode()) for nth, one in enumerate(first)]
+    )
+    counting = Counting(context, way.reader.find, way.collection)
+    values = [json.dumps(one).encode() for one in sent]
+    assert list(counting.others([key, b"ward-4", key, key], values)) == [1, 2, 3]
+    (counters,) = way.collection.opened("ward-3").values()
+    assert list(counters.cells) == [1, 0]
