@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tests.schemas.beyondpolicies import POLICY_RULES
+from tests.schemas.beyondspans import SPAN_RULES
+from tests.schemas.beyondvalues import VALUE_RULES
 from tests.schemas.catalogue import strict_validator
 from tests.schemas.rule import Rule, Sent, sent
 
@@ -129,5 +130,6 @@ RULES = (
         _deep,
         _nested(DEEPEST),
     ),
-    *POLICY_RULES,
+    *SPAN_RULES,
+    *VALUE_RULES,
 )

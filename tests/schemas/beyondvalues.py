@@ -1,6 +1,5 @@
-"""The rules of `beyond.py` about policies and what they name: spans, ranges of dummies, grids, boxes, substitutes."""
+"""The rules of `beyond.py` about the values of policies: grids, boxes, substitutes, counters, absent readings."""
 
-import itertools
 import math
 import sys
 from fractions import Fraction
@@ -13,54 +12,6 @@ STRETCH = 1.005
 MOST_OPEN_COUNTERS = 65_536
 MOST_ITEM_CELLS = 2**31
 METRES_PER_DEGREE = math.tau * 6_371_008.8 / 360
-MOST_DUMMY_STEPS = {"optimal": 16, "heuristic": 16384, "partitioned": 16384, "padding": 65536}
-
-
-def _backward_interval(given: Sent) -> bool:
-    spans = {
-        "landmarks": lambda: given.document["add"],
-        "policy": lambda: given.document["protection"].get("landmarks", []),
-    }.get(given.record, list)()
-    return any(isinstance(span, list) and span[0] >= span[1] for span in spans)
-
-
-def _unordered_bounds(given: Sent) -> bool:
-    bounds = (given.document.get("renew") if given.record == "policy" else None) or []
-    return any(after <= before for before, after in itertools.pairwise(bounds))
-
-
-def _range(given: Sent) -> tuple[str, int, int, int] | None:
-    """Return the method of a policy's dummies, start and end of their range, and the length of a step."""
-    dummies = given.document.get("dummies") if given.record == "policy" else None
-    if not dummies:
-        return None
-    return dummies["method"], dummies["start"], dummies["end"], given.document["protection"].get("step", 1)
-
-
-def _backward_range(given: Sent) -> bool:
-    found = _range(given)
-    return found is not None and found[1] >= found[2]
-
-
-def _long_range(given: Sent) -> bool:
-    found = _range(given)
-    if found is None:
-        return False
-    method, start, end, step = found
-    return -(-end // step) - start // step > MOST_DUMMY_STEPS[method]
-
-
-def _landmark_outside(given: Sent) -> bool:
-    found = _range(given)
-    if found is None or _backward_range(given):
-        return False
-    _, start, end, step = found
-    first, last = start // step, (end - 1) // step
-    for span in given.document["protection"].get("landmarks", []):
-        ends = span if isinstance(span, list) else [span, span + 1]
-        if ends[0] < ends[1] and not first <= ends[0] // step <= (ends[1] - 1) // step <= last:
-            return True
-    return False
 
 
 def _value(given: Sent, kind: str) -> dict[str, Any] | None:
@@ -195,11 +146,6 @@ def _many_counters(given: Sent) -> bool:
     return bool(collect) and collect["open_steps"] * len(counters) > MOST_OPEN_COUNTERS
 
 
-def _dummies(method: str, start: int, end: int) -> Sent:
-    document = _policy(_NUMBER, landmarks=[5]).document
-    return sent("policy", document | {"dummies": {"method": method, "start": start, "end": end}})
-
-
 def _collected(value: dict[str, Any], **collect: Any) -> Sent:
     document = _policy(value).document | {"collect": {"neighbours": "replace", "open_steps": 1} | collect}
     return sent("policy", document)
@@ -214,37 +160,7 @@ _NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 _BOUNDS = {"south": -11.1, "west": -37.2, "north": -10.8, "east": -37.0}
 _LOCATION = {"kind": "location", "radius": 500, "resolution": 10, "bounds": _BOUNDS}
 
-POLICY_RULES = (
-    Rule(
-        "an interval starts before its end",
-        "schemas do not compare members",
-        _backward_interval,
-        _policy(_NUMBER, landmarks=[[9, 5]]),
-    ),
-    Rule(
-        "the bounds of a renewal ascend",
-        "schemas do not compare items",
-        _unordered_bounds,
-        sent("policy", _policy(_NUMBER).document | {"renew": [5, 9, 9]}),
-    ),
-    Rule(
-        "a range of dummies starts before its end",
-        "schemas do not compare members",
-        _backward_range,
-        _dummies("heuristic", 5, 5),
-    ),
-    Rule(
-        "a range of dummies has no more steps than its method takes",
-        "schemas do not compute",
-        _long_range,
-        _dummies("optimal", 0, 17),
-    ),
-    Rule(
-        "all landmarks lie in the range of dummies",
-        "schemas do not compare members",
-        _landmark_outside,
-        _dummies("heuristic", 6, 20),
-    ),
+VALUE_RULES = (
     Rule(
         "lower .. upper holds two multiples of resolution",
         "schemas do not compute",
