@@ -81,7 +81,8 @@ class FoundSteps:
         policy = row.policy
         before, index = self._opened(found.series), found.timestamp_ms // policy.step_ms
         if isinstance(found, Watermark):
-            if before is None or index > before.first:
+            seedless = found.seed is None and policy.collect is not None  # it was rejected, also when no reject tells
+            if not seedless and (before is None or index > before.first):
                 self._open[found.series] = after_watermark(policy, before, index, offset)
         elif _read_open(policy) and before != ALL_GIVEN_UP and index >= first_open(policy, row.state, before):
             self._open[found.series] = opened(policy, row.state, before, index, offset)

@@ -15,7 +15,7 @@ from stream_app.formats.records import InputRecord
 from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss, Past
 from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.policy import Policy
-from tests.collected import SERIES
+from tests.collected import SEED, SERIES, collected
 from tests.readings import reading, schedules, watermark, within
 from tests.run import Run, limited
 
@@ -124,3 +124,12 @@ def test_after_a_loss_event_time_goes_on_behind_a_watermark() -> None:
     reasons = [wire.load(reject)["reason"] for reject in past.run.rejects]  # type: ignore[index]
     assert reasons == ["early", "late", "late"]
     assert [wire.load(release)["timestamp"] for release in past.run.releases] == [50]  # type: ignore[index]
+
+
+def test_a_rejected_watermark_without_seed_moves_no_collected_step() -> None:
+    """Also where its reject has expired: it says by itself that it was refused."""
+    past = Played([collected(), watermark(5) | {"seed": SEED}, watermark(30)])
+    opened = past.run.rows[SERIES[0]].open_steps
+    past.rejected.clear()
+    past.recover([], 0)
+    assert past.run.rows[SERIES[0]].open_steps == opened
