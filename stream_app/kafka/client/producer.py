@@ -113,13 +113,15 @@ class PartitionProducer:
             RequestTimedOutError: if it is not in time: of a topic that is gone aiokafka asks on without end.
         """
         answers: list[Any] = []
+        until = asyncio.get_running_loop().time() + self._seconds
         try:
-            async with asyncio.timeout(self._seconds):
-                try:
-                    for page in pages.sealed():
+            try:
+                async with asyncio.timeout_at(until):
+                    for page in pages.sealed():  # each waits for the one before: the time may end here as well
                         answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
-                finally:
-                    # aiokafka commits what was acknowledged, failed batches or not: each answer must be looked at.
+            finally:
+                # aiokafka commits what was acknowledged, failed batches or not: each answer must be looked at.
+                async with asyncio.timeout_at(until):
                     found = await asyncio.gather(*answers, return_exceptions=True)
         except TimeoutError:
             lacking = f"{topic}, partition {self._partition}: not acknowledged within {self._seconds:g} s"
