@@ -3,10 +3,10 @@
 Raw values stand in `Observation` and `Contribution`, which therefore hide them from whatever prints them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Final, cast, final, overload
+from typing import Any, Final, cast, final, overload
 
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.reason import Reason
@@ -102,6 +102,13 @@ class Records:
         if isinstance(at, slice):
             return Records(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
         return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
+
+    def some(self, numbers: Sequence[int]) -> "Records":
+        """Return the records at these places, ascending."""
+        if isinstance(numbers, range):
+            return self[numbers.start : numbers.stop]
+        columns: list[list[Any]] = [self.offsets, self.timestamps_ms, self.keys, self.values]
+        return Records(self.topic, self.partition, *([column[at] for at in numbers] for column in columns))
 
     def __repr__(self) -> str:
         """Return where they stand alone."""

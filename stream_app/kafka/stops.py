@@ -197,8 +197,10 @@ class PartitionStoppedError(LoggableError):
 
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
-# took the partition away while it was taken over, and will end it.
+# took the partition away while it was taken over, and will end it. Time-out: a page waited for the one before it for
+# longer than aiokafka does (40 s), and the brokers may answer by now; aiokafka does not call that retriable.
 _REOPENABLE = (
+    errors.KafkaTimeoutError,
     errors.ProducerFenced,
     errors.InvalidProducerEpoch,
     errors.InvalidProducerIdMapping,

@@ -98,10 +98,15 @@ class BatchDecider:
 
     def _singles(self, counting: Counting, records: Records, numbers: Sequence[int]) -> Iterator[InputRecord]:
         """Yield those of some records that are decided one by one, and count the contributions between them."""
-        keys, values = [records.keys[number] for number in numbers], [records.values[number] for number in numbers]
-        for nth in counting.others(keys, values):
+        some = records.some(numbers)
+        if not counting.asked(some.values):
+            for number, record in zip(numbers, some, strict=True):
+                self.end = number + 1
+                yield record
+            return
+        for nth in counting.others(some.keys, some.values):
             self.end = numbers[nth] + 1
-            yield records[numbers[nth]]
+            yield some[nth]
         self.end = numbers[-1] + 1
 
     def _put_out(self, records: Records, chosen: Ints, steps: list[Steps]) -> Iterator[None]:

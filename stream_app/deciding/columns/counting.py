@@ -38,6 +38,16 @@ class Counting:
         self._collection: Final = collection
         self._known: Final[dict[str, _Series]] = {}  # since the last record that was decided one by one
 
+    def asked(self, values: Sequence[bytes | None]) -> bool:
+        """Return whether any of these records may be a contribution; where none is, all are decided one by one.
+
+        What names its type by other bytes is no less a contribution: it may be decided one by one.
+        """
+        if CONTRIBUTION in b"".join(filter(None, values)):
+            return True
+        self._known.clear()
+        return False
+
     def others(self, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Iterator[int]:
         """Yield the numbers of the records to be decided one by one, in order; count the contributions before each.
 
@@ -45,8 +55,7 @@ class Counting:
         is when all before it were decided one by one.
         """
         known, routed = self._known, self._context.partition_of is not None
-        # What names its type by other bytes is no less a contribution: it may be decided one by one.
-        some = any(value is not None and CONTRIBUTION in value for value in values)
+        some = self.asked(values)
         for number, (key, value) in enumerate(zip(keys, values, strict=True)):
             if some and value is not None and len(value) <= LARGEST_RECORD_BYTES:
                 try:

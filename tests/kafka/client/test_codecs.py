@@ -107,7 +107,7 @@ def test_a_damaged_batch_stops_its_partition_alone(installation: Installation) -
     before = _in_first(installation)
     installation.send(readings(100, start=100), "zstd")
     others = 200 - _in_first(installation)
-    (log,) = installation.broker.folder.glob(f"**/{installation.names.events}-0/00000000000000000000.log")
+    (log,) = installation.broker.folder.glob(f"data/{installation.names.events}-0/00000000000000000000.log")
     content = log.read_bytes()
     place = _place_of(content, before)
     with log.open("r+b") as file:
@@ -132,7 +132,7 @@ def _in_first(installation: Installation) -> int:
 def _codecs(installation: Installation, topic: str) -> set[int]:
     """Return the numbers of the codecs of a topic's batches, as they lie on the broker's disk."""
     found = set()
-    for log in installation.broker.folder.glob(f"**/{topic}-?/00000000000000000000.log"):
+    for log in installation.broker.folder.glob(f"data/{topic}-?/00000000000000000000.log"):
         content, place = log.read_bytes(), 0
         while place < len(content):
             found.add(content[place + 22] & 0b111)  # the last byte of the attributes

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import RequestTimedOutError, UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaTimeoutError, RequestTimedOutError, UnknownTopicOrPartitionError
 
 from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.security import client_arguments
@@ -94,3 +94,8 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker,
             await write()
 
     asyncio.run(bounded())
+
+
+def test_brokers_that_are_slow_stop_no_partition() -> None:
+    """A page that waited for the one before it longer than aiokafka does is sent anew by a new owner."""
+    assert can_reopen(KafkaTimeoutError("Batch is closed"))
