@@ -80,11 +80,8 @@ class Worker:
             recall(CONTEXT, self.find, self.collection, record)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(schedules(), st.data())
-def test_recalled_memory_is_the_one_that_was_lost(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
-    """Value for value, after every record; and whatever follows comes out the same, to the byte."""
-    log = inputs(drawn)
+def live_through_crashes(log: list[InputRecord], data: st.DataObject) -> None:
+    """Check that memory and outputs are those of a worker without a crash, wherever batches are cut or lost."""
     steady, crashing = Worker(), Worker()
     for record in log:
         steady.batch([record])
@@ -101,16 +98,14 @@ def test_recalled_memory_is_the_one_that_was_lost(drawn: list[dict[str, Any]], d
         crashing.restart(log)
         assert crashing.collection == lived
         assert crashing.collection.floor() == lived.floor()
+        assert len(crashing.collection) == len(lived)
     assert crashing.topics == steady.topics
     assert crashing.table == steady.table
     assert crashing.collection == steady.collection
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(schedules())
-def test_recall_after_every_record(drawn: list[dict[str, Any]]) -> None:
-    """At every place of a log; reading further back than needed changes nothing."""
-    log = inputs(drawn)
+def recall_at_every_place(log: list[InputRecord]) -> None:
+    """Check that memory is had again after each record, also when more is read than is needed."""
     worker = Worker()
     for record in log:
         worker.batch([record])
@@ -119,6 +114,20 @@ def test_recall_after_every_record(drawn: list[dict[str, Any]]) -> None:
             for earlier in log[start : worker.next_offset]:
                 recall(CONTEXT, worker.find, again, earlier)
             assert again == worker.collection
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(schedules(), st.data())
+def test_recalled_memory_is_the_one_that_was_lost(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
+    """Value for value, after every record; and whatever follows comes out the same, to the byte."""
+    live_through_crashes(inputs(drawn), data)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(schedules())
+def test_recall_after_every_record(drawn: list[dict[str, Any]]) -> None:
+    """At every place of a log; reading further back than needed changes nothing."""
+    recall_at_every_place(inputs(drawn))
 
 
 def test_a_floor_that_is_too_high_loses_items() -> None:

@@ -99,12 +99,13 @@ class BatchDecider:
     def _singles(self, counting: Counting, records: Records, numbers: Sequence[int]) -> Iterator[InputRecord]:
         """Yield those of some records that are decided one by one, and count the contributions between them."""
         some = records.some(numbers)
-        if not counting.asked(some.values):
+        others = counting.others(some.keys, some.values)
+        if isinstance(others, range):
             for number, record in zip(numbers, some, strict=True):
                 self.end = number + 1
                 yield record
             return
-        for nth in counting.others(some.keys, some.values):
+        for nth in others:
             self.end = numbers[nth] + 1
             yield some[nth]
         self.end = numbers[-1] + 1

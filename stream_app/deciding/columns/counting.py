@@ -3,7 +3,7 @@
 What an open step counts changes no row, so what is asked of a series is asked once for its next contributions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, final
 
 from stream_app.deciding.context import Context
@@ -38,26 +38,22 @@ class Counting:
         self._collection: Final = collection
         self._known: Final[dict[str, _Series]] = {}  # since the last record that was decided one by one
 
-    def asked(self, values: Sequence[bytes | None]) -> bool:
-        """Return whether any of these records may be a contribution; where none is, all are decided one by one.
-
-        What names its type by other bytes is no less a contribution: it may be decided one by one.
-        """
-        if CONTRIBUTION in b"".join(filter(None, values)):
-            return True
-        self._known.clear()
-        return False
-
-    def others(self, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Iterator[int]:
-        """Yield the numbers of the records to be decided one by one, in order; count the contributions before each.
+    def others(self, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Iterable[int]:
+        """Return the numbers of the records to be decided one by one, in order; count the contributions before each.
 
         Whoever takes a number decides that record, or recalls it, before the next one: it finds every counter as it
-        is when all before it were decided one by one.
+        is when all before it were decided one by one. A range: there is nothing to count, all are decided so.
         """
+        # What names its type by other bytes is no less a contribution: it may be decided one by one.
+        if CONTRIBUTION not in b"".join(filter(None, values)):
+            self._known.clear()
+            return range(len(values))
+        return self._others(keys, values)
+
+    def _others(self, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Iterator[int]:
         known, routed = self._known, self._context.partition_of is not None
-        some = self.asked(values)
         for number, (key, value) in enumerate(zip(keys, values, strict=True)):
-            if some and value is not None and len(value) <= LARGEST_RECORD_BYTES:
+            if value is not None and len(value) <= LARGEST_RECORD_BYTES:
                 try:
                     found: Any = load(value)
                     series, member, timestamp_ms = found["series"], found["member"], found["timestamp"]

@@ -7,7 +7,16 @@ ends at or before it; steps without a reading are passed over. No clock has a pa
 
 from typing import NamedTuple
 
-from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, UNREAD, Move, OpenSteps, moved, shifted
+from stream_app.privacy.collected.steps import (
+    ALL_GIVEN_UP,
+    GIVEN_UP,
+    UNREAD,
+    Move,
+    OpenSteps,
+    moved,
+    shifted,
+    untimely_watermark,
+)
 from stream_app.privacy.fold import Stepped, advance, publish
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import place, unspent
@@ -71,17 +80,10 @@ def watermarked(
     if policy.within.gapless:
         return moved(policy, state, before, timestamp_ms, offset)
     now = timestamp_ms // policy.step_ms
-    if state.closed:
-        return Refused("closed")
-    if before is None or before == ALL_GIVEN_UP:
-        start_ms = now * policy.step_ms
-        if start_ms < state.clock.decided_end_ms:
-            return Refused("duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late")
-        closing = range(now, now)
-    elif now <= before.first:
-        return Refused("duplicate" if now == before.first else "late")
-    else:
-        closing = range(before.first, now)
+    reason = untimely_watermark(policy, state, before, now)
+    if reason is not None:
+        return Refused(reason)
+    closing = range(now, now) if before is None or before == ALL_GIVEN_UP else range(before.first, now)
     return Move(closing, range(0), after_watermark(policy, before, now, offset))
 
 

@@ -97,21 +97,26 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
     ``open_steps`` are open. Where nothing was open, nothing closes. What was given up is passed over.
     """
     now = timestamp_ms // policy.step_ms
-    if state.closed:
-        return Refused("closed")
-    if before is None or before == ALL_GIVEN_UP:
-        start_ms = now * policy.step_ms
-        if start_ms < state.clock.decided_end_ms:
-            return Refused("duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late")
-        closing = range(now, now)
-    elif now <= before.first:
-        return Refused("duplicate" if now == before.first else "late")
-    else:
-        closing = range(before.counted.start, now)
+    reason = untimely_watermark(policy, state, before, now)
+    if reason is not None:
+        return Refused(reason)
+    closing = range(now, now) if before is None or before == ALL_GIVEN_UP else range(before.counted.start, now)
     if len(closing) > most_closed(policy):
         return Refused("future")
     after = shifted(policy, before, now, offset)
     return Move(closing, after.opened_at(offset), after)
+
+
+def untimely_watermark(policy: Policy, state: State, before: OpenSteps | None, now: int) -> Reason | None:
+    """Return why a watermark within step ``now`` comes at no right time, or None: it goes beyond all before it."""
+    if state.closed:
+        return "closed"
+    if before is not None and before != ALL_GIVEN_UP:
+        return None if now > before.first else "duplicate" if now == before.first else "late"
+    start_ms = now * policy.step_ms
+    if start_ms >= state.clock.decided_end_ms:
+        return None
+    return "duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late"
 
 
 def most_closed(policy: Policy) -> int:

@@ -255,6 +255,17 @@ def test_together_and_one_by_one_give_the_same(
     event(f"some were decided together: {all_.taken > 0}")
 
 
+def taken_of(context: Context, log: list[dict[str, Any]]) -> int:
+    """Return how many of a log's events, none rejected, are decided together; both ways write the same bytes."""
+    records = [InputRecord("events", 0, nth, 0, None, json.dumps(each).encode()) for nth, each in enumerate(log)]
+    one, all_ = (Way(together=together, fewest=1, cached=1000) for together in (False, True))
+    for start in range(0, len(records), 80):
+        assert one.decide(context, records[start : start + 80]) == all_.decide(context, records[start : start + 80])
+    assert one.out == all_.out
+    assert sum(topic == "rejects" for topic, *_ in one.out) == 0
+    return all_.taken
+
+
 def test_vectors_go_one_by_one() -> None:
     """Their events among those of numbers: the same bytes both ways, and columns take the numbers alone."""
     context = Context(
@@ -263,10 +274,6 @@ def test_vectors_go_one_by_one() -> None:
     )
     values: dict[str, object] = {"home": 3.5, "wrist": {"pulse": 71, "oxygen": 0.97}}
     log = [observation(f"{name}-{nth}", at, values[name]) for at in range(8) for nth in range(20) for name in values]
-    records = [InputRecord("events", 0, nth, 0, None, json.dumps(each).encode()) for nth, each in enumerate(log)]
-    one, all_ = (Way(together=together, fewest=1, cached=1000) for together in (False, True))
-    for start in range(0, len(records), 80):
-        assert one.decide(context, records[start : start + 80]) == all_.decide(context, records[start : start + 80])
-    assert one.out == all_.out
-    assert sum(topic == "rejects" for topic, *_ in one.out) == 0
-    assert all_.taken == 3 * 20  # the series of numbers, in all batches but the first: there each has its first event
+    assert (
+        taken_of(context, log) == 3 * 20
+    )  # the series of numbers, in all batches but the first: there each has its first event

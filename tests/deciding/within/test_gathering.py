@@ -13,7 +13,7 @@ from stream_app.deciding.readings import LostCountersError
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.collected.plain import MOST_READINGS
 from stream_app.privacy.noise.key import KeyRing
-from tests.deciding.columns.test_same_bytes import Way
+from tests.deciding.columns.test_same_bytes import taken_of
 from tests.readings import reading, watermark, within
 from tests.run import KEYS, NUMBER, VECTOR, Run, default, limited, policy
 
@@ -235,10 +235,4 @@ def test_readings_go_one_by_one() -> None:
         (default("home-*", protection={"level": "event"}), default("meter-*", protection=several)),
     )
     log = [reading(at * 7, 1.5, f"{name}-{nth}") for at in range(8) for nth in range(20) for name in ("home", "meter")]
-    records = [InputRecord("events", 0, nth, 0, None, json.dumps(each).encode()) for nth, each in enumerate(log)]
-    one, all_ = (Way(together=together, fewest=1, cached=1000) for together in (False, True))
-    for start in range(0, len(records), 80):
-        assert one.decide(context, records[start : start + 80]) == all_.decide(context, records[start : start + 80])
-    assert one.out == all_.out
-    assert sum(topic == "rejects" for topic, *_ in one.out) == 0
-    assert all_.taken == 3 * 20  # the series of single observations, in all batches but the first
+    assert taken_of(context, log) == 3 * 20  # the series of single observations, in all batches but the first

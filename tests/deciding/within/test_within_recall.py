@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import recall
-from tests.deciding.test_recall import CONTEXT, KEY, Worker, inputs
+from tests.deciding.test_recall import KEY, Worker, inputs, live_through_crashes, recall_at_every_place
 from tests.readings import reading, schedules, within
 from tests.run import KEYS
 
@@ -17,42 +17,14 @@ from tests.run import KEYS
 @given(schedules(), st.data())
 def test_recalled_readings_are_those_that_were_lost(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
     """Value for value, wherever batches are cut and whichever are lost; all outputs are the same, to the byte."""
-    log = inputs(drawn)
-    steady, crashing = Worker(), Worker()
-    for record in log:
-        steady.batch([record])
-    at = 0
-    while at < len(log):
-        size = data.draw(st.integers(1, len(log) - at))
-        if data.draw(st.booleans()):
-            crashing.batch(log[at : at + size], committed=False)
-            crashing.restart(log)
-            continue
-        crashing.batch(log[at : at + size])
-        at += size
-        lived = crashing.collection
-        crashing.restart(log)
-        assert crashing.collection == lived
-        assert crashing.collection.floor() == lived.floor()
-        assert len(crashing.collection) == len(lived)
-    assert crashing.topics == steady.topics
-    assert crashing.table == steady.table
-    assert crashing.collection == steady.collection
+    live_through_crashes(inputs(drawn), data)
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(schedules())
 def test_readings_are_recalled_after_every_record(drawn: list[dict[str, Any]]) -> None:
     """At every place of a log; reading further back than needed changes nothing."""
-    log = inputs(drawn)
-    worker = Worker()
-    for record in log:
-        worker.batch([record])
-        for start in (worker.acknowledged, 0):
-            again = Collection(KEY)
-            for earlier in log[start : worker.next_offset]:
-                recall(CONTEXT, worker.find, again, earlier)
-            assert again == worker.collection
+    recall_at_every_place(inputs(drawn))
 
 
 def test_acknowledged_beyond_the_first_reading_an_open_step_lacks_readings() -> None:
