@@ -55,12 +55,17 @@ class Pace:
             sent = 0
             while sent < len(placed):
                 due = min(len(placed), int((time.perf_counter() - began) * self._per_second))
-                by_partition: dict[int, Any] = {}
+                filling: dict[int, Any] = {}
+                batches: list[tuple[int, Any]] = []
                 for partition, event in placed[sent:due]:
-                    batch = by_partition.setdefault(partition, None) or producer.create_batch()
-                    by_partition[partition] = batch
-                    batch.append(key=event.key, value=event.value, timestamp=None)
-                for partition, batch in by_partition.items():
+                    record = {"key": event.key, "value": event.value, "timestamp": None}
+                    batch = filling.get(partition)
+                    # A full batch takes no more: after a stall many events are due at once.
+                    if batch is None or batch.append(**record) is None:
+                        batch = filling[partition] = producer.create_batch()
+                        batch.append(**record)
+                        batches.append((partition, batch))
+                for partition, batch in batches:
                     answers.append(await producer.send_batch(batch, topic, partition=partition))
                 sent = due
                 await asyncio.sleep(TICK_SECONDS)

@@ -165,6 +165,8 @@ async def _loaded(site: Site, client: Client, numbers: tuple[int, int], per_seco
         deadline = time.perf_counter() + PATIENCE_SECONDS
         while sum(sights.counts) < start + count:
             client.check()
+            if looking.done():
+                await looking  # only an error ends it
             if time.perf_counter() > deadline:
                 raise ClientError(f"{sum(sights.counts)} of {start + count} answered:\n{client.last_words()}")
             await asyncio.sleep(0.05)
