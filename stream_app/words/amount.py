@@ -1,0 +1,30 @@
+"""Amounts of budget as people read them: in epsilon, what was used beside what was promised."""
+
+from typing import Final
+
+NANO: Final = 10**9
+"""Nano-epsilon of epsilon 1."""
+
+
+def amount(nano: int) -> str:
+    """Return an amount of nano-epsilon in epsilon, exactly, with one decimal at least: 1.0, 0.499999992."""
+    sign, (whole, rest) = "-" if nano < 0 else "", divmod(abs(nano), NANO)
+    decimals = f"{rest:09d}".rstrip("0") or "0"
+    return f"{sign}{whole}.{decimals}"
+
+
+def promised(used_nano: int, epsilon_nano: int) -> str:
+    """Return how much of a promise was used, such as "0.7 of 1.0 promised".
+
+    ``used_nano`` is the largest loss that the promise bounds, so far: over all steps t, what the landmarks and t spent
+    together; with windows, what the landmarks and the dearest window did; at level event the dearest step; at level
+    user all steps. It is never a sum over steps that no promise is about. ``epsilon_nano`` is the epsilon of the policy
+    version that promised it. Both in nano-epsilon.
+    """
+    return f"{amount(used_nano)} of {amount(epsilon_nano)} promised"
+
+
+def worse(used_nano: int, epsilon_nano: int, than_used_nano: int, than_epsilon_nano: int) -> bool:
+    """Return whether the larger share of the first promise was used, or the same share of a larger one."""
+    share, other = used_nano * than_epsilon_nano, than_used_nano * epsilon_nano
+    return share > other or (share == other and used_nano > than_used_nano)

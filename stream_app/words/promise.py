@@ -1,0 +1,241 @@
+"""A policy in words: one paragraph that says what it promises, of what it does not, and for how long.
+
+It is written from the parameters of the policy record, as the ledger has them too, so the core's shells and the audit
+say the same of the same policy. Every sentence follows docs/guarantee.md, which has the reasons.
+"""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from math import exp, floor, log
+from typing import Any, Final, NamedTuple
+
+from stream_app.calendar.words import UNITS, duration_in_words, moment_in_words
+from stream_app.words.amount import NANO, amount
+
+Parameters = Mapping[str, Any]
+"""The parameters of a valid policy record: what it has besides type, series and version."""
+
+_NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
+_GLOB: Final = frozenset("*?[")
+_LARGEST_FACTOR: Final = 7 * NANO
+"""Up to this epsilon (in nano-epsilon) the factor itself is said, about 1,100; beyond it nobody reads it."""
+
+
+class Circumstances(NamedTuple):
+    """What a policy's parameters do not say, and its paragraph should: from the settings, or from the ledger."""
+
+    lifetime_nano: int | None = None
+    """What bounds all versions of the series together; None: what the policy says, else the first version's epsilon."""
+    cap_nano: int | None = None
+    """What bounds all series of a member together; None: nothing is known to."""
+    landmarks: int | None = None
+    """Landmark steps by now, with those registered since; None: those of the parameters."""
+    dummies: str = ""
+    """How the landmarks of the parameters were drawn, from the ledger; "": none were."""
+
+
+_ALONE: Final = Circumstances()
+
+
+def in_words(parameters: Parameters, series: str = "", known: Circumstances = _ALONE) -> str:
+    """Return one paragraph on what a policy promises to a series, or to each one that a glob matches.
+
+    ``series`` "" is any series. ``series`` must be printable: a name out of a ledger is made so before.
+    """
+    return " ".join(_sentences(parameters, series, known))
+
+
+def epsilon_nano_of(parameters: Parameters) -> int:
+    """Return a policy's epsilon in nano-epsilon."""
+    return _nano(parameters["epsilon"])
+
+
+def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Iterator[str]:
+    protection, collect = parameters["protection"], parameters.get("collect") or {}
+    unit = _Unit.of(protection.get("step", 1))
+    epsilon_nano = epsilon_nano_of(parameters)
+    yield (
+        f"Any two histories of {_whose(series)} that differ only {_where(parameters, unit, known)}"
+        f"{_how_far(parameters, unit)} look alike up to a factor {_factor(epsilon_nano)}: whatever is published is at "
+        "most so many times as probable under one as under the other."
+    )
+    if protection.get("within"):
+        yield f"All readings of {unit.one} count as one event."
+    yield from _beyond(parameters, unit)
+    if protection["level"] == "landmark":
+        yield from _landmarks(parameters, known)
+    if collect.get("intrusion_nano"):
+        look = amount(collect["intrusion_nano"])
+        yield (
+            "Who also looks at the counters in memory, at announced moments, learns up to epsilon "
+            f"{look} more for each {unit.name} exposed to that."
+        )
+    yield from _open(parameters, unit, known)
+    yield from _versions(parameters, known)
+    yield "The guarantee is computational: the noise comes of a secret key, and who has that can take it off."
+
+
+class _Unit(NamedTuple):
+    """What a step is called: an hour, or a step of 5 min."""
+
+    name: str
+    plural: str
+    one: str
+
+    @classmethod
+    def of(cls, step_ms: int) -> "_Unit":
+        for unit, length_ms in UNITS:
+            if step_ms == length_ms:
+                name = _NAMES[unit]
+                return cls(name, f"{name}s", f"{'an' if name == 'hour' else 'a'} {name}")
+        length = duration_in_words(step_ms)
+        return cls(f"step of {length}", f"steps of {length}", f"a step of {length}")
+
+    def many(self, number: int) -> str:
+        return f"{number:,} {self.name if number == 1 else self.plural}"
+
+
+def _whose(series: str) -> str:
+    if not series:
+        return "a series"
+    return f"a series whose name matches {series}" if _GLOB & set(series) else series
+
+
+def _where(parameters: Parameters, unit: _Unit, known: Circumstances) -> str:
+    protection = parameters["protection"]
+    window = protection.get("window") or 1
+    row = f"at one {unit.name}" if window == 1 else f"at any {unit.many(window)} in a row"
+    match protection["level"]:
+        case "event" | "w-event":
+            return row
+        case "user":
+            return f"at the {unit.many(protection['length'])} from its first event on"
+        case _:
+            return f"at {_marked(parameters, known)} and {row.replace('at one', 'at one other')}"
+
+
+def _marked(parameters: Parameters, known: Circumstances) -> str:
+    if parameters.get("dummies"):
+        # PRIVACY: the true landmarks are a secret, their number too.
+        return "its landmarks, dummies among them,"
+    number = landmark_steps(parameters) if known.landmarks is None else known.landmarks
+    if not number:
+        return "its landmarks (none so far)"
+    noun = "landmark" if number == 1 else "landmarks"
+    return f"its {number:,} {noun}, dummies among them," if known.dummies else f"its {number:,} {noun}"
+
+
+def landmark_steps(parameters: Parameters) -> int:
+    """Return how many steps the landmarks of a policy's parameters are."""
+    protection = parameters["protection"]
+    step_ms = protection.get("step", 1)
+    spans = [
+        (span, span + 1) if isinstance(span, int) else (span[0], span[1]) for span in protection.get("landmarks") or ()
+    ]
+    number, reached = 0, -1
+    for first, end in sorted((start // step_ms, -(-end // step_ms)) for start, end in spans):
+        number += max(0, end - max(first, reached))
+        reached = max(reached, end)
+    return number
+
+
+def _how_far(parameters: Parameters, unit: _Unit) -> str:
+    """Return by how much neighbours may differ where they do; "" for any two values."""
+    value, collect = parameters["value"], parameters.get("collect")
+    if collect:
+        who = (
+            "the item of one contributor"
+            if collect["neighbours"] == "replace"
+            else "whether one contributor takes part"
+        )
+        return f", and at each such {unit.name} only in {who},"
+    match value["kind"]:
+        case "number" if (
+            value.get("sensitivity") is not None and value["sensitivity"] < value["upper"] - value["lower"]
+        ):
+            return f", and there by {_number(value['sensitivity'])} at most,"
+        case "counts":
+            return f", and there by counts that sum to {value.get('sensitivity', 1):,} at most,"
+        case "location":
+            return f", and there by {_number(value['radius'])} m at most, inside its bounds,"
+        case _:
+            return ""
+
+
+def _beyond(parameters: Parameters, unit: _Unit) -> Iterator[str]:
+    protection = parameters["protection"]
+    match protection["level"]:
+        case "event":
+            yield f"Each further {unit.name} at which they differ multiplies this by the same factor again."
+        case "w-event":
+            yield "Nothing bounds what many such windows tell together."
+        case "user":
+            yield "Once they are over nothing more is measured."
+        case _:
+            further = "such window" if (protection.get("window") or 1) > 1 else unit.name
+            yield f"Each further {further} at which they differ makes them easier to tell apart."
+
+
+def _landmarks(parameters: Parameters, known: Circumstances) -> Iterator[str]:
+    method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
+    if not method:
+        spare = parameters["protection"].get("spare", 0)
+        kept = f"; budget is kept for {spare:,} of them" if spare else ""
+        yield f"Landmarks that are registered later count among them{kept}."
+        return
+    yield "The dummies blur which landmarks are true ones; that is no differential privacy of where these are."
+    if method == "padding":
+        chance = (parameters.get("dummies") or {}).get("probability")
+        loss = "" if chance is None else f" = {max(0.0, -log(chance)):.3g}"
+        yield f"That it is one may cost each true landmark ln(1/p){loss} besides, p the chance by which others join."
+
+
+def _open(parameters: Parameters, unit: _Unit, known: Circumstances) -> Iterator[str]:
+    """Say what is not hidden, and what is not counted."""
+    protection, collect = parameters["protection"], parameters.get("collect") or {}
+    told = []
+    if collect:
+        public = "how many items each of them has" if collect["neighbours"] == "replace" else "that records come in"
+        told.append(f"which {unit.plural} are published and {public}")
+    elif protection.get("absent", "approximated") == "approximated":
+        told.append(f"at which {unit.plural} there are {'readings' if protection.get('within') else 'events'}")
+    else:
+        told.append(f"that records come in, though no release shows at which {unit.plural}")
+    if parameters["value"].get("invalid", "reject") == "reject":
+        told.append(f"whether {'an item' if collect else 'a value'} was valid")
+    if protection["level"] == "landmark" and not (parameters.get("dummies") or known.dummies):
+        told.append("where the landmarks are")
+    yield f"Not hidden: {'; '.join(told)}."
+    others = "" if known.cap_nano is not None and not collect else " nor what other series of the same person tell"
+    yield f"Not counted: what neighbouring {unit.plural} tell of each other{',' * bool(others)}{others}."
+
+
+def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
+    said = parameters.get("lifetime")
+    bounds = [nano for nano in (known.lifetime_nano, None if said is None else _nano(said)) if nano is not None]
+    bound = "the configured lifetime (without one, the epsilon of the first)"
+    if bounds:
+        bound = f"epsilon {amount(min(bounds))}"
+    yield (
+        "Each further version promises this anew; for histories that differ so under every version all of them "
+        f"together cost at most {bound}."
+    )
+    if renew := parameters.get("renew"):
+        many = f"{len(renew):,} moments, {moment_in_words(renew[0])} to {moment_in_words(renew[-1])}"
+        when = moment_in_words(renew[0]) if len(renew) == 1 else many
+        yield f"It begins its next version by itself at {when}, where that bound has room."
+    if known.cap_nano is not None and not parameters.get("collect"):
+        yield f"What all series of one member may cost together is epsilon {amount(known.cap_nano)} at most."
+
+
+def _factor(epsilon_nano: int) -> str:
+    power = f"e^{amount(epsilon_nano).removesuffix('.0')}"
+    return f"{power} (about {exp(epsilon_nano / NANO):,.4g})" if epsilon_nano <= _LARGEST_FACTOR else power
+
+
+def _nano(epsilon: float) -> int:
+    return floor(Decimal(repr(epsilon)) * NANO)
+
+
+def _number(number: float) -> str:
+    return f"{number:,}".removesuffix(".0")

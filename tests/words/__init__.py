@@ -1,0 +1,1 @@
+"""Tests of `stream_app/words`: amounts and promises in plain words."""

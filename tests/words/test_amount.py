@@ -1,0 +1,34 @@
+"""Amounts of budget as people read them."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app.words.amount import amount, promised, worse
+
+nanos = st.integers(0, 10**15)
+
+
+@given(nanos)
+def test_an_amount_is_exact(nano: int) -> None:
+    """What is printed is the amount, to the last nano-epsilon, with a decimal and no zeros behind the first."""
+    text = amount(nano)
+    assert Decimal(text) * 10**9 == nano
+    assert "." in text
+    assert text.endswith(".0") or not text.endswith("0")
+
+
+def test_what_was_used_stands_before_what_was_promised() -> None:
+    """The order of the words, and amounts that are no whole numbers."""
+    assert promised(4 * 10**9, 4 * 10**9) == "4.0 of 4.0 promised"
+    assert promised(0, 1) == "0.0 of 0.000000001 promised"
+    assert promised(1_399_999_992, 10**9) == "1.399999992 of 1.0 promised"
+
+
+@given(nanos, st.integers(1, 10**15), nanos, st.integers(1, 10**15))
+def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, other: int, bound: int) -> None:
+    """As fractions say it; of equal shares the larger amount."""
+    expected = (Fraction(used, epsilon), used) > (Fraction(other, bound), other)
+    assert worse(used, epsilon, other, bound) == expected

@@ -1,0 +1,162 @@
+"""Policies in words: each sentence against the policy that it is about."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_app.privacy.policy import policy_of
+from stream_app.words.promise import Circumstances, epsilon_nano_of, in_words, landmark_steps
+from tests.audit.histories import policies
+
+HOUR = 3_600_000
+NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+
+
+def parameters(level: str = "event", /, **members: Any) -> dict[str, Any]:
+    """Return a policy's parameters; members of its protection stand among `members`."""
+    inside = ("landmarks", "spare", "window", "length", "within", "open_steps", "absent", "step")
+    protection = {"level": level, "step": HOUR} | {name: members.pop(name) for name in inside if name in members}
+    return {"epsilon": 1.0, "scheme": {"name": "uniform"}, "value": NUMBER, "protection": protection} | members
+
+
+def first(found: dict[str, Any], series: str = "home-7") -> str:
+    """Return the first sentence, up to the factor, of a policy that the core takes."""
+    text = in_words(policy_of(found, 1).parameters, series)
+    return text.partition(" look alike")[0]
+
+
+LANDMARKS = [[17 * HOUR, 20 * HOUR], 30 * HOUR + 5]
+COUNTS = {"kind": "counts", "keys": ["a", "b"]}
+PLACE = {"kind": "location", "radius": 500, "resolution": 10}
+PLACE |= {"bounds": {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}}
+WARD = {"neighbours": "replace", "open_steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (parameters("landmark", landmarks=LANDMARKS), "at its 4 landmarks and at one other hour"),
+        (parameters("landmark", landmarks=[5]), "at its 1 landmark and at one other hour"),
+        (parameters("landmark"), "at its landmarks (none so far) and at one other hour"),
+        (
+            parameters("landmark", landmarks=LANDMARKS, window=24),
+            "at its 4 landmarks and at any 24 hours in a row",
+        ),
+        (parameters(), "at one hour"),
+        (parameters(step=86_400_000), "at one day"),
+        (parameters(step=300_000), "at one step of 5 min"),
+        (parameters("w-event", window=24), "at any 24 hours in a row"),
+        (parameters("w-event", window=1), "at one hour"),
+        (parameters("user", length=1000), "at the 1,000 hours from its first event on"),
+        (parameters(value=NUMBER | {"sensitivity": 0.5}), "at one hour, and there by 0.5 at most,"),
+        (parameters(value=NUMBER | {"sensitivity": 99.0}), "at one hour"),
+        (parameters(value=COUNTS | {"sensitivity": 3}), "at one hour, and there by counts that sum to 3 at most,"),
+        (parameters(value=PLACE), "at one hour, and there by 500 m at most, inside its bounds,"),
+        (
+            parameters(value=COUNTS, collect=WARD),
+            "at one hour, and at each such hour only in the item of one contributor,",
+        ),
+        (
+            parameters(collect=WARD | {"neighbours": "add-remove", "statistic": "mean"}),
+            "at one hour, and at each such hour only in whether one contributor takes part,",
+        ),
+    ],
+)
+def test_where_two_histories_may_differ(found: dict[str, Any], sentence: str) -> None:
+    """For each level, kind and way of collecting, as docs/guarantee.md defines neighbours."""
+    assert first(found) == f"Any two histories of home-7 that differ only {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("series", "whose"),
+    [("", "a series"), ("home-7", "home-7"), ("home-*", "a series whose name matches home-*")],
+)
+def test_whose_histories(series: str, whose: str) -> None:
+    """One series, those of a default policy, or any."""
+    assert first(parameters(), series).startswith(f"Any two histories of {whose} that")
+
+
+@pytest.mark.parametrize(
+    ("found", "sentences"),
+    [
+        (parameters("landmark", spare=2), ("registered later count among them; budget is kept for 2 of them.",)),
+        (parameters("landmark"), ("registered later count among them.", "where the landmarks are.")),
+        (parameters("event"), ("Each further hour at which they differ multiplies this by the same factor again.",)),
+        (parameters("w-event", window=3), ("Nothing bounds what many such windows tell together.",)),
+        (parameters("user", length=3), ("Once they are over nothing more is measured.",)),
+        (
+            parameters(within="mean", open_steps=2, absent=0),
+            (
+                "All readings of an hour count as one event.",
+                "Not hidden: that records come in, though no release shows at which hours; whether a value was valid.",
+            ),
+        ),
+        (parameters(within="mean", open_steps=2), ("Not hidden: at which hours there are readings; whether",)),
+        (parameters(value=NUMBER | {"invalid": 0}), ("Not hidden: at which hours there are events. Not counted",)),
+        (
+            parameters(value=COUNTS, collect=WARD | {"intrusion_nano": 250_000_000}),
+            (
+                "at announced moments, learns up to epsilon 0.25 more for each hour exposed to that.",
+                "which hours are published and how many items each of them has; whether an item was valid.",
+            ),
+        ),
+        (parameters(lifetime=3.5), ("all of them together cost at most epsilon 3.5.",)),
+        (parameters("user", length=9, renew=[0, 2 * HOUR]), ("2 moments, 1970-01-01T00:00Z to 1970-01-01T02:00Z",)),
+        (parameters("user", length=9, renew=[HOUR]), ("its next version by itself at 1970-01-01T01:00Z, where",)),
+        (parameters(epsilon=8), ("look alike up to a factor e^8: whatever",)),
+        (parameters(epsilon=0.5), ("look alike up to a factor e^0.5 (about 1.649): whatever",)),
+    ],
+)
+def test_what_else_is_said(found: dict[str, Any], sentences: tuple[str, ...]) -> None:
+    """What becomes of further differences, what is public, what bounds all versions."""
+    text = in_words(policy_of(found, 1).parameters, "home-7")
+    for sentence in sentences:
+        assert sentence in text
+    assert text.endswith(
+        "The guarantee is computational: the noise comes of a secret key, and who has that can take it off."
+    )
+
+
+def test_dummies_hide_how_many_landmarks_are_true() -> None:
+    """Before they are drawn nothing is said of the true ones, though the record has them; then all of them count."""
+    asked = {"method": "padding", "probability": 0.5, "start": 0, "end": 40 * HOUR}
+    found = parameters("landmark", landmarks=LANDMARKS, dummies=asked)
+    for source in (found, dict(policy_of(found, 1).parameters)):
+        text = in_words(source)
+        assert "differ only at its landmarks, dummies among them, and at one other hour" in text
+        assert "may cost each true landmark ln(1/p) = 0.693 besides" in text
+        assert "where the landmarks are" not in text
+    drawn = parameters("landmark", landmarks=[[0, 9 * HOUR]])
+    assert "at its 9 landmarks, dummies among them, and" in in_words(drawn, "a", Circumstances(dummies="padding"))
+
+
+def test_what_the_settings_and_the_ledger_add() -> None:
+    """The smaller of two lifetimes, the cap of a member, and landmarks registered since."""
+    found = parameters("landmark", landmarks=LANDMARKS, lifetime=3)
+    text = in_words(found, "p-1/a", Circumstances(lifetime_nano=2 * 10**9, cap_nano=5 * 10**9, landmarks=6))
+    assert "together cost at most epsilon 2.0." in text
+    assert "What all series of one member may cost together is epsilon 5.0 at most." in text
+    assert "at its 6 landmarks and" in text
+    assert "other series" not in text
+
+
+@given(policies("a", 1))
+def test_the_figures_are_those_of_the_core(record: dict[str, Any]) -> None:
+    """Epsilon, and the number of landmark steps, as the core compiles them from the same parameters."""
+    found = {name: part for name, part in record.items() if name not in {"type", "series", "version"}}
+    policy = policy_of(found, 1)
+    assert epsilon_nano_of(policy.parameters) == policy.epsilon_nano
+    assert landmark_steps(policy.parameters) == len(policy.landmarks)
+    power = in_words(policy.parameters).partition("factor e^")[2].replace(":", " ").partition(" ")[0]
+    assert Decimal(power) * 10**9 == policy.epsilon_nano
+
+
+@given(st.lists(st.integers(0, 30) | st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6), st.integers(1, 4))
+def test_landmark_steps_are_counted_once(drawn: list[Any], step_ms: int) -> None:
+    """However spans overlap: against the set of all steps that any of them touches."""
+    spans = [span if isinstance(span, int) else [span[0], sum(span)] for span in drawn]
+    touched = {at // step_ms for span in spans for at in ([span] if isinstance(span, int) else range(*span))}
+    assert landmark_steps(parameters("landmark", landmarks=spans, step=step_ms)) == len(touched)
