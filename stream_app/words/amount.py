@@ -1,6 +1,6 @@
 """Amounts of budget as people read them: in epsilon, what was used beside what was promised."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 NANO: Final = 10**9
 """Nano-epsilon of epsilon 1."""
@@ -24,7 +24,34 @@ def promised(used_nano: int, epsilon_nano: int) -> str:
     return f"{amount(used_nano)} of {amount(epsilon_nano)} promised"
 
 
-def worse(used_nano: int, epsilon_nano: int, than_used_nano: int, than_epsilon_nano: int) -> bool:
-    """Return whether the larger share of the first promise was used, or the same share of a larger one."""
-    share, other = used_nano * than_epsilon_nano, than_used_nano * epsilon_nano
-    return share > other or (share == other and used_nano > than_used_nano)
+class Used(NamedTuple):
+    """How much of the promise of one policy version to one series was used, in nano-epsilon, as `promised` says it."""
+
+    series: str
+    policy: int
+    used_nano: int
+    epsilon_nano: int
+
+    def worse(self, than: "Used") -> bool:
+        """Return whether a larger share of the promise was used, or the same share of a larger one."""
+        share, other = self.used_nano * than.epsilon_nano, than.used_nano * self.epsilon_nano
+        return share > other or (share == other and self.used_nano > than.used_nano)
+
+    def sentence(self, series: int, policies: int) -> str:
+        """Return it in words, as that of which most was used of so many series and policy versions of all of them.
+
+        The series' name must be printable.
+        """
+        found = promised(self.used_nano, self.epsilon_nano)
+        whose = self.series if policies == series else f"{self.series}, policy {self.policy}"
+        most = f"; the most of {series:,} series" if series > 1 else ""
+        return f"{found} ({whose}{most})"
+
+
+def summed(nano: int, steps: int) -> str:
+    """Return the sum of all that was measured, in nano-epsilon, over so many decided steps of however many series.
+
+    It bounds the loss where all steps of all series may differ, which no policy promises anything about.
+    """
+    over = "1 step" if steps == 1 else f"all {steps:,} steps"
+    return f"sum over {over}: {amount(nano)}; no promise is about this sum"

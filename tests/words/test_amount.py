@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.words.amount import amount, promised, worse
+from stream_app.words.amount import Used, amount, promised, summed
 
 nanos = st.integers(0, 10**15)
 
@@ -31,4 +31,18 @@ def test_what_was_used_stands_before_what_was_promised() -> None:
 def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, other: int, bound: int) -> None:
     """As fractions say it; of equal shares the larger amount."""
     expected = (Fraction(used, epsilon), used) > (Fraction(other, bound), other)
-    assert worse(used, epsilon, other, bound) == expected
+    assert Used("a", 1, used, epsilon).worse(Used("b", 2, other, bound)) == expected
+
+
+def test_whose_promise_it_was() -> None:
+    """The version is named where some series had several, and of how many series it is the one."""
+    used = Used("home-7", 2, 700_000_000, 10**9)
+    assert used.sentence(1, 1) == "0.7 of 1.0 promised (home-7)"
+    assert used.sentence(1, 2) == "0.7 of 1.0 promised (home-7, policy 2)"
+    assert used.sentence(1200, 1200) == "0.7 of 1.0 promised (home-7; the most of 1,200 series)"
+
+
+def test_a_sum_is_named_for_what_it_is() -> None:
+    """It is no one's promise."""
+    assert summed(12_300_000_000, 1440) == "sum over all 1,440 steps: 12.3; no promise is about this sum"
+    assert summed(41_666_666, 1) == "sum over 1 step: 0.041666666; no promise is about this sum"

@@ -17,6 +17,7 @@ from stream_app.cli.shared.progress import tracked
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
+from stream_app.deciding.used import MostUsed
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Intrusion, Watermark
 from stream_app.privacy.noise.key import KeyRing
@@ -24,6 +25,7 @@ from stream_app.privacy.reason import REASONS, Reason
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import default_policies, limits_of, policies_in
 from stream_app.setup.settings import InvalidSettingsError, Settings
+from stream_app.words.amount import summed
 
 Records = Callable[[], Iterator[bytes]]
 """Yields the input's records, from the first, each time it is called."""
@@ -45,6 +47,25 @@ class _Answered(NamedTuple):
     totals: dict[str, int]
     rejected: Mapping[Reason, int]
     met: LandmarksMet
+    used: MostUsed
+
+    @property
+    def steps(self) -> int:
+        """How many steps were decided."""
+        return sum(self.totals[decision] for decision in ("perturbed", "approximated", "withheld"))
+
+    def document(self) -> dict[str, object]:
+        """Return it for programs: amounts in nano-epsilon."""
+        return {**self.totals, **self.met.document(), **self.used.document()}
+
+    def lines(self) -> Iterator[str]:
+        """Yield what the run came to: what was used first, the sum that nobody was promised last."""
+        if self.used.sentence:
+            yield self.used.sentence
+        yield ", ".join(f"{count} {name}" for name, count in self.totals.items() if name != "spent_nano")
+        for reason, count in self.rejected.items():
+            yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+        yield summed(self.totals["spent_nano"], self.steps)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,20 +92,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Replay; 0 when every record was answered, rejects included; raises `UsageError` for input that nothing rules."""
     try:
-        totals, rejected, met = _run(arguments)
+        answered = _run(arguments)
     except (InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}; name a folder that can be written") from None
     if arguments.json:
-        print(wire.dump({**totals, **met.document()}).decode())
+        print(wire.dump(answered.document()).decode())
     else:
-        if met.sentence:
-            _warn(met.sentence)
-        print(", ".join(f"{count} {name}" for name, count in totals.items()))
-        for reason, count in rejected.items():
-            print(f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}")
-    if rejected.get("no-policy", 0) == totals["events"] > 0:
+        if answered.met.sentence:
+            _warn(answered.met.sentence)
+        print("\n".join(answered.lines()))
+    if answered.rejected.get("no-policy", 0) == answered.totals["events"] > 0:
         raise UsageError(_unruled(arguments))
     return 0
 
@@ -178,10 +197,11 @@ def _asked(arguments: argparse.Namespace, folder: ReplayFolder, records: Records
 
 def _replay(asked: _Asked, records: Records, files: Mapping[str, BinaryIO]) -> _Answered:
     ledger, releases, rejects = (_lines(file) for file in files.values())
-    met = LandmarksMet()
+    met, used = LandmarksMet(), MostUsed()
 
     def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         met.written(value)
+        used.written(value)
         ledger(key, value, timestamp_ms, headers)
 
     outlets = Outlets(counted, releases, rejects, None)
@@ -200,7 +220,7 @@ def _replay(asked: _Asked, records: Records, files: Mapping[str, BinaryIO]) -> _
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return _Answered(totals, decider.rejected, met)
+    return _Answered(totals, decider.rejected, met, used)
 
 
 def _mixed(keys: KeyRing, event: bytes) -> bytes:

@@ -8,6 +8,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
+from stream_app.words.amount import amount
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.kafka.replayed import replay
 
@@ -73,6 +74,6 @@ def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, capsys: pytest.
     assert summed in audited
     capsys.readouterr()
     folder = replay(installation)
-    assert f" {expected} spent_nano" in capsys.readouterr().out
+    assert f" steps: {amount(expected)}; no promise is about this sum\n" in capsys.readouterr().out
     assert main(["audit", "--ledger", str(folder / "ledger.jsonl")]) == 0
     assert summed in capsys.readouterr().out

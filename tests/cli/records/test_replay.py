@@ -72,7 +72,7 @@ def test_it_says_why_records_were_rejected(tmp_path: Path, capsys: pytest.Captur
     events.write_text("".join(json.dumps(observation(*row)) + "\n" for row in rows))
     out = ["--out", str(tmp_path / "out"), "--policies", str(policies(tmp_path))]
     assert main(["replay", str(events), *out]) == 0
-    totals, *reasons = capsys.readouterr().out.splitlines()
+    _, totals, *reasons, _ = capsys.readouterr().out.splitlines()
     assert "3 rejected" in totals
     assert [line.partition(":")[0] for line in reasons] == ["2 late", "1 no-policy"]
     assert all("; what to do: " in line for line in reasons)

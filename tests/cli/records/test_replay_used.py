@@ -1,0 +1,52 @@
+"""What ``replay`` says first and last: what was used of what was promised, and the sum that nobody was promised."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.words.amount import promised, summed
+from tests.audit.test_agreement import literally_spent
+from tests.deciding.test_rows import records
+from tests.run import SCHEMES, observation, policy
+from tests.used import literally_used, worst
+
+WEEK = {"level": "w-event", "window": 3, "step": 10}
+PRIVATE = {"name": "ba", "dissimilarity": "private"}
+LOGS: dict[str, list[Any]] = {name: records("number", name, "none") for name in SCHEMES} | {
+    "vector": records("vector", "balanced", "level"),
+    "user": [policy("a", protection={"level": "user", "length": 9, "step": 10}, epsilon=3.0)],
+    "private": [policy("a", protection=WEEK, epsilon=2.5, scheme=PRIVATE)],
+    "nothing": [{"type": "close", "series": "a"}],
+}
+LOGS["user"] += [observation("a", 10 * step, 1) for step in range(12)]
+LOGS["private"] += [observation("a", 10 * step, step % 4) for step in range(12)]
+LOGS["several"] = [*LOGS["user"], *LOGS["adaptive"]]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_what_was_used_is_first_and_the_sum_is_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Both against literal sums over the ledger that it wrote; amounts are in nano-epsilon with ``--json`` alone."""
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in LOGS[name]))
+    command = ["replay", str(tmp_path / "events.jsonl"), "--out", str(tmp_path / "out")]
+    main(command)
+    printed = capsys.readouterr().out
+    main([*command, "--json"])
+    totals = json.loads(capsys.readouterr().out)
+    ledger = (tmp_path / "out" / "ledger.jsonl").read_bytes().splitlines()
+    spent, steps = literally_spent(ledger), sum(totals[each] for each in ("perturbed", "approximated", "withheld"))
+    assert totals["spent_nano"] == spent
+    assert printed.endswith(f"\n{summed(spent, steps)}\n")
+    assert "nano" not in printed
+    literal = literally_used(ledger)
+    assert bool(literal) == (name != "nothing")
+    if literal:
+        used, epsilon = worst(literal)
+        assert printed.startswith(f"{promised(used, epsilon)} (")
+        assert (totals["used"]["used_nano"], totals["used"]["epsilon_nano"]) == (used, epsilon)
+    else:
+        assert "used" not in totals
