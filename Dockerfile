@@ -11,6 +11,7 @@ RUN apt-get update \
 WORKDIR /build
 COPY deploy/image deploy/image
 COPY pyproject.toml setup.py README.md LICENSE ./
+COPY docs docs
 COPY stream_app stream_app
 # Seconds since 1970 of the commit: the same commit gives the same files.
 ARG SOURCE_DATE_EPOCH=0

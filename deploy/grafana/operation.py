@@ -25,17 +25,33 @@ NOW = Row(
             "none",
             (Query("count(landmark_partitions_running{*}) or vector(0)"),),
             falling(1),
-            4,
+            3,
             4,
         ),
         Panel(
             "stat",
             "Partitions served",
-            "Partitions that some worker owns and serves: as many as the events topic has.",
+            "Partitions that some worker owns and serves: as many as are configured, while all is well.",
             "none",
             (Query("sum(landmark_partitions_running{*})"),),
             falling(1),
+            3,
             4,
+        ),
+        Panel(
+            "stat",
+            "Partitions missing",
+            "Of the configured partitions those that no worker serves; nothing while no worker answers. Alert: "
+            "LandmarkPartitionsMissing, after five minutes.",
+            "none",
+            (
+                Query(
+                    "sum(max by (job) (landmark_partitions_configured{*})"
+                    " - sum by (job) (landmark_partitions_running{*}))"
+                ),
+            ),
+            rising(1),
+            3,
             4,
         ),
         Panel(
@@ -46,7 +62,7 @@ NOW = Row(
             "none",
             (Query("sum(landmark_partitions_stopped{*}) or vector(0)"),),
             rising(1),
-            4,
+            3,
             4,
         ),
         Panel(

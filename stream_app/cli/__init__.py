@@ -52,7 +52,8 @@ COMMANDS = {
     "keys": Command("operating", "make, list and erase noise keys, make and export signing keys"),
     "check": Command("operating", "check the configuration or a policy file"),
     "evaluate": Command("planning", "the source papers' experiments: error, temporal loss and time of schemes"),
-    "files": Command("operating", "where the schemas, examples, dashboards and rules of this installation are"),
+    "docs": Command("operating", "serve the docs of this version as web pages on this machine, or print one"),
+    "files": Command("operating", "where the schemas, examples, dashboards, rules and docs of this installation are"),
     "completion": Command("operating", "print a script that completes commands and options in a shell"),
 }
 

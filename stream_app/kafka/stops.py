@@ -11,6 +11,7 @@ from stream_app.deciding.readings import LostCountersError
 from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.refusal import unauthorized
+from stream_app.manual import page_at
 from stream_app.monitoring.logs import LoggableError, loggable
 from stream_app.privacy.reason import Advice
 
@@ -54,8 +55,8 @@ _RECOVER = (
 
 _ANEW = (
     "begin anew under another `prefix` and another `application`, with a policy of what budget is left for each series "
-    "and no default policies, or budgets are spent twice: docs/how-to/back-up-and-restore.md, "
-    "'Begin anew with what is left'"
+    "and no default policies, or budgets are spent twice: "
+    + page_at("how-to/back-up-and-restore.md#begin-anew-with-what-is-left")
 )
 
 REASONS: Final[dict[StopReason, Advice]] = {
@@ -69,9 +70,10 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "row-behind": Advice(
         "the state is older than the consumer group's offset, or than outputs whose input is deleted: the offset was "
         "set forward, or changelog rows are lost",
-        "If somebody set the group's offset, set it back to where the state ends, or before: docs/operating.md, 'The "
-        "group's offsets'. Else stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger "
-        "and releases and names the input that it would pass over, and start them",
+        "If somebody set the group's offset, set it back to where the state ends, or before: "
+        + page_at("operating.md#the-groups-offsets")
+        + ". Else stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger and releases "
+        "and names the input that it would pass over, and start them",
     ),
     "changelog-short": Advice(
         "the changelog begins later than it must, ends before what was written of it, or was deleted and made again: "
@@ -94,7 +96,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "told by `recover`: the consumer group's offset lies behind records that no output names: somebody set it "
         "forward, and they would never be decided",
         "Set the group's offset back to where the outputs end, and run `landmark-stream recover` again: "
-        "docs/operating.md, 'The group's offsets'. To give these records up, `recover --accept-skipped-input` passes "
+        + page_at("operating.md#the-groups-offsets")
+        + ". To give these records up, `recover --accept-skipped-input` passes "
         "them over, and gives up the steps that may have been open",
     ),
     "release-lost": Advice(
@@ -106,7 +109,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "it: entries are lost",
         "Restore the ledger topic from a backup; without it nobody can audit what was spent. Where its beginning is "
         "gone, `landmark-stream recover` goes on if heads or releases tell that no series is missing: "
-        "docs/how-to/back-up-and-restore.md, 'Logs that lost an end'",
+        + page_at("how-to/back-up-and-restore.md#logs-that-lost-an-end"),
     ),
     "releases-short": Advice(
         "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
@@ -133,8 +136,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "partition-count": Advice(
         "topics or settings have another number of partitions than that with which series were placed",
         "If only the setting `partitions` changed, set it back. If the events topic got more partitions, or you want "
-        "more: docs/how-to/more-partitions.md moves each series, with what is left of its budget and what waits "
-        "undecided, to new topics",
+        "more, move each series, with what is left of its budget and what waits undecided, to new topics: "
+        + page_at("how-to/more-partitions.md"),
     ),
     "separator-changed": Advice(
         "the setting `member_separator` is not the one by which series were placed and members' budgets kept: series "

@@ -59,6 +59,7 @@ class Worker:
         self._metrics.set(WorkerMetric.FIRST_KEY_EPOCH, context.keys.first_epoch)
         self._metrics.set(WorkerMetric.KEY_INFO, 1, context.keys.fingerprint)
         self._metrics.set(WorkerMetric.BUILD, 1, __version__)
+        self._metrics.set(WorkerMetric.PARTITIONS_CONFIGURED, settings.partitions)
         self._labels = labels_of(context.defaults)
         for default in context.defaults[:NAMED]:
             policy = default.policy

@@ -171,6 +171,10 @@ class WorkerMetric:
     DEGRADED: Final = Gauge(
         "landmark_degraded", "1 while the brokers have given no answer for 20 seconds: nothing can be decided; else 0."
     )
+    PARTITIONS_CONFIGURED: Final = Gauge(
+        "landmark_partitions_configured",
+        "Partitions that all workers together should serve: each worker tells the same, its setting `partitions`.",
+    )
     PARTITIONS_RUNNING: Final = Gauge("landmark_partitions_running", "Partitions that this worker owns and serves.")
     PARTITIONS_STOPPED: Final = Gauge(
         "landmark_partitions_stopped", "Partitions that stopped and need an operator.", ("reason",)

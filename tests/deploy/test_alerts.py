@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from stream_app.manual import page_url
 from tests.deploy import ROOT
 from tests.deploy.prometheus import promtool_failures
 from tests.deploy.queries import PROMETHEUS, rules
@@ -131,10 +132,10 @@ def test_tests_show_it_before_during_and_after(alert: str) -> None:
 
 
 def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
-    """The runbook that an alert names exists; no page is left of an alert that is gone."""
+    """The page that an alert's runbook_url names exists; no page is left of an alert that is gone."""
     assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == set(ALERTS)
     for name, rule in ALERTS.items():
-        assert rule["annotations"]["runbook"] == f"docs/alerts/{name}.md"
+        assert rule["annotations"]["runbook_url"] == page_url(f"alerts/{name}.md")
 
 
 @pytest.mark.parametrize("alert", ALERTS)
@@ -154,4 +155,4 @@ def test_alerts_say_whom_they_call() -> None:
     """Each has a severity, a summary and a runbook."""
     for rule in ALERTS.values():
         assert rule["labels"]["severity"] in {"page", "ticket"}
-        assert set(rule["annotations"]) == {"summary", "runbook"}
+        assert set(rule["annotations"]) == {"summary", "runbook_url"}

@@ -44,6 +44,7 @@ def worker(nth: int) -> tuple[Scrape, Scrape]:
     metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, 50 * nth, number, "1.00")
     metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, 3 * nth, number, "0.10")
     metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, nth, number, "0.00")
+    metrics.set(WorkerMetric.PARTITIONS_CONFIGURED, 9)
     metrics.set(WorkerMetric.PARTITIONS_RUNNING, 2 + nth)
     metrics.set(WorkerMetric.PARTITIONS_STOPPED, nth, "tail-differs")
     metrics.set(WorkerMetric.RECOVERY_REMAINING, 1_000 * nth)
@@ -71,6 +72,7 @@ def of_workers(seen: WorkerSnapshot, alone: Mapping[str, WorkerSnapshot]) -> Ite
     assert seen.rejects_per_second is not None
     assert seen.spend_nano_per_second is not None
     yield "operation", "Partitions served", {"{}": seen.partitions_running}
+    yield "operation", "Partitions missing", {"{}": 9 - seen.partitions_running}
     yield "operation", "Partitions stopped", {"{}": sum(seen.partitions_stopped.values())}
     yield "operation", "Events per second", {"{}": seen.events_per_second}
     yield "operation", "Events waiting", {"{}": seen.lag_records}

@@ -46,6 +46,7 @@ UNITS = {
     "_series": "series",
     "_members": "members",
     "_entries": "entries",
+    "_partitions_configured": "partitions",
     "_partitions_running": "partitions",
     "_partitions_stopped": "partitions",
     "_remaining": "offsets",

@@ -1,6 +1,9 @@
 """The page of reasons why a partition stopped."""
 
+import re
+
 from stream_app.kafka.stops import REASONS
+from stream_app.manual import SERVED, page_url
 from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
@@ -15,9 +18,17 @@ says how to go about it.
 
 def page() -> str:
     """Return the page: a row for each reason."""
-    rows = [(code(reason), sentence(known.meaning), sentence(known.remedy)) for reason, known in REASONS.items()]
+    rows = [
+        (code(reason), sentence(known.meaning), _linked(sentence(known.remedy))) for reason, known in REASONS.items()
+    ]
     return (
         pages_top("Stopped partitions", "stream_app/kafka/stops.py")
         + TOP
         + table(("reason", "what it means", "what to do"), rows)
     )
+
+
+def _linked(text: str) -> str:
+    """Put a link within the docs for each address of one of their pages."""
+    address = re.escape(page_url("")) + r"(?P<page>[\w/-]+\.md)(?P<anchor>#[\w-]+)?" + re.escape(SERVED)
+    return re.sub(address, r"[\g<page>](../\g<page>\g<anchor>)", text)

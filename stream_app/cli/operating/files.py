@@ -1,4 +1,4 @@
-"""``files``: where schemas, examples, dashboards and rules of this installation are, for programs that read them."""
+"""``files``: where schemas, examples, dashboards, rules and docs of this installation are, for who reads them."""
 
 import argparse
 from importlib.metadata import PackageNotFoundError, files
@@ -13,6 +13,7 @@ IN_A_CHECKOUT = {
     "examples": "examples",
     "grafana": "deploy/grafana/dashboards",
     "prometheus": "deploy/prometheus",
+    "docs": "docs",
 }
 """The folders by their names below share/landmark-stream, where a wheel puts them (pyproject.toml)."""
 
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the folders; 0; raises `UsageError` where an installation was made without them."""
-    folders = {name: str(_folder(name)) for name in ([arguments.what] if arguments.what else IN_A_CHECKOUT)}
+    folders = {name: str(folder_of(name)) for name in ([arguments.what] if arguments.what else IN_A_CHECKOUT)}
     if arguments.json:
         print(wire.dump(folders).decode())
     elif arguments.what:
@@ -36,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _folder(name: str) -> Path:
+def folder_of(name: str) -> Path:
+    """Return where one of them is; raises `UsageError` where an installation was made without it."""
     checkout = Path(stream_app.__file__).parents[1] / IN_A_CHECKOUT[name]
     if checkout.is_dir():
         return checkout

@@ -19,6 +19,7 @@ from stream_app.cli.shared.eventfile import record_key
 from stream_app.formats import records, wire
 from stream_app.kafka.client.answer import Answer, answer_to
 from stream_app.kafka.client.sending import Event
+from stream_app.manual import page_at
 from stream_app.privacy.reason import REASONS
 from stream_app.privacy.values import NANO
 
@@ -33,8 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "TIME is integer ms, a moment (2026-03-29T17:00+02:00), a day (2026-03-29), from one to another (A/B), or an\n"
         'object as policy files have them: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
         "All of them are one record: registered together, or none. What has passed costs budget, and is refused where\n"
-        "there is too little (docs/how-to/register-landmarks-late.md). Take them from a calendar or from releases:\n"
-        "landmarks chosen from raw values tell of them.\n"
+        "there is too little. Take them from a calendar or from releases: landmarks chosen from raw values tell of\n"
+        "them.\n"
+        f"{page_at('how-to/register-landmarks-late.md')} says more.\n"
     )
     parser.add_argument("series", help="the series whose landmarks they are")
     parser.add_argument("--add", nargs="+", action="extend", default=[], metavar="TIME", help="landmarks to register")

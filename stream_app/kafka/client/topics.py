@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stream_app.kafka.client.batches import readable_codecs
+from stream_app.manual import page_at
 
 FOREVER = str(2**63 - 1)
 EVENT_BYTES = (
@@ -128,7 +129,7 @@ def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
         # More partitions move series to others, whose state rows do not know them: their events would be misrouted.
         remedy = (
             "All topics need one count, for good: set `partitions` to that of the ledger. Where another one grew, or "
-            "to have more: docs/how-to/more-partitions.md"
+            "to have more: " + page_at("how-to/more-partitions.md")
         )
         result.append(Difference(name, "partition count", str(wanted.partitions), str(found.partitions), remedy))
     if found.replication < wanted.replication:

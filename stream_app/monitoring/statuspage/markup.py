@@ -3,6 +3,8 @@
 import re
 from html import escape
 
+from stream_app.manual import BASE
+
 
 class Markup(str):
     """HTML; only the functions of this file make it."""
@@ -30,6 +32,11 @@ def joined(*children: str) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Return a sentence whose `quoted` parts are code."""
+    """Return a sentence whose `quoted` parts are code, and whose addresses of the docs are links."""
     parts = re.split(r"`([^`]*)`", text)
-    return joined(*(element("code", part) if place % 2 else part for place, part in enumerate(parts)))
+    return joined(*(element("code", part) if place % 2 else _linked(part) for place, part in enumerate(parts)))
+
+
+def _linked(text: str) -> Markup:
+    parts = re.split(rf"({re.escape(BASE)}[\w/#-]+(?:\.\w[\w/#-]*)*)", text)
+    return joined(*(element("a", part, href=part) if place % 2 else part for place, part in enumerate(parts)))

@@ -1,0 +1,134 @@
+"""Addresses in messages and alerts: each leads to a heading of a page that is served, and nothing else is served."""
+
+import ast
+import http.client
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.kafka.stops import REASONS
+from stream_app.localbroker.ports import free_ports
+from stream_app.manual import BASE, PORT, page_url
+from stream_app.monitoring.docspages import DocsPages, page_of
+from stream_app.monitoring.statuspage.markup import prose
+from tests.deploy import ROOT
+from tests.deploy.queries import rules
+from tests.deploy.site import get, running, wait_for
+
+ADDRESS = re.compile(re.escape(page_url("")) + r"([\w/-]+\.md)(?:#([\w-]+))?")
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """Yield page and anchor of every address that the program or an alert can name."""
+    texts = [rule["annotations"]["runbook_url"] for rule in rules() if "alert" in rule]
+    for file in sorted((ROOT / "stream_app").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id in {"page_at", "page_url"}:
+                texts += [page_url(str(each.value)) for each in ast.walk(node) if isinstance(each, ast.Constant)]
+    for text in texts:
+        found = ADDRESS.fullmatch(text)
+        assert found is not None, text
+        yield found[1], found[2] or ""
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Serve the docs as an operator does."""
+    log = tmp_path_factory.mktemp("docs") / "docs.log"
+    (free,) = free_ports(1)
+    with running([sys.executable, "-m", "stream_app", "docs", "--http-port", str(free)], log):
+        wait_for(free, "/docs/README.md", log)
+        yield free
+
+
+@pytest.mark.parametrize(("page", "anchor"), sorted(set(named())))
+def test_every_address_leads_to_its_heading(port: int, page: str, anchor: str) -> None:
+    """The page is served, and has the heading."""
+    status, body = get(port, f"/docs/{page}")
+    assert status == http.client.OK
+    assert not anchor or f' id="{anchor}"'.encode() in body
+
+
+def test_addresses_are_found() -> None:
+    """Alerts and remedies name pages; no sentence of the program names one in another way."""
+    pages = {page for page, _ in named()}
+    assert {"operating.md", "how-to/more-partitions.md", "alerts/LandmarkPartitionsMissing.md"} <= pages
+    for file in (ROOT / "stream_app").rglob("*.py"):
+        tree = ast.parse(file.read_text())
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+        assert not [text for text in texts if isinstance(text, str) and re.search(r"docs/[\w/-]+\.md", text)] or (
+            file.name == "docspages.py"
+        )
+
+
+def test_all_pages_are_served_with_their_pictures(port: int) -> None:
+    """Each Markdown page becomes HTML, each picture comes as it is; the pages' own policy lets nothing else load."""
+    for file in (ROOT / "docs").rglob("*"):
+        if file.suffix in {".md", ".png", ".svg"}:
+            status, body = get(port, f"/{file.relative_to(ROOT)}")
+            assert status == http.client.OK
+            assert body.startswith(b"<!doctype html>") if file.suffix == ".md" else body == file.read_bytes()
+    assert get(port, "/")[0] == http.client.FOUND
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/docs/../pyproject.toml", "/docs/%2e%2e/pyproject.toml", "/pyproject.toml", "/docs//etc/passwd", "/docs/x"],
+)
+def test_nothing_else_is_served(port: int, path: str) -> None:
+    """No path leads out of the docs."""
+    status, body = get(port, path)
+    assert status == http.client.NOT_FOUND
+    assert b"landmark-stream" not in body.lower().replace(b"landmark stream", b"")
+
+
+def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
+    """A symbolic link in the folder shows nothing beside it."""
+    (tmp_path / "secret.md").write_text("secret")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "link.md").symlink_to(tmp_path / "secret.md")
+    assert DocsPages(tmp_path / "docs").file_of("docs/link.md") is None
+
+
+def test_headings_have_their_anchors() -> None:
+    """As the repository's renderer spells them, so that one address serves both."""
+    assert '<h2 id="the-groups-offsets">The group\'s offsets</h2>' in page_of("## The group's offsets\n", "x")
+
+
+def test_a_page_can_be_read_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """By its name or as a message names it; another one is refused with the way to the list."""
+    for asked in ("operating.md", "docs/operating.md", page_url("operating.md#the-groups-offsets")):
+        assert main(["docs", asked]) == 0
+        assert capsys.readouterr().out == (ROOT / "docs" / "operating.md").read_text()
+    assert main(["docs", "nothing.md"]) == 2
+    assert "`docs README.md` lists them" in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_told(port: int) -> None:
+    """With what to do."""
+    done = subprocess.run(
+        [sys.executable, "-m", "stream_app", "docs", "--http-port", str(port)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Give another --http-port" in done.stderr
+
+
+def test_the_workers_page_links_to_it() -> None:
+    """A remedy's address can be followed from the status page, without what ends the sentence."""
+    text = prose(f"{REASONS['row-behind'].remedy}.")
+    assert f'<a href="{BASE}docs/operating.md#the-groups-offsets">' in text
+
+
+def test_compose_publishes_the_address() -> None:
+    """On loopback, under the port that messages name."""
+    assert f'"127.0.0.1:{PORT}:{PORT}"' in (ROOT / "docker-compose.yml").read_text()
