@@ -1,0 +1,102 @@
+"""Means of measurements with standard errors and 95 % intervals, of all steps or by window.
+
+Measurements are unbiased, estimates are not, and repeats are no measurements: both stay out. A mean is that of the
+true values, each kept in its policy's range, at the steps that were perturbed; how far these stand for other steps
+nobody can tell from releases.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from math import inf, sqrt
+from typing import NamedTuple, TypeVar
+
+from stream_app.analysis.noise import NORMAL, half_width
+from stream_app.analysis.release import Quantity, Release
+from stream_app.privacy.kinds import HiddenMean
+from stream_app.privacy.policy import Policy
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Figure(NamedTuple):
+    """An estimate, the standard deviation of its noise, and its 95 % interval, from so many measurements."""
+
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    steps: int
+
+
+class Measured(NamedTuple):
+    """A release that may hold a measurement, and the public policy that it was made under, where that is known."""
+
+    release: Release
+    policy: Policy | None = None
+
+
+def means(measured: Iterable[Measured], by: Callable[[Release], Key]) -> dict[Key, dict[str, Figure]]:
+    """Return the means by part of each group that has measurements, in the order in which groups first appear.
+
+    A single number's part is "", a category's are its shares. A mean over a hidden number of contributors has its sums
+    and numbers added up before one is divided by the other, under "", beside their own means "sum" and "count".
+    """
+    groups: dict[Key, list[Measured]] = {}
+    for found in measured:
+        groups.setdefault(by(found.release), []).append(found)
+    figures = {key: _figures(group) for key, group in groups.items()}
+    return {key: found for key, found in figures.items() if found}
+
+
+def mean(measured: Iterable[Measured]) -> dict[str, Figure]:
+    """Return the means by part of all measurements, as `means`; none where there is no measurement."""
+    return means(measured, lambda _: None).get(None, {})
+
+
+def figure_of(quantities: list[Quantity]) -> Figure:
+    """Return the mean of independent quantities, at least one."""
+    steps = len(quantities)
+    estimate = sum(quantity.number for quantity in quantities) / steps
+    if steps == 1:
+        noise = quantities[0].noise
+        return Figure(estimate, sqrt(noise.variance), estimate - noise.half, estimate + noise.half, 1)
+    variance = sum(quantity.noise.variance for quantity in quantities)
+    half = half_width(variance, sum(quantity.noise.fourth for quantity in quantities)) / steps
+    return Figure(estimate, sqrt(variance) / steps, estimate - half, estimate + half, steps)
+
+
+def _figures(group: list[Measured]) -> dict[str, Figure]:
+    parts: dict[str, list[Quantity]] = {}
+    for release, policy in group:
+        for name, quantity in release.quantities(policy).items():
+            parts.setdefault(name, []).append(quantity)
+    figures = {name: figure_of(found) for name, found in parts.items()}
+    centre = _centre(group)
+    if figures and centre is not None:
+        return {"": _ratio(figures["sum"], figures["count"], centre)} | figures
+    return figures
+
+
+def _centre(group: list[Measured]) -> float | None:
+    """Return what the items of means over hidden numbers count less; None: the group has another kind, or several."""
+    kinds = {policy.kind if policy else None for _, policy in group}
+    kind = next(iter(kinds))
+    if len(kinds) > 1 or not isinstance(kind, HiddenMean):
+        return None
+    return kind.item.axis.double(kind.centre)
+
+
+def _ratio(total: Figure, number: Figure, centre: float) -> Figure:
+    """Return the centre plus a sum over a number, with Fieller's interval (1954), which may have no end.
+
+    A mean m is in it where sum - m * number is within its own interval of 0.
+    """
+    (s, s_error), (n, n_error) = total[:2], number[:2]
+    if n <= 0:
+        return Figure(centre, inf, -inf, inf, total.steps)
+    m = s / n
+    error = sqrt(s_error**2 + (m * n_error) ** 2) / n
+    a, b, c = n**2 - (NORMAL * n_error) ** 2, s * n, s**2 - (NORMAL * s_error) ** 2
+    if a <= 0:
+        return Figure(centre + m, error, -inf, inf, total.steps)
+    reach = sqrt(max(0.0, b * b - a * c))
+    return Figure(centre + m, error, centre + (b - reach) / a, centre + (b + reach) / a, total.steps)

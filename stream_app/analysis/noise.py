@@ -1,0 +1,163 @@
+"""The law of the noise in a release: its variance, its tails, and where 95 of 100 draws lie.
+
+With the policy's kind the figures are those of the mechanism itself, on its grid. From a release alone, whose `scale`
+says nothing of the grid, they are those of Laplace noise of that scale, which is a little wider.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, cos, exp, expm1, hypot, log, log1p, pi, sqrt
+from statistics import NormalDist
+from typing import Final, assert_never
+
+from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.values import NANO
+
+CONFIDENCE: Final = 0.95
+NORMAL: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Standard errors either way that hold `CONFIDENCE` of a normal distribution: 1.96."""
+WIDEST: Final = 1 / sqrt(1 - CONFIDENCE)
+"""Standard errors either way that hold `CONFIDENCE` of any distribution, by Chebyshev's inequality: 4.47."""
+HEAVY: Final = 0.072
+"""Standard errors more for an excess kurtosis of 1. The expansion says ``(z^3 - 3z) / 24`` = 0.0686; sums of 2 to 100
+draws of one scale need at most 0.0716, by inversion of their characteristic function, those of unequal ones less."""
+FINE: Final = 0.1
+"""Rates per lattice step below which the lattice of positions hardly shows."""
+NEGLIGIBLE: Final = 40.0
+"""Norms times rate from which on the weight of planar noise, at most 5e-18 of the origin's, no longer counts."""
+ANGLES: Final = 2_000
+"""Of the integral over a quarter circle, whose integrand is smooth there: far more than doubles need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Independent noise with mean 0, in the unit of what it was added to."""
+
+    variance: float
+    fourth: float
+    """The fourth cumulant: how much heavier the tails are than those of normal noise. It adds up like the variance."""
+    half: float
+    """At least 95 of 100 draws lie so far from 0 at most."""
+
+    def times(self, factor: float) -> "Noise":
+        """Return the noise times a positive factor."""
+        return Noise(self.variance * factor**2, self.fourth * factor**4, self.half * factor)
+
+
+def half_width(variance: float, fourth: float) -> float:
+    """Return how far from 0 at most about 95 of 100 sums of noise of this variance and fourth cumulant lie.
+
+    Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers what it leaves out, and
+    at most Chebyshev's bound: of n draws of Laplace noise of one scale it takes 1.96 + 0.216/n standard errors.
+    """
+    if variance == 0:
+        return 0.0
+    heavy = fourth / variance**2
+    return min(NORMAL + heavy * HEAVY, WIDEST) * sqrt(variance)
+
+
+def stated(scale: float) -> Noise:
+    """Return Laplace noise of a scale, as a release of a number, a count or a sum states it."""
+    return Noise(2 * scale**2, 12 * scale**4, -scale * log1p(-CONFIDENCE))
+
+
+@lru_cache(maxsize=4096)
+def noises_of(kind: Kind, spend_nano: int, items: int = 1, intrusion_nano: int | None = None) -> dict[str, Noise]:
+    """Return the noise of a measurement that cost ``spend_nano``, by part; a single number's part is "".
+
+    ``items`` is the public number that a mean is of; ``intrusion_nano`` the policy's, without any announced look.
+    Locations have parts in degrees. A choice has no noise of its own, and a category's depends on the truth
+    (`shares.quantities`): both have none here.
+    """
+    match kind:
+        case Number():
+            return {"": _on(kind.axis, laplace(spend_nano / (kind.sensitivity * NANO)))}
+        case Counts():
+            return dict.fromkeys(kind.keys, _collected(kind.sensitivity, spend_nano, intrusion_nano))
+        case Sum():
+            return {"": _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano))}
+        case Mean():
+            noise = _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano))
+            return {"": noise.times(1 / max(1, items))}
+        case HiddenMean():
+            half_nano = spend_nano // 2
+            total = _on(kind.item.axis, laplace(half_nano / (kind.item.sensitivity * NANO)))
+            return {"sum": total, "count": laplace((spend_nano - half_nano) / NANO)}
+        case Vector():
+            parts = zip(kind.names, kind.parts, strict=True)
+            return {name: _on(part.axis, laplace(spend_nano / (part.sensitivity * NANO))) for name, part in parts}
+        case Location():
+            noise = planar(float(kind.rate_per_nano * spend_nano))
+            return {"latitude": _on(kind.latitude, noise), "longitude": _on(kind.longitude, noise)}
+        case Category() | Choice():
+            return {}
+        case _:
+            assert_never(kind)
+
+
+def _on(axis: Axis, noise: Noise) -> Noise:
+    """Return noise in cells as noise in the axis' unit."""
+    return noise.times(float(1 / axis.cells_per_unit))
+
+
+def _collected(sensitivity: int, spend_nano: int, intrusion_nano: int | None) -> Noise:
+    closing = laplace(spend_nano / (sensitivity * NANO))
+    if intrusion_nano is None:
+        return closing
+    start = laplace(intrusion_nano / (sensitivity * NANO))
+    return added([closing, start])
+
+
+def added(noises: list[Noise]) -> Noise:
+    """Return the sum of independent noises."""
+    variance, fourth = sum(noise.variance for noise in noises), sum(noise.fourth for noise in noises)
+    return Noise(variance, fourth, half_width(variance, fourth))
+
+
+def laplace(rate: float) -> Noise:
+    """Return discrete Laplace noise, in cells, exactly: ``P(k) = (1 - q) / (1 + q) * q^|k|``, ``q = exp(-rate)``.
+
+    It is the difference of two geometric draws, whose cumulants are ``q/p^2`` and ``q(1 + 4q + q^2)/p^4``, p = 1 - q.
+    """
+    q, p = exp(-rate), -expm1(-rate)
+    # P(|k| > m) = 2 q^(m+1) / (1 + q), at most 0.05
+    half = max(0, ceil(log(2 / ((1 - CONFIDENCE) * (1 + q))) / rate - 1))
+    return Noise(2 * q / p**2, 2 * q * (1 + 4 * q + q**2) / p**4, float(half))
+
+
+@lru_cache(maxsize=1024)
+def planar(rate: float) -> Noise:
+    """Return planar Laplace noise along one axis, in lattice steps.
+
+    The weights ``exp(-rate * norm)`` are summed where the lattice shows. Below `FINE` it is that of the plane: the
+    radius is gamma distributed with shape 2 (Andres et al. 2013, section 5), so that the second moment of an axis is
+    ``3/rate^2`` and the fourth ``45/rate^4``.
+    """
+    if rate < FINE:
+        return Noise(3 / rate**2, 18 / rate**4, _planar_half() / rate)
+    reach = int(NEGLIGIBLE / rate) + 1
+    column = [sum((1 if y == 0 else 2) * exp(-rate * hypot(x, y)) for y in range(reach + 1)) for x in range(reach + 1)]
+    whole = column[0] + 2 * sum(column[1:])
+    second = 2 * sum(x**2 * weight for x, weight in enumerate(column)) / whole
+    fourth = 2 * sum(x**4 * weight for x, weight in enumerate(column)) / whole
+    within, half = column[0], 0
+    while within < CONFIDENCE * whole:
+        half += 1
+        within += 2 * column[half]
+    return Noise(second, fourth - 3 * second**2, float(half))
+
+
+@lru_cache(maxsize=1)
+def _planar_half() -> float:
+    """Return the x at which P(|X| > x) is 0.05, X an axis of planar Laplace noise of rate 1, by bisection.
+
+    The radius R has ``P(R > r) = (1 + r) exp(-r)``, and ``X = R cos(a)`` with an angle of any size.
+    """
+    cosines = [cos(pi / 2 * (nth + 0.5) / ANGLES) for nth in range(ANGLES)]
+    low, high = 0.0, 20.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        beyond = sum((1 + middle / part) * exp(-middle / part) for part in cosines) / ANGLES
+        low, high = (middle, high) if beyond > 1 - CONFIDENCE else (low, middle)
+    return high

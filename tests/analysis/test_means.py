@@ -1,0 +1,153 @@
+"""Means of measurements: their intervals hold the truth as often as they say, and nothing else enters them."""
+
+import itertools
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stream_app.analysis.constant import best_constant
+from stream_app.analysis.means import Figure, Measured, mean, means
+from stream_app.analysis.noise import noises_of
+from stream_app.analysis.release import Release
+from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, window
+from stream_app.privacy.kinds import HiddenMean
+from stream_app.privacy.noise.randomness import BitStream
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.values import RawCells
+
+HOUR = 3_600_000
+NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01}
+TRIALS = 1_500
+SLACK = 5 * sqrt(0.05 * 0.95 / TRIALS)
+
+
+def policy(**others: Any) -> Policy:
+    """Return a policy over numbers, with other members."""
+    common = {
+        "epsilon": 1.0,
+        "protection": {"level": "landmark", "landmarks": [[2 * HOUR, 5 * HOUR]], "step": HOUR},
+        "scheme": {"name": "uniform"},
+        "value": NUMBER,
+    }
+    return policy_of(common | others, 1)
+
+
+def perturbed(timestamp_ms: int, measurement: object, epsilon_nano: int = 10**9, scale: object = 1.0) -> Release:
+    """Return a release with a measurement."""
+    return Release("s", timestamp_ms, "perturbed", 1, 0.0, measurement, scale, epsilon_nano)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 30])
+def test_intervals_hold_the_truth(steps: int) -> None:
+    """Over real draws of unequal spends, 95 of 100 intervals hold the mean of the true values."""
+    made, figure = policy(), Figure(0.0, 0.0, 0.0, 0.0, 0)
+    truth, spends = [3 + 0.02 * n for n in range(steps)], [10**8 * (1 + n % 4) for n in range(steps)]
+    held = 0
+    for trial in range(TRIALS):
+        releases = []
+        for nth, (true, spend) in enumerate(zip(truth, spends, strict=True)):
+            stream = BitStream(b"m" * 32, b"test", (trial * 64 + nth).to_bytes(8))
+            noisy = made.kind.perturb(stream, RawCells((round(true * 100),)), spend)
+            releases.append(perturbed(nth, made.kind.publish(noisy), spend))
+        figure = mean(Measured(release, made) for release in releases)[""]
+        held += figure.low - 1e-9 <= sum(truth) / steps <= figure.high + 1e-9
+    assert abs(held / TRIALS - 0.95) < SLACK + 0.005
+    assert figure.standard_error == pytest.approx(
+        sqrt(sum(noises_of(made.kind, spend)[""].variance for spend in spends)) / steps
+    )
+
+
+def test_hidden_means_are_ratios_of_sums() -> None:
+    """A mean over hidden numbers adds sums and numbers up first; its interval holds the truth."""
+    made = policy(collect={"neighbours": "add-remove", "open_steps": 1, "statistic": "mean"})
+    kind, held, figures = made.kind, 0, dict[str, Figure]()
+    assert isinstance(kind, HiddenMean)
+    for trial in range(TRIALS):
+        releases = []
+        for nth in range(5):
+            stream = BitStream(b"h" * 32, b"test", (trial * 8 + nth).to_bytes(8))
+            noisy = kind.perturb(stream, RawCells((40 * 150, 40)), 10**9)  # 40 people of 6.5 each, 1.5 above the middle
+            releases.append(perturbed(nth, kind.parts(noisy)))
+        figures = mean(Measured(release, made) for release in releases)
+        held += figures[""].low <= 6.5 <= figures[""].high
+    assert abs(held / TRIALS - 0.95) < SLACK + 0.01
+    assert figures.keys() == {"", "sum", "count"}
+
+
+def test_a_number_lost_in_noise_has_no_end() -> None:
+    """Where the number of contributors may be 0 the mean may be anything, and its interval says so."""
+    made = policy(collect={"neighbours": "add-remove", "open_steps": 1, "statistic": "mean"})
+    found = mean([Measured(perturbed(0, {"sum": 4.0, "count": 1}), made)])[""]
+    assert (found.low, found.high) == (-inf, inf)
+    assert mean([Measured(perturbed(0, {"sum": 4.0, "count": -1}), made)])[""].standard_error == inf
+
+
+def test_only_measurements_enter() -> None:
+    """Approximated and withheld releases enter no mean; without any measurement there is none."""
+    repeat = Release("s", HOUR, "approximated", 1, 7.0, source_ms=0)
+    withheld = Release("s", 2 * HOUR, "withheld", 1)
+    found = mean([Measured(perturbed(0, 5.0)), Measured(repeat), Measured(withheld)])[""]
+    assert (found.estimate, found.steps) == (5.0, 1)
+    assert mean([Measured(repeat), Measured(withheld)]) == {}
+    assert means([Measured(repeat)], hour_of_day()) == {}
+
+
+def test_parts_have_means_of_their_own() -> None:
+    """Counts and vectors give a figure for each part; from a release alone the stated scale is taken."""
+    found = mean([Measured(perturbed(n, {"a": 1 + n, "b": 10}, scale=2.0)) for n in range(2)])
+    assert found["a"].estimate == 1.5
+    assert found["b"].standard_error == pytest.approx(sqrt(2 * 2 * 2.0**2) / 2)
+    vector = mean([Measured(perturbed(0, {"x": 1.0, "y": 2.0}, scale={"x": 1.0, "y": 3.0}))])
+    assert vector["y"].standard_error == pytest.approx(sqrt(2) * 3)
+
+
+def test_categories_need_the_policy() -> None:
+    """An answer alone says nothing unbiased; under the policy it becomes a share of each category."""
+    made = policy(value={"kind": "category", "categories": [True, False]}, protection={"level": "event"})
+    answers = [perturbed(n, n % 4 > 0) for n in range(400)]
+    assert mean(map(Measured, answers)) == {}
+    found = mean(Measured(answer, made) for answer in answers)
+    assert found["true"].estimate + found["false"].estimate == pytest.approx(1)
+    assert found["true"].estimate == pytest.approx(0.5 + 0.25 / (2 * 0.7310585786300049 - 1))
+
+
+def test_windows() -> None:
+    """Means are taken by hour of the day, weekday or date of a zone, or by windows of equal length."""
+    releases = [Measured(perturbed(n * HOUR, float(n % 24))) for n in range(48)]
+    by_hour = means(releases, hour_of_day("Asia/Kolkata"))  # 5 h 30 ahead
+    assert by_hour[5][""].estimate == 0.0
+    assert {figures[""].steps for figures in by_hour.values()} == {2}
+    assert [str(key) for key in means(releases, day())] == ["1970-01-01", "1970-01-02"]
+    assert list(means(releases, day_of_week())) == [4, 5]
+    assert list(means(releases, window(12 * HOUR))) == [n * 12 * HOUR for n in range(4)]
+
+
+def test_landmarks_by_the_policy() -> None:
+    """Flags follow from the public policy and later registrations; landmarks that dummies hide are nobody's to tell."""
+    made = policy()
+    flags = [is_landmark(perturbed(n * HOUR, 1.0), made, ((6 * HOUR + 1, 7 * HOUR - 1),)) for n in range(8)]
+    assert flags == [False, False, True, True, True, False, True, False]
+    drawn = policy(dummies={"method": "padding", "probability": 0.5, "start": 0, "end": 9 * HOUR})
+    assert is_landmark(perturbed(0, 1.0), drawn) is None
+    user = policy(protection={"level": "user", "length": 9, "step": HOUR})
+    assert is_landmark(perturbed(0, 1.0), user) is True
+    assert is_landmark(perturbed(0, 1.0), policy(protection={"level": "event"})) is False
+
+
+def test_best_constant_is_the_median() -> None:
+    """No constant on a fine grid has a smaller mean error."""
+    truth = [0.3, 0.4, 9.0, 2.2, 0.1]
+    best = float(best_constant(policy().kind, truth))  # type: ignore[arg-type]
+
+    def error(constant: float) -> float:
+        return float(np.mean(np.abs(np.array(truth) - constant)))
+
+    assert all(error(best) <= error(constant / 100) + 1e-12 for constant in range(1001))
+
+
+def test_figures_are_plain() -> None:
+    """A figure is a tuple with names, so that frames and JSON take it as it is."""
+    assert Figure(1.0, 0.1, 0.8, 1.2, 3)._asdict().keys() == {"estimate", "standard_error", "low", "high", "steps"}
+    assert list(itertools.islice(Figure(1.0, 0.1, 0.8, 1.2, 3), 2)) == [1.0, 0.1]
