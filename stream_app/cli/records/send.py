@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import add_mapping, events, record_key
-from stream_app.cli.shared.landmarksmet import LandmarksMet
 from stream_app.cli.shared.progress import tracked
 from stream_app.deciding.context import DefaultPolicy
+from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.formats import wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.setup.configuration import default_policies

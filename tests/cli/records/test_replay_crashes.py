@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.cli.records.replayfolder import OUTPUTS, ReplayFolder
+from stream_app.replaying.folder import OUTPUTS, ReplayFolder
 from tests.cli.records.test_replayfolder import STEPS, VALUES, Site, log
 from tests.run import observation
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.cli import main
-from stream_app.cli.records.replayfolder import OUTPUTS, read
+from stream_app.replaying.folder import OUTPUTS, read
 from stream_app.setup import keyfile
 from tests.run import NUMBER, observation, policy
 
@@ -290,7 +290,7 @@ def test_a_file_that_changes_meanwhile_is_refused(
         (site.folder / "events.jsonl").write_text(json.dumps(log([1.0])[0]))
         return found
 
-    monkeypatch.setattr("stream_app.cli.records.replay.read", and_then)
+    monkeypatch.setattr("stream_app.replaying.run.read", and_then)
     assert site.run(log(VALUES)) == 2
     assert "changed while it was read" in capsys.readouterr().err
     assert {path.name for path in site.out.iterdir()} == {"replay.key"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.cli import main
-from stream_app.cli.shared.landmarksmet import LandmarksMet
+from stream_app.deciding.landmarksmet import LandmarksMet
 from tests.run import Run, default, limited, observation, policy
 
 STEP_MS = 10

@@ -29,7 +29,14 @@ DIGEST_BYTES = 32
 
 
 class ReplayFolderError(Exception):
-    """A run may not go on in this folder; the message says why and what to do."""
+    """A run may not go on in this folder; the message says why and what to do.
+
+    ``why`` alone names no option of the command; "" where the message is whole without one.
+    """
+
+    def __init__(self, message: str, why: str = "") -> None:
+        self.why = why
+        super().__init__(message)
 
 
 class Digest:
@@ -121,7 +128,8 @@ class ReplayFolder:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ReplayFolderError(f"--out {path}: another `replay` is at work there; wait for it") from None
+                message = "another `replay` is at work there; wait for it"
+                raise ReplayFolderError(f"--out {path}: {message}", message) from None
             yield cls(path)
         finally:
             os.close(descriptor)
@@ -174,7 +182,8 @@ class ReplayFolder:
 
     def refused(self, why: str) -> ReplayFolderError:
         """Return the error that says why this run may not go on here."""
-        return ReplayFolderError(f"--out {self.path}: holds a ledger, and {why}. {_RULE}; {_REMEDY}")
+        held = f"holds a ledger, and {why}. {_RULE}"
+        return ReplayFolderError(f"--out {self.path}: {held}; {_REMEDY}", held)
 
     @contextmanager
     def writing(self) -> Iterator[dict[str, Any]]:
