@@ -135,6 +135,7 @@ class Auditor:
                 tally.add(finding)
             keys.update((series.chain.key, *(series.chain.former or ())))
             rekeyed += series.chain.former is not None
+            self._rules.use(series.name, series.version, series.guarantee)
             if series.guarantee.total_nano >= largest and not series.member:
                 largest, name = series.guarantee.total_nano, series.name
             if series.exposed is not None:
@@ -147,6 +148,8 @@ class Auditor:
         return Report(
             findings=tally.listed(),
             found=tally.findings.count,
+            counts=tally.counted(),
+            used=self._rules.used,
             series=self.series_read,
             entries=self.entries_read,
             repeated=tally.repeated + (pairing.repeated if pairing is not None else 0),

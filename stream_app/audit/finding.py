@@ -1,11 +1,13 @@
 """What an audit reports: a finding for each fault, with its code and the series and sequence where it shows."""
 
 from collections.abc import Callable
-from typing import Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, TypeVar, assert_never
 
 LISTED: Final = 10_000
 """Findings that a report lists, and as many remarks and changes of a key; further ones are counted, so that no ledger
 can exhaust the auditor's memory."""
+MOST_BROKEN: Final = 200_000
+"""Up to so many, findings that break a promise are listed behind whatever else was found."""
 
 Code = Literal[
     "malformed-entry",
@@ -95,7 +97,7 @@ CODES: Final[dict[Code, str]] = {
     "landmarks-left": "`landmarks_left` does not follow from the landmark set",
     "regular-peak": "`regular_peak_nano` does not follow from the entries before",
     "refused-landmark": "a registration that had to be refused",
-    "step-order": "a release for a step that is not after the last decided one",
+    "step-order": "a release for a step that is not after the last decided one: it may have been measured twice",
     "step-alignment": "a time that is not the start of a step",
     "intrusion": "an announced intrusion that cannot be: of bare counters, at another price, or of steps not open",
     # The guarantee.
@@ -135,6 +137,81 @@ CODES: Final[dict[Code, str]] = {
 """Every code with its meaning."""
 
 
+Kind = Literal["promise", "books"]
+"""What a finding says: the promise itself is broken, or nobody can say that it was kept; or the books are wrong."""
+
+
+def kind_of(code: Code) -> Kind:
+    """Return what a finding of a code says.
+
+    *promise*: more was spent than was promised to a series or a member, or a bound that was promised was raised, or a
+    step was decided again, which no sum counts. *books*: the ledger, its releases or its heads are not what a true
+    worker writes; its sums as they stand keep the promise.
+    """
+    match code:
+        case "theorem" | "lifetime" | "claim" | "member-cap" | "cap-raised" | "step-order":
+            return "promise"
+        case (
+            "malformed-entry"
+            | "unknown-entry"
+            | "unknown-terms"
+            | "bad-hash"
+            | "broken-chain"
+            | "truncated"
+            | "gap"
+            | "out-of-order"
+            | "conflicting-duplicate"
+            | "fork"
+            | "stale-duplicate"
+            | "epoch-backwards"
+            | "no-policy"
+            | "policy-version"
+            | "policy-landmarks"
+            | "after-close"
+            | "budget"
+            | "charge"
+            | "dummies"
+            | "share"
+            | "decision"
+            | "landmark-flag"
+            | "landmark-spent"
+            | "landmarks-left"
+            | "regular-peak"
+            | "refused-landmark"
+            | "step-alignment"
+            | "intrusion"
+            | "member-series"
+            | "member-chain"
+        ):
+            return "books"
+        case (
+            "malformed-release"
+            | "release-without-entry"
+            | "entry-without-release"
+            | "changed-release"
+            | "release-mismatch"
+        ):
+            return "books"
+        case (
+            "malformed-head"
+            | "head-signature"
+            | "head-missing"
+            | "head-chain"
+            | "head-conflict"
+            | "head-order"
+            | "head-leaves"
+            | "head-place"
+            | "signed-missing"
+            | "signed-differs"
+            | "signed-twice"
+            | "witness"
+            | "unlisted"
+        ):
+            return "books"
+        case _:
+            assert_never(code)
+
+
 class Finding(NamedTuple):
     """A fault that the audit found.
 
@@ -159,10 +236,10 @@ class Kept(Generic[Told]):
         self.listed: list[Told] = []
         self.count = 0
 
-    def add(self, told: Told) -> None:
-        """Count a finding, remark or key change, hand it on, and list it unless there are too many."""
+    def add(self, told: Told, most: int = LISTED) -> None:
+        """Count a finding, remark or key change, hand it on, and list it unless there are ``most`` of them already."""
         self.count += 1
         if self._tell is not None:
             self._tell(told)
-        if len(self.listed) < LISTED:
+        if len(self.listed) < most:
             self.listed.append(told)

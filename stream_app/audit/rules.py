@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Final
 
+from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.members import Members
 from stream_app.audit.books.terms import Terms, read_terms
 from stream_app.audit.form.entry import PolicyEntry
 from stream_app.audit.form.reader import spelt
 from stream_app.audit.remark import Remark
+from stream_app.words.amount import Used
 
 MOST_TERMS: Final = 1_000
 """Policies whose terms are kept for the series that come after."""
@@ -18,7 +20,8 @@ class Rules:
 
     `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
     all of it: a ledger does not tell the lifetime that it was written under. `replaced` says whether any series had a
-    further policy version; without one, its lifetime is its epsilon. `remark` is called with each remark. `members`
+    further policy version; without one, its lifetime is its epsilon. `used` is the policy version of whose promise the
+    largest share is used, of those that were noted (`use`). `remark` is called with each remark. `members`
     adds up the claims of each member's series.
     """
 
@@ -29,12 +32,20 @@ class Rules:
         self.replaced = False
         self.remark = remark or (lambda _: None)
         self.members = Members()
+        self.used: Used | None = None
         self._known: dict[str, Terms] = {}
 
     def need(self, promised_nano: int, series: str) -> None:
         """Note what a series promised in all."""
         if promised_nano > self.needed_nano:
             self.needed_nano, self.needy = promised_nano, series
+
+    def use(self, series: str, policy: int, spent: Guarantee) -> None:
+        """Note what a policy version has used of its promise by its end, or by the ledger's; before any, nothing."""
+        if spent.budget_nano:
+            used = Used(series, policy, spent.period_nano, spent.budget_nano)
+            if self.used is None or used.worse(self.used):
+                self.used = used
 
     def terms(self, entry: PolicyEntry) -> Terms:
         """Return the terms of a policy; raises `TermsError` for parameters that are not known."""

@@ -153,6 +153,7 @@ class Series:
         if entry.policy <= self.version:
             note(findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise")
         rules.replaced = rules.replaced or self.version > 0
+        rules.use(self.name, self.version, self.guarantee)
         self.version = entry.policy
         before = self._ended()
         try:

@@ -50,4 +50,4 @@ class MostUsed:
     @property
     def sentence(self) -> str:
         """Say it; empty where no series had a policy."""
-        return "" if self.found is None else self.found.sentence(self.series, self.policies)
+        return "" if self.found is None else self.found.sentence(self.series, versions=self.policies > self.series)

@@ -37,13 +37,13 @@ class Used(NamedTuple):
         share, other = self.used_nano * than.epsilon_nano, than.used_nano * self.epsilon_nano
         return share > other or (share == other and self.used_nano > than.used_nano)
 
-    def sentence(self, series: int, policies: int) -> str:
-        """Return it in words, as that of which most was used of so many series and policy versions of all of them.
+    def sentence(self, series: int, *, versions: bool) -> str:
+        """Return it in words, as that of which most was used of so many series; ``versions``: any had several.
 
         The series' name must be printable.
         """
         found = promised(self.used_nano, self.epsilon_nano)
-        whose = self.series if policies == series else f"{self.series}, policy {self.policy}"
+        whose = f"{self.series}, policy {self.policy}" if versions else self.series
         most = f"; the most of {series:,} series" if series > 1 else ""
         return f"{found} ({whose}{most})"
 

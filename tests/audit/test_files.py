@@ -48,6 +48,10 @@ WHOLE = {
     "entries": 14,
     "findings": [],
     "remarks": [],
+    "counts": {},
+    "broken": {"promise": 0, "books": 0},
+    "used": {"series": "home-7", "policy": 1, "used_nano": 100, "epsilon_nano": 100},
+    "summed_nano": 148,
     "keys": {"used": {"0123456789abcdef": 1}, "changed_series": 0, "changes": []},
 }
 """What ``--json`` prints of a ledger that holds."""
@@ -96,7 +100,8 @@ def test_findings_exit_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert run(folder) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "DOES NOT HOLD: 1 finding"
-    assert lines[1].startswith("changed-release  home-7 #2  ")
+    assert lines[1:3] == ["promise broken: no finding says so", "books wrong: changed-release 1"]
+    assert lines[4].startswith("changed-release  home-7 #2  ")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The page of audit findings."""
 
 from stream_app.audit import CODES
+from stream_app.audit.finding import kind_of
 from stream_app.audit.remark import REMARKS
 from tests.reference.markdown import code, pages_top, sentence, table
 
@@ -8,6 +9,10 @@ TOP = """\
 What `landmark-stream audit` reports: one finding a fault, with its code, the series and the sequence number of the
 entry where it shows. One finding is enough for exit code 1. The metric `landmark_audit_findings_total` of
 `audit --follow` counts them by code. [Auditing](../audit.md) says what to make of them.
+
+What is wrong is one of two. *Promise*: more was spent than was promised to a series or a member, a bound that was
+promised was raised, or a step was decided again, which no sum counts. *Books*: the ledger, its releases or its heads
+are not what a true worker writes, and the sums as they stand keep the promise.
 
 """
 REMARKED = """
@@ -20,7 +25,7 @@ What is no fault: a remark has the same members as a finding, and changes no exi
 
 def page() -> str:
     """Return the page: a row for each code of a finding, then one for each of a remark."""
-    rows = [(code(name), sentence(meaning)) for name, meaning in CODES.items()]
+    rows = [(code(name), kind_of(name), sentence(meaning)) for name, meaning in CODES.items()]
     remarks = [(code(name), sentence(meaning)) for name, meaning in REMARKS.items()]
-    found = TOP + table(("code", "what it means"), rows) + REMARKED + table(("code", "what it means"), remarks)
+    found = TOP + table(("code", "wrong", "what it means"), rows) + REMARKED + table(("code", "what it means"), remarks)
     return pages_top("Audit findings", "stream_app/audit/finding.py and remark.py") + found

@@ -37,9 +37,9 @@ def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, oth
 def test_whose_promise_it_was() -> None:
     """The version is named where some series had several, and of how many series it is the one."""
     used = Used("home-7", 2, 700_000_000, 10**9)
-    assert used.sentence(1, 1) == "0.7 of 1.0 promised (home-7)"
-    assert used.sentence(1, 2) == "0.7 of 1.0 promised (home-7, policy 2)"
-    assert used.sentence(1200, 1200) == "0.7 of 1.0 promised (home-7; the most of 1,200 series)"
+    assert used.sentence(1, versions=False) == "0.7 of 1.0 promised (home-7)"
+    assert used.sentence(1, versions=True) == "0.7 of 1.0 promised (home-7, policy 2)"
+    assert used.sentence(1200, versions=False) == "0.7 of 1.0 promised (home-7; the most of 1,200 series)"
 
 
 def test_a_sum_is_named_for_what_it_is() -> None:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from stream_app.audit.finding import CODES, Finding
+from stream_app.audit.finding import CODES, kind_of
 from stream_app.audit.remark import REMARKS
 from stream_app.audit.report.report import Report
 
 SHOWN: Final = 200
-"""Findings on the page; the text report and `--json` have them all."""
+"""Findings on the page that say that the books are wrong, and remarks; those that break a promise all stand there."""
 
 _STYLE: Final = """
 :root { color-scheme: light; }
@@ -54,10 +54,10 @@ def page(report: Report, sections: Iterable[Section], origin: str) -> str:
         f"<title>{verdict}</title><style>{_STYLE}</style></head><body>",
         f'<h1 class="{"holds" if report.holds else "fails"}">{verdict}</h1>',
         f'<p class="note">{escape(origin)}</p>',
-        *(f"<p>{escape(line)}</p>" for line in report.summary()),
+        *(f"<p>{escape(line)}</p>" for line in (*report.judgement(), *report.summary())),
     ]
     if not report.holds:
-        parts += ["<h2>Findings</h2>", f'<div class="wide">{_findings(report.findings, report.found)}</div>']
+        parts += ["<h2>Findings</h2>", f'<div class="wide">{_findings(report)}</div>']
     if report.remarks:
         parts += ["<h2>Remarks</h2>", f'<div class="wide">{_remarks(report)}</div>']
     for title, note, content in sections:
@@ -89,10 +89,19 @@ def _remarks(report: Report) -> str:
     return table(("code", "series", "entry", "what an auditor should know"), rows) + more
 
 
-def _findings(findings: Sequence[Finding], found: int) -> str:
+def _findings(report: Report) -> str:
+    listed = [finding for finding in report.findings if finding.code != "unlisted"]
+    broken = [finding for finding in listed if kind_of(finding.code) == "promise"]
+    others = [finding for finding in listed if kind_of(finding.code) == "books"][:SHOWN]
     rows = [
-        (finding.code, finding.series, str(finding.sequence or ""), f"{finding.message}. ({CODES[finding.code]}.)")
-        for finding in findings[:SHOWN]
+        (
+            f"{kind_of(finding.code)}: {finding.code}",
+            finding.series,
+            str(finding.sequence or ""),
+            f"{finding.message}. ({CODES[finding.code]}.)",
+        )
+        for finding in (*broken, *others)
     ]
-    more = f"<p>{found - SHOWN} further findings: see the text report.</p>" if found > SHOWN else ""
-    return table(("code", "series", "entry", "what was found"), rows) + more
+    unshown = report.found - len(rows)
+    more = f"<p>{unshown:,} further findings: see the text report.</p>" if unshown else ""
+    return table(("what is wrong", "series", "entry", "what was found"), rows) + more

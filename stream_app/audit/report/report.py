@@ -6,15 +6,14 @@ from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.intrusions import Intruded
 from stream_app.audit.books.members import MembersRead
-from stream_app.audit.books.terms import NANO
-from stream_app.audit.finding import CODES, Finding, Kept
+from stream_app.audit.finding import CODES, LISTED, MOST_BROKEN, Code, Finding, Kept, Kind, kind_of
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
 from stream_app.audit.remark import KeysUsed, Remark
+from stream_app.words.amount import Used, amount, summed
 
 SHOWN: Final = 20
 """Changes of a key in the text."""
-_NO_PROMISE: Final = "not what is promised: landmarks and one other step count together"
 
 
 class Report(NamedTuple):
@@ -22,6 +21,8 @@ class Report(NamedTuple):
 
     findings: tuple[Finding, ...]
     found: int  # findings in all, listed or not
+    counts: dict[Code, int]  # all of them by code, those that break a promise first, of these `theorem`
+    used: Used | None  # the policy version of a series of whose promise the largest share is used; None: there is none
     series: int
     entries: int  # without repeated ones
     repeated: int  # byte-identical copies, of entries and of releases
@@ -54,6 +55,10 @@ class Report(NamedTuple):
             "entries": self.entries,
             "findings": [finding._asdict() for finding in self.findings],
             "remarks": [remark._asdict() for remark in self.remarks],
+            "counts": dict(self.counts),
+            "broken": {"promise": self.broken("promise"), "books": self.broken("books")},
+            "used": None if self.used is None else self.used._asdict(),
+            "summed_nano": self.spent_nano,
             "keys": self.keys.document(),
         }
         if self.heads is not None:
@@ -71,12 +76,29 @@ class Report(NamedTuple):
             return "HOLDS: no findings"
         return f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
 
+    def broken(self, kind: Kind) -> int:
+        """Return how many findings say that a promise is broken, or that the books are wrong."""
+        return sum(count for code, count in self.counts.items() if kind_of(code) == kind)
+
+    def judgement(self) -> list[str]:
+        """Return what the verdict is about: what is broken, by code, and how much of what was promised is used."""
+        lines = []
+        if not self.holds:
+            for kind, what in (("promise", "promise broken"), ("books", "books wrong")):
+                codes = [f"{code} {count:,}" for code, count in self.counts.items() if kind_of(code) == kind]
+                lines.append(f"{what}: {', '.join(codes) or 'no finding says so'}")
+        if self.used is not None:
+            used = self.used._replace(series=quoted(self.used.series))
+            lines.append(used.sentence(self.series, versions=self.replaced))
+        return lines
+
     def text(self) -> str:
-        """Return the report for a reader: the verdict first, then findings and remarks, then what was read."""
+        """Return the report for a reader: verdict, what it is about, findings and remarks, what was read, the sum."""
         remarks = [f"remark: {line_of(remark)}" for remark in self.remarks]
         if self.remarked > len(self.remarks):
             remarks.append(f"{self.remarked - len(self.remarks)} further remarks")
-        return "\n".join([self.verdict, *map(line_of, self.findings), *remarks, *self.summary()])
+        found = sorted(self.findings, key=lambda finding: kind_of(finding.code) == "books")
+        return "\n".join([self.verdict, *self.judgement(), *map(line_of, found), *remarks, *self.summary()])
 
     def summary(self) -> list[str]:
         """Return what was read, as sentences, one a line."""
@@ -84,11 +106,9 @@ class Report(NamedTuple):
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
         if not self.entries:
             lines.insert(0, "0 entries: nothing was audited; is it the ledger that was meant?")
-        if self.series:
-            lines.append(f"largest loss of a series {epsilon(self.largest_nano)} ({quoted(self.largest_series)})")
-        lines.append(f"spent over all steps and series {epsilon(self.spent_nano)} ({_NO_PROMISE})")
         if self.replaced:
-            lines.append(self._lifetime())
+            largest = f"{amount(self.largest_nano)} ({quoted(self.largest_series)})"
+            lines += [f"over all of its policy versions a series used {largest} at most", self._lifetime()]
         if self.members is not None:
             lines += _members(self.members)
         if self.intruded is not None:
@@ -99,7 +119,7 @@ class Report(NamedTuple):
             lines.append(f"releases compared {self.releases}")
         lines += _keys(self.keys, self.series)
         lines += _heads(self.heads, self.entries)
-        return lines
+        return [*lines, summed(self.spent_nano, sum(self.decisions.values()))]
 
     def _lifetime(self) -> str:
         needed = f"policy versions need a lifetime of {epsilon(self.needed_nano)} ({quoted(self.needy)})"
@@ -121,11 +141,18 @@ class Tally:
     decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
     spent_nano: int = 0
     intruded: Intruded | None = None
+    counts: dict[Code, int] = field(default_factory=dict)
 
     def add(self, finding: Finding) -> None:
         """Add a finding."""
         assert finding.code in CODES, finding.code
-        self.findings.add(finding)
+        self.counts[finding.code] = self.counts.get(finding.code, 0) + 1
+        self.findings.add(finding, MOST_BROKEN if kind_of(finding.code) == "promise" else LISTED)
+
+    def counted(self) -> dict[Code, int]:
+        """Return how many findings each code has: those that break a promise first, `theorem` before all."""
+        order = sorted(self.counts, key=lambda code: (code != "theorem", kind_of(code) == "books", code))
+        return {code: self.counts[code] for code in order}
 
     def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
         """Add the announced intrusions of one series, and its loss to somebody who saw the memory."""
@@ -206,5 +233,4 @@ def quoted(series: str) -> str:
 
 def epsilon(nano: int) -> str:
     """Return an amount of nano-epsilon as text, exactly."""
-    whole, rest = divmod(nano, NANO)
-    return f"epsilon {whole}.{rest:09d}"
+    return f"epsilon {amount(nano)}"

@@ -76,7 +76,7 @@ def test_a_true_ledger_holds() -> None:
         "fullest_claims_nano": 30,
     }
     assert "claims of 4 series, caps of 2 members\n" in report.text()
-    assert "claimed with epsilon 0.000000030 of epsilon 0.000000030 (p)\n" in report.text()
+    assert "claimed with epsilon 0.00000003 of epsilon 0.00000003 (p)\n" in report.text()
 
 
 def test_a_ledger_without_members_says_nothing_of_them() -> None:

@@ -68,7 +68,7 @@ def test_the_verdict_is_the_title_and_the_first_line(ledger: Path) -> None:
     ledger.write_bytes(b"".join(lines[:3] + lines[4:]))
     shown = page(ledger)
     assert ("h1", {"class": "fails"}) in shown.tags
-    assert "gap" in shown.texts
+    assert "books: gap" in shown.texts
     assert HOSTILE.strip() in shown.texts  # in the table of findings, as a text
 
 

@@ -1,0 +1,89 @@
+"""What an audit says was used of what was promised, against literal sums; and which findings break a promise."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from stream_app.audit.finding import CODES, LISTED, Code, Finding, Kept, kind_of
+from stream_app.audit.report.page import SHOWN, page
+from stream_app.audit.report.report import Tally
+from stream_app.words.amount import promised, summed
+from tests.audit.histories import History, histories
+from tests.audit.ways import audit
+from tests.audit.written import LEDGERS, write
+from tests.used import literally_used, worst
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(histories())
+def test_what_was_used_is_said_first_and_what_was_summed_last(history: History) -> None:
+    """The second line and the last one, and the same as integers for programs."""
+    report = audit(history.ledger, history.releases, history.lifetime_nano)
+    literal, lines = literally_used(history.ledger), report.text().splitlines()
+    steps = sum(b'"entry":"release"' in entry for entry in history.ledger)
+    assert lines[-1] == summed(report.spent_nano, steps)
+    assert report.document()["summed_nano"] == report.spent_nano
+    assert "nano" not in report.text()
+    if not literal:
+        assert report.used is None
+        assert report.document()["used"] is None
+        return
+    used, epsilon = worst(literal)
+    assert lines[1].startswith(f"{promised(used, epsilon)} (")
+    found = report.document()["used"]
+    assert (found["used_nano"], found["epsilon_nano"]) == (used, epsilon)
+    assert literal[found["series"], found["policy"]] == (used, epsilon)
+
+
+def test_every_code_is_of_one_kind() -> None:
+    """What breaks a promise is named here once more, by hand; all else are faults of the books."""
+    assert set(get_args(Code)) == set(CODES)
+    broken = {code for code in CODES if kind_of(code) == "promise"}
+    assert broken == {"theorem", "lifetime", "claim", "member-cap", "cap-raised", "step-order"}
+
+
+def test_a_failing_audit_counts_by_code_the_theorem_first() -> None:
+    """A raised spend breaks the promise and the books; both are said, with the amount that was used."""
+    written = write(LEDGERS["event"])
+    perturbed = next(entry for entry in written.entries if entry["entry"] == "release" and "epsilon_nano" in entry)
+    budget = perturbed["budget_nano"]
+    perturbed["epsilon_nano"] = 3 * budget
+    report = audit(written.lines())
+    lines = report.text().splitlines()
+    assert lines[0] == f"DOES NOT HOLD: {report.found} findings"
+    assert lines[1] == "promise broken: theorem 1"
+    assert lines[2].startswith("books wrong: ")
+    assert lines[3].startswith(f"{promised(3 * budget, budget)} (")
+    assert lines[4].startswith("theorem  home-7 #")
+    assert next(iter(report.counts)) == "theorem"
+    assert sum(report.counts.values()) == report.found
+    document = report.document()
+    assert document["counts"] == report.counts
+    assert document["broken"] == {"promise": 1, "books": report.found - 1}
+
+
+def test_wrong_books_alone_break_no_promise() -> None:
+    """A missing entry."""
+    written = write(LEDGERS["event"])
+    del written.entries[2]
+    report = audit(written.lines())
+    assert not report.holds
+    assert report.broken("promise") == 0
+    assert report.text().splitlines()[1] == "promise broken: no finding says so"
+
+
+@pytest.mark.parametrize("others", [3, SHOWN + 5, LISTED + 7])
+def test_all_that_breaks_a_promise_stands_in_report_and_page(others: int) -> None:
+    """However many other findings came before it: these alone are cut short, and it is said how many."""
+    tally = Tally(Kept())
+    for number in range(others):
+        tally.add(Finding("share", "a", number + 1, "spends another amount"))
+    for number in range(SHOWN + 50):
+        tally.add(Finding("theorem", f"s-{number}", 9, "landmarks and another step"))
+    report = audit([])._replace(findings=tally.listed(), found=tally.findings.count, counts=tally.counted())
+    shown = page(report, (), "")
+    assert shown.count("promise: theorem</td>") == SHOWN + 50
+    assert shown.count("books: share</td>") == min(others, SHOWN)
+    assert (f"<p>{others - SHOWN:,} further findings" in shown) == (others > SHOWN)
+    assert list(report.counts.items()) == [("theorem", SHOWN + 50), ("share", others)]
