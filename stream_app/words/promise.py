@@ -7,6 +7,7 @@ say the same of the same policy. Every sentence follows docs/guarantee.md, which
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from math import exp, floor, log
+from textwrap import fill
 from typing import Any, Final, NamedTuple
 
 from stream_app.calendar.words import UNITS, duration_in_words, moment_in_words
@@ -17,8 +18,8 @@ Parameters = Mapping[str, Any]
 
 _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
 _GLOB: Final = frozenset("*?[")
-_LARGEST_FACTOR: Final = 7 * NANO
-"""Up to this epsilon (in nano-epsilon) the factor itself is said, about 1,100; beyond it nobody reads it."""
+_LARGEST_FACTOR: Final = 6_900_000_000
+"""Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
 
 
 class Circumstances(NamedTuple):
@@ -43,6 +44,11 @@ def in_words(parameters: Parameters, series: str = "", known: Circumstances = _A
     ``series`` "" is any series. ``series`` must be printable: a name out of a ledger is made so before.
     """
     return " ".join(_sentences(parameters, series, known))
+
+
+def wrapped(paragraph: str, indent: str = "  ", width: int = 78) -> str:
+    """Return a paragraph as lines of a terminal, each indented; long words are not broken."""
+    return fill(paragraph, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
 
 
 def epsilon_nano_of(parameters: Parameters) -> int:
@@ -230,7 +236,7 @@ def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
 
 def _factor(epsilon_nano: int) -> str:
     power = f"e^{amount(epsilon_nano).removesuffix('.0')}"
-    return f"{power} (about {exp(epsilon_nano / NANO):,.4g})" if epsilon_nano <= _LARGEST_FACTOR else power
+    return f"{power} (about {exp(epsilon_nano / NANO):.3g})" if epsilon_nano <= _LARGEST_FACTOR else power
 
 
 def _nano(epsilon: float) -> int:

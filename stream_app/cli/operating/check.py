@@ -11,12 +11,14 @@ from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import documents_in, hindrances_of, policy_in, problems_of, weaker_of
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.together import limits_in, together
+from stream_app.deciding.context import Limits
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import NO_LIFETIME, context_of
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
+from stream_app.words.promise import wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         listed = [problem._asdict() for problem in problems]
         document = {"holds": not problems, "problems": listed, "notes": notes, "in_force": dict(shown)}
-        print(json.dumps({**document, "times": [times.document() for times in found.times]}))
+        promised = [each.document() | {"promise": each.promise(found.limits)} for each in found.times]
+        print(json.dumps({**document, "times": promised}))
     else:
         for name, value in shown.items():
             print(f"{name} = {json.dumps(value)}")
         for times in found.times:
             print(times.sentence)
+            print(wrapped(times.promise(found.limits)))
         if "defaults_only" in shown:
             print("these are for `policies_file`: `policy` sends none with a glob, or without type or version")
         for note in notes:
@@ -62,6 +66,8 @@ class _Checked(NamedTuple):
     shown: Mapping[str, Any] = MappingProxyType({})
     notes: Sequence[str] = ()
     times: Sequence[PolicyTimes] = ()
+    limits: Limits = Limits()
+    """What the settings bound besides."""
 
 
 def _settings(file: Path | None) -> _Checked:
@@ -89,7 +95,8 @@ def _settings(file: Path | None) -> _Checked:
     shown = settings.shown()
     shown |= {"key_fingerprint": keys.fingerprint, "signing_key_fingerprint": signing}
     shown["configuration_fingerprint"] = context.fingerprint
-    return _Checked(problems, shown, times=[PolicyTimes(each.glob, each.policy) for each in context.defaults])
+    times = [PolicyTimes(each.glob, each.policy) for each in context.defaults]
+    return _Checked(problems, shown, times=times, limits=context.limits)
 
 
 def _policies(file: Path, config: Path | None) -> _Checked:
@@ -118,4 +125,4 @@ def _policies(file: Path, config: Path | None) -> _Checked:
     defaults = sum(any(hindrances_of(document.content)) for document in documents)
     shown = {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
     good = [document for document in documents if not any(problems_of(document))]
-    return _Checked(problems, shown, notes, [document.times for document in good])
+    return _Checked(problems, shown, notes, [document.times for document in good], limits_in(config))

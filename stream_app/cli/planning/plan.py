@@ -116,7 +116,7 @@ def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
             crowded = list(crowds(policy, lambda: bars.advance(bar)))
     except (HorizonError, CourseError, PlanError) as error:
         raise UsageError(str(error)) from None
-    return Plan(times, request, found, crowded, within, note)
+    return Plan(times, request, found, crowded, within, times.promise(limits_in(arguments.config)), note)
 
 
 def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
@@ -163,6 +163,7 @@ def _document(plan: Plan) -> dict[str, Any]:
         "within": plan.within,
         "note": plan.note or None,
         "times": plan.times.document(),
+        "promise": plan.promise,
         "warnings": list(plan.times.warnings()),
         "schemes": [dict(_members(plan, outlook)) for outlook in plan.outlooks],
         "landmarks_against_noise": [

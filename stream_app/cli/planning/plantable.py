@@ -15,6 +15,7 @@ from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.ward import MOST_CONTRIBUTORS, WANTED, within_words
 from stream_app.privacy.kinds import Choice
 from stream_app.privacy.values import NANO
+from stream_app.words.promise import wrapped
 
 _WRITTEN_OUT = 10_000
 """From here on, ``.4g`` would write an exponent."""
@@ -32,6 +33,8 @@ class Plan(NamedTuple):
     """Landmarks against noise; empty for a level without landmarks."""
     within: Mapping[str, Any] | None
     """What may be spent at every event, whatever the scheme, for the bound that was asked."""
+    promise: str
+    """What the policy promises, as a paragraph."""
     note: str
     """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
 
@@ -91,6 +94,7 @@ def _head(plan: Plan) -> Iterator[str]:
         yield f"sensitivity: {far:g}"
     yield plan.times.words
     yield from (f"note: {warning}" for warning in plan.times.warnings())
+    yield wrapped(plan.promise)
 
 
 def _table(plan: Plan) -> Table:

@@ -5,9 +5,11 @@ from datetime import UTC, tzinfo
 from typing import Any, NamedTuple
 
 from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words, step_as_seconds
+from stream_app.deciding.context import Limits
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
+from stream_app.words.promise import Circumstances, in_words
 
 
 class PolicyTimes(NamedTuple):
@@ -38,6 +40,11 @@ class PolicyTimes(NamedTuple):
     def words(self) -> str:
         """Say all of it but of which series."""
         return "; ".join((f"step {duration_in_words(self.policy.step_ms)}", *self._parts()))
+
+    def promise(self, limits: Limits) -> str:
+        """Say in a paragraph what the policy promises, with what the settings bound besides."""
+        known = Circumstances(limits.lifetime_nano, None if limits.member_separator is None else limits.member_nano)
+        return in_words(self.policy.parameters, self.series, known)
 
     def _parts(self) -> Iterator[str]:
         policy, step_ms = self.policy, self.policy.step_ms

@@ -46,12 +46,18 @@ def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, caps
     """By `check` behind the series, by `plan` under it; programs get integers beside."""
     file = written(tmp_path, record)
     assert main(["check", file]) == 0
-    assert capsys.readouterr().out.splitlines() == ["policies = 1", f"home-1: {words}"]
+    first, second, *promise = capsys.readouterr().out.splitlines()
+    assert [first, second] == ["policies = 1", f"home-1: {words}"]
     assert main(["plan", file]) == 0
-    assert capsys.readouterr().out.splitlines()[1] == words
+    planned = capsys.readouterr().out.splitlines()
+    assert planned[1] == words
+    assert planned[2 : 2 + len(promise)] == promise
     assert main(["check", file, "--json"]) == 0
     (times,) = json.loads(capsys.readouterr().out)["times"]
     assert (times["series"], times["step_ms"], times["words"]) == ("home-1", HOUR_MS, words)
+    assert times["promise"] == " ".join(line.strip() for line in promise)
+    assert times["promise"].startswith("Any two histories of home-1 that differ only at ")
+    assert all(len(line) < 80 for line in promise)
 
 
 def test_integers_are_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,11 +93,21 @@ def test_what_looks_like_seconds_is_noted(tmp_path: Path, capsys: pytest.Capture
         f"home-1: renew: {moment}",
     ]
     assert main(["check", file, "--config", str(config)]) == 0
-    assert [line.removeprefix("note: ") for line in capsys.readouterr().out.splitlines()[2:]] == notes
+    assert [line[6:] for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")] == notes
     assert main(["plan", file, "--config", str(config), "--steps", "3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["warnings"] == notes
     assert main(["plan", file, "--config", str(config), "--steps", "3"]) == 0
     assert [line.removeprefix("note: ") for line in capsys.readouterr().out.splitlines()[2:5]] == notes
+
+
+def test_the_settings_bound_what_a_policy_promises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The lifetime and a member's cap stand in the paragraph."""
+    config = tmp_path / "landmark-stream.toml"
+    config.write_text('lifetime_epsilon = 9.0\nmember_separator = "/"\nmember_epsilon = 12.0\n')
+    assert main(["check", written(tmp_path, of_level("event")), "--config", str(config), "--json"]) == 0
+    promise = json.loads(capsys.readouterr().out)["times"][0]["promise"]
+    assert "together cost at most epsilon 9.0." in promise
+    assert "What all series of one member may cost together is epsilon 12.0 at most." in promise
 
 
 def test_default_policies_of_the_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

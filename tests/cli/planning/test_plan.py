@@ -128,7 +128,8 @@ def test_renewals_are_told_over_the_lifetime(tmp_path: Path, capsys: pytest.Capt
     plan = planned(capsys, file)
     assert plain["renewals"] is None
     assert plan["renewals"] == {"versions": 4, "epsilon": 4 * plain["epsilon"]}
-    assert {**plan, "renewals": None, "times": plain["times"]} == plain
+    assert "begins its next version by itself at 3 moments" in plan["promise"]
+    assert {**plan, "renewals": None, "times": plain["times"], "promise": plain["promise"]} == plain
     assert main(["plan", file]) == 0
     assert "Renewals make it 4 versions at most, which cost epsilon 4 together" in capsys.readouterr().out
 

@@ -80,7 +80,7 @@ def test_nothing_is_said_where_nothing_adds_up(
 ) -> None:
     """Without members, of one series, and of what is collected."""
     assert main(["check", *files(tmp_path, settings, *policies)]) == 0
-    assert "together" not in capsys.readouterr().out
+    assert "note: member" not in capsys.readouterr().out
 
 
 def test_patterns_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
