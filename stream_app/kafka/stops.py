@@ -198,6 +198,12 @@ class PartitionStoppedError(LoggableError):
         self.asked = asked
         self.found = found
 
+    @property
+    def fields(self) -> dict[str, str | int]:
+        """What a line of the log in JSON tells of it in members of their own."""
+        told: dict[str, str | int] = {"partition": self.partition, "reason": self.reason}
+        return told | {"asked": self.asked, "found": self.found, "remedy": self.remedy}
+
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
 # took the partition away while it was taken over, and will end it. Time-out: a page waited for the one before it for

@@ -5,6 +5,8 @@ import gc
 import logging
 import signal
 import time
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 
 from aiokafka.errors import InconsistentGroupProtocolError
@@ -18,7 +20,7 @@ from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
-from stream_app.kafka.stops import LOCAL_REASONS, REASONS, files_exhausted
+from stream_app.kafka.stops import LOCAL_REASONS, REASONS, StopReason, files_exhausted
 from stream_app.monitoring.forcedexit import ForcedExit
 from stream_app.monitoring.logs import loggable, write_repeated_counts
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
@@ -70,6 +72,7 @@ class Worker:
         self._app = App(settings, context, signing_key, self._topic, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()
         self._began_seconds = self._had_files = time.monotonic()
+        self._ended_with: Mapping[int, StopReason] = {}
 
     async def run(self) -> int:
         """Work until a signal; return 0, or 1 when it crashed or its partitions stopped (`exit_when_stopped`)."""
@@ -94,27 +97,39 @@ class Worker:
             failed = await self._watch(starting)
         finally:
             logger.info("stopping")
+            self._ended_with = self._app.partitions.stopped
+            shown_seconds = self._settings.exit_delay_ms / 1000 if failed and self._ended_with else 0.0
+            shown_until = time.monotonic() + shown_seconds
             # Partitions wait a share of the session timeout for their transactions.
-            self._forced_exit.within(_STOP_SECONDS + self._settings.session_timeout_ms / 1000 / 2)
+            self._forced_exit.within(_STOP_SECONDS + self._settings.session_timeout_ms / 1000 / 2 + shown_seconds)
             for beside in (counting, looking, telling):
                 beside.cancel()
-            ending = asyncio.create_task(self._end(starting, server))
+            ending = asyncio.create_task(self._end(starting))
             _, late = await asyncio.wait({ending}, timeout=_END_SECONDS)
             if late:
-                await self._leave_to_others(int(failed))
+                await self._leave_to_others(int(failed), shown_until)
             await ending
+            await self._be_seen(shown_until)
+            await server.stop()
         logger.info("stopped")
         return int(failed)
 
-    async def _end(self, starting: "asyncio.Task[None]", server: Server) -> None:
+    async def _end(self, starting: "asyncio.Task[None]") -> None:
         if not starting.done():
             starting.cancel()
             with suppress(asyncio.CancelledError):
                 await starting
         await self._app.stop()
-        await server.stop()
 
-    async def _leave_to_others(self, code: int) -> None:
+    async def _be_seen(self, until: float) -> None:
+        """Serve on, so that one more scrape finds why partitions stopped; others have them by now. A signal ends it."""
+        seconds = until - time.monotonic()
+        if seconds > 0:
+            logger.info("serves metrics for %.0f s more (exit_delay_ms): why partitions stopped is to be seen", seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked_to_stop.wait(), seconds)
+
+    async def _leave_to_others(self, code: int, shown_until: float) -> None:
         """Exit when brokers are silent: requests to them would be waited for until each has timed out."""
         silent = await silent_brokers(self._settings, _ANSWER_SECONDS)
         if silent:
@@ -123,6 +138,7 @@ class Worker:
                 "again alike, and goes on where the last transaction ended",
                 ", ".join(silent),
             )
+            await self._be_seen(shown_until)
             self._forced_exit.leave(code)
 
     async def _watch(self, starting: "asyncio.Task[None]") -> bool:
@@ -175,13 +191,18 @@ class Worker:
             return False
         return when == "any" or (when == "all" and not partitions.running)
 
+    @property
+    def _stopped(self) -> Mapping[int, StopReason]:
+        """The partitions that stopped; at the end those that it ended with, since it owns none by then."""
+        return self._ended_with or self._app.partitions.stopped
+
     def _healthy(self) -> tuple[bool, str]:
         return (False, "crashed") if self._app.crashed else (True, "alive")
 
     def _ready(self) -> tuple[bool, str]:
         partitions = self._app.partitions
-        if partitions.stopped:
-            return False, f"partitions stopped: {partitions.stopped}"
+        if self._stopped:
+            return False, f"partitions stopped: {self._stopped}"
         if self._topic.trouble is not None:
             return False, self._topic.trouble
         if not partitions.prepared:
@@ -196,7 +217,7 @@ class Worker:
                 application=self._settings.application,
                 crashed=self._app.crashed,
                 prepared=partitions.prepared,
-                partitions=partitions.owned,
+                partitions={**partitions.owned, **self._ended_with},
                 running=partitions.running,
                 up_seconds=time.monotonic() - self._began_seconds,
                 topic_there=self._topic.trouble is None,
@@ -211,8 +232,7 @@ class Worker:
         metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running))
         metrics.set(WorkerMetric.DEGRADED, int(self._topic.silent))
         metrics.forget(WorkerMetric.PARTITIONS_STOPPED)
-        for reason in partitions.stopped.values():
-            same = sum(1 for other in partitions.stopped.values() if other == reason)
+        for reason, same in Counter(self._stopped.values()).items():
             metrics.set(WorkerMetric.PARTITIONS_STOPPED, same, reason)
         recovery, read_back = self._app.recovery, partitions.read_back
         metrics.set(WorkerMetric.RECOVERY_REMAINING, sum(read_back.remaining.values()))

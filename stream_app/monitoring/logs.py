@@ -1,4 +1,7 @@
-"""The worker's log: one line an event, equal lines once a minute with their count, and nothing that a record holds."""
+"""The worker's log: one line an event, equal lines once a minute with their count, and nothing that a record holds.
+
+A line is text, or one JSON object (`JsonLines`).
+"""
 
 import logging
 import re
@@ -8,9 +11,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TextIO
+from types import TracebackType
+from typing import Final, Literal, TextIO
 
+import orjson
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, RebalanceInProgressError
 
 # PRIVACY: at debug level these write whole requests, answers and messages, raw values in them. Faust's services log
@@ -112,14 +118,18 @@ class Lines(logging.StreamHandler[TextIO]):
             name, level, _ = key
             times = "once more" if repeated.count == 1 else f"{repeated.count} times more"
             told = f"{repeated.last} … repeated {times} in the last minute"
-            super().emit(logging.LogRecord(name, level, "", 0, told, None, None))
+            line = logging.LogRecord(name, level, "", 0, told, None, None)
+            line.repeated = repeated.count
+            super().emit(line)
 
 
 def _sameness(record: logging.LogRecord) -> str:
     text = record.getMessage()
-    if record.name.startswith(_OWN) and record.name not in _TALKATIVE:
-        return text
-    return _NUMBER.sub("#", text)[:_MOST_CHARACTERS]
+    return text if _is_own(record) else _NUMBER.sub("#", text)[:_MOST_CHARACTERS]
+
+
+def _is_own(record: logging.LogRecord) -> bool:
+    return record.name.startswith(_OWN) and record.name not in _TALKATIVE
 
 
 def write_repeated_counts() -> None:
@@ -165,18 +175,74 @@ def without_bootstrap_errors() -> Iterator[None]:
         logger.removeFilter(is_news)
 
 
-def configure_logs(level: str) -> None:
+_STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+
+
+_LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+"""Line ends to some readers, which JSON may hold as they are."""
+
+
+class JsonLines(logging.Formatter):
+    """Writes a line as one JSON object: time, level, logger, message, fields of our own errors, exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the object; whatever a text holds, it stays one line of UTF-8."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _utf8(record.getMessage()),
+        }
+        # PRIVACY: what libraries hang on a record may hold a message; what our own lines add is named where they are.
+        if _is_own(record):
+            added = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+            line |= {name: _plain(value) for name, value in added.items() if name not in line}
+        elif (repeated := getattr(record, "repeated", None)) is not None:
+            line["repeated"] = repeated
+        if record.exc_info:
+            line["exception"] = _utf8(self.formatException(record.exc_info))
+        if record.stack_info:
+            line["stack"] = _utf8(record.stack_info)
+        return orjson.dumps(line).decode().translate(_LINE_ENDS)
+
+
+def in_json() -> bool:
+    """Tell whether lines are JSON objects, so that nothing else may be written beside them."""
+    return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger().handlers)
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, bool | int | float | None) else _utf8(str(value))
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
     """Log to standard error at ``level``; the libraries their warnings, and at debug level what they call info."""
     chosen = getattr(logging, level.upper())
+    handler = Lines(sys.stderr)
     logging.basicConfig(
-        handlers=[Lines(sys.stderr)],
+        handlers=[handler],
         level=chosen,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         force=True,
     )
+    logging.captureWarnings(form == "json")
+    if form == "json":
+        handler.setFormatter(JsonLines())
+        sys.excepthook = _log_uncaught
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO if chosen == logging.DEBUG else max(chosen, logging.WARNING))
     logging.getLogger("aiokafka.consumer.group_coordinator").filters[:] = [_HealthyGroup()]
+
+
+def _log_uncaught(_: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+    """Log what ends the process; Python would print a text of many lines, with whatever the error holds."""
+    places = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(frames)]
+    fields = {"places": " > ".join(places)}
+    logging.getLogger(f"{_OWN}uncaught").critical("ends by an error: %s", loggable(error), extra=fields)
 
 
 class LoggableError(Exception):

@@ -4,21 +4,19 @@ The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and l
 """
 
 import os
-import ssl
-import stat
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
+from stream_app.setup.brokers import BrokerSettings, file_exists
 
 DEFAULT_FILE = Path("landmark-stream.toml")
 PREFIX = "LANDMARK_STREAM_"
 
-_NAME = r"^[A-Za-z0-9._-]+$"  # what Kafka allows in the names of topics and groups
 _MEBIBYTE = 1024 * 1024
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Epsilon = Annotated[float, Field(gt=0, le=LARGEST_EPSILON, allow_inf_nan=False)]
@@ -39,46 +37,12 @@ class InvalidSettingsError(Exception):
         self.problems = problems
 
 
-class Settings(BaseSettings):
+class Settings(BrokerSettings):
     """What the operator decides; every field has a safe default."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True
     )
-
-    # Kafka
-    bootstrap_servers: str = Field(
-        "127.0.0.1:9092", min_length=1, description="brokers to ask first: host:port, comma separated"
-    )
-    application: str = Field(
-        "landmark-stream", pattern=_NAME, max_length=100, description="consumer group; begins each transactional id"
-    )
-    prefix: str = Field("landmark", pattern=_NAME, max_length=100, description="what the topics' names begin with")
-    partitions: int = Field(4, ge=1, le=1024, description="partitions of every topic; fixed once events came")
-    standby_replicas: int = Field(0, ge=0, le=3, description="workers besides the owner that keep a copy of the state")
-    session_timeout_ms: int = Field(
-        45_000, ge=6_000, le=300_000, description="silence after which a worker counts as gone"
-    )
-    transaction_timeout_ms: int = Field(
-        60_000, ge=10_000, le=900_000, description="the broker aborts a transaction after it"
-    )
-
-    # Transport
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_SSL", "SASL_PLAINTEXT"] = Field(
-        "PLAINTEXT", description="how every client speaks to the brokers"
-    )
-    allow_plaintext_credentials: bool = Field(default=False, description="lets SASL_PLAINTEXT show the password")
-    ca_file: Path | None = Field(None, description="certificates that sign the brokers' own; unset: the system's")
-    certificate_file: Path | None = Field(None, description="the client's certificate; with certificate_key_file")
-    certificate_key_file: Path | None = Field(None, description="its private key; with certificate_file")
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        "SCRAM-SHA-512", description="how the user is proved, where security_protocol is one of SASL"
-    )
-    sasl_user: str | None = Field(
-        None, description="who the program is to the brokers; SASL needs it, others refuse it"
-    )
-    sasl_password: SecretStr | None = Field(None, description="the password; this or sasl_password_file with SASL")
-    sasl_password_file: Path | None = Field(None, description="a file that holds the password alone")
 
     # Privacy
     key_file: Path = Field(Path("landmark.key"), description="noise keys, readable by their owner alone")
@@ -134,6 +98,13 @@ class Settings(BaseSettings):
         description="end the worker when this many of its partitions stopped; one that a full disk, the limit on files "
         "or its local state stopped is enough, unless never",
     )
+    exit_delay_ms: int = Field(
+        20_000,
+        ge=0,
+        le=600_000,
+        description="how long a worker that stopped partitions end still serves page and metrics, its group left, so "
+        "that Prometheus sees why; a signal ends it at once",
+    )
     http_host: str = Field(
         "127.0.0.1", min_length=1, description="address on which a page, metrics and health are served"
     )
@@ -144,80 +115,14 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="the least grave log lines that are written"
     )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="lines of the log as text, or as one JSON object each"
+    )
 
-    @field_validator("allow_plaintext_credentials")
+    @field_validator("policies_file")
     @classmethod
-    def _credentials_stay_secret(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 (pydantic's call)
-        if info.data.get("security_protocol") == "SASL_PLAINTEXT" and not value:
-            raise ValueError("SASL_PLAINTEXT sends the password unencrypted: use SASL_SSL, or set this to true")
-        return value
-
-    @field_validator("certificate_key_file")
-    @classmethod
-    def _certificate_has_key(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        if (value is None) != (info.data.get("certificate_file") is None):
-            raise ValueError("certificate_file and certificate_key_file belong together: set both or none")
-        return value
-
-    @field_validator("ca_file", "certificate_file", "certificate_key_file", "sasl_password_file", "policies_file")
-    @classmethod
-    def _file_exists(cls, value: Path | None) -> Path | None:
-        if value is not None and not value.is_file():
-            raise ValueError("names no file")
-        return value
-
-    @field_validator("sasl_password_file", "certificate_key_file")
-    @classmethod
-    def _others_cannot_read(cls, value: Path | None) -> Path | None:
-        mode = 0 if value is None else stat.S_IMODE(value.stat().st_mode)
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise ValueError(f"mode is {mode:04o}, so others may read it: run `chmod 600`, and consider it seen")
-        return value
-
-    @field_validator("ca_file")
-    @classmethod
-    def _trusts_somebody(cls, value: Path | None) -> Path | None:
-        try:
-            if value is not None:
-                ssl.create_default_context(cafile=value)
-        except ssl.SSLError as error:
-            raise ValueError(f"holds no certificates in PEM form ({error.reason or error})") from None
-        return value
-
-    @field_validator("certificate_key_file")
-    @classmethod
-    def _key_fits(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        certificate: Path | None = info.data.get("certificate_file")
-        if value is not None and certificate is not None:
-            try:
-                load_certificate(ssl.create_default_context(), certificate, value)
-            except (ssl.SSLError, OSError) as error:
-                found = getattr(error, "reason", None) or type(error).__name__
-                raise ValueError(
-                    f"{certificate} and it are no certificate and its key, PEM form, not encrypted ({found})"
-                ) from None
-        return value
-
-    @field_validator("sasl_user")
-    @classmethod
-    def _user_and_protocol(cls, value: str | None, info: ValidationInfo) -> str | None:
-        protocol = info.data.get("security_protocol", "")
-        if protocol.startswith("SASL") and not value:
-            raise ValueError(f"security_protocol {protocol} needs a user")
-        if protocol and not protocol.startswith("SASL") and value:
-            raise ValueError(f"security_protocol {protocol} would not use it: set SASL_SSL")
-        return value
-
-    @field_validator("sasl_password_file")
-    @classmethod
-    def _one_password(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        passwords = (value is not None) + (info.data.get("sasl_password") is not None)
-        wanted = int(info.data.get("security_protocol", "").startswith("SASL"))
-        if passwords != wanted:
-            raise ValueError(f"found {passwords} passwords (sasl_password, sasl_password_file), {wanted} needed")
-        if value is not None and not value.read_text().strip("\r\n"):
-            raise ValueError("is empty: it holds the password alone")
-        return value
+    def _policies_are_there(cls, value: Path | None) -> Path | None:
+        return file_exists(value)
 
     @classmethod
     def settings_customise_sources(
@@ -258,22 +163,11 @@ class Settings(BaseSettings):
                 return settings
         raise InvalidSettingsError(tuple(problems))
 
-    def password(self) -> str | None:
-        """Return the SASL password, from the file if one is named; a final line break is not part of it."""
-        if self.sasl_password_file is not None:
-            return self.sasl_password_file.read_text().rstrip("\r\n")
-        return None if self.sasl_password is None else self.sasl_password.get_secret_value()
-
     def shown(self) -> dict[str, Any]:
         """Return what is in force as JSON values, secrets hidden: passwords, and landmarks that dummies are to hide."""
         document = self.model_dump(mode="json")
         document["policies"] = [_without_hidden(policy) for policy in document["policies"]]
         return document
-
-
-def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Let a TLS client show a certificate; raises `ssl.SSLError` unless both files are one pair, not encrypted."""
-    context.load_cert_chain(certificate, key, password=bytes)  # without one, an encrypted key would ask the terminal
 
 
 def _without_hidden(policy: dict[str, Any]) -> dict[str, Any]:

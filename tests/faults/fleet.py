@@ -90,6 +90,7 @@ class Site:
             "data_folder": str(self.state(worker)),
             "session_timeout_ms": SESSION_MS,
             "http_port": 0,
+            "exit_delay_ms": 0,
             **({"signing_key_file": str(self.signing_key), "head_interval_ms": HEAD_MS} if self.signed else {}),
             **self.more,
         }

@@ -167,13 +167,15 @@ async def test_raw_values_are_found_nowhere(tmp_path: Path, seed: int) -> None:
     """Sent on every path, at log level debug, through crashes: raw values stand in the input topic alone."""
     aviary = Aviary(seed)
     places: dict[str, bytes] = {}
-    with LocalBroker.start(tmp_path / "kafka") as first, Fleet(_site(first, tmp_path)) as fleet:
+    more = dict(MORE)
+    with LocalBroker.start(tmp_path / "kafka") as first, Fleet(_site(first, tmp_path, more)) as fleet:
         site, topics = fleet.site, Topics(fleet.site)
         worker = fleet.start("a")
         await worker.until_ready()
         sent = list(records(aviary))
         await topics.send(sent[: len(sent) // 2])
         worker.kill()
+        more["log_format"] = "json"  # its second life writes the other form
         worker = fleet.start("a")
         await topics.send(sent[len(sent) // 2 :])
         await topics.until_decided(fleet)
@@ -206,6 +208,8 @@ async def test_raw_values_are_found_nowhere(tmp_path: Path, seed: int) -> None:
     disk = files(tmp_path / "kafka", without=(f"{site.topics['events']}-", "index"))
     places |= {f"broker: {name}": content for name, content in disk.items()}
 
+    lines = [orjson.loads(line) for line in worker.said().splitlines()]
+    assert {"aiokafka", "stream_app"} <= {line["logger"].partition(".")[0] for line in lines}
     assert any(name.endswith("worker-a.log") for name in site_files)
     assert any(name.startswith("state-a") for name in site_files)
     assert any("__consumer_offsets" in name for name in disk)
@@ -231,8 +235,8 @@ def _control(aviary: Aviary, public: bytes, folder: Path) -> None:
     assert {f"{canary.path} in {nth}" for nth, canary in enumerate(aviary.canaries)} <= leaks
 
 
-def _site(broker: LocalBroker, folder: Path) -> Site:
-    return Site(broker.bootstrap_servers, folder / "site", "canary", 2, POLICIES, MORE).prepare()
+def _site(broker: LocalBroker, folder: Path, more: dict[str, object]) -> Site:
+    return Site(broker.bootstrap_servers, folder / "site", "canary", 2, POLICIES, more).prepare()
 
 
 def test_messages_of_errors_stay_inside() -> None:

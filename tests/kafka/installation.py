@@ -76,6 +76,7 @@ class Installation:
                 "data_folder": self.folder / f"data-{worker}",
                 "session_timeout_ms": 6_000,
                 "http_port": 0,
+                "exit_delay_ms": 0,  # nobody scrapes it
                 "policies": (self.policy,),
                 **self.more,
             }

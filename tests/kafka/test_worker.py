@@ -4,12 +4,14 @@ import json
 import re
 import shutil
 import socket
+import time
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import orjson
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
@@ -171,3 +173,32 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
     assert last.startswith(f"landmark-stream worker: http_port: 127.0.0.1:{port} is in use: another worker or audit?")
     assert "http_port = 0" in last
     assert "Traceback" not in said
+
+
+def test_why_all_partitions_stopped_can_be_scraped(installation: Installation) -> None:
+    """The worker leaves its group, so that others go on, and shows the reason until one more scrape; a signal ends it.
+
+    Its log in JSON has what was asked, what was found and the remedy as members.
+    """
+    total = installation.send(readings(100))
+    installation.decide(total)
+    installation.delete(installation.names.events)  # another topic of that name: every partition stops
+    installation.send(readings(100))
+    with installation.worker("b", exit_delay_ms="600000", log_format="json", log_level="debug") as worker:
+        address = worker.address()
+        worker.await_log("serves metrics for")
+        for _ in range(3):
+            time.sleep(0.2)
+            with urlopen(f"{address}/metrics") as answer:  # noqa: S310
+                shown = answer.read().decode()
+            assert re.search(r"^landmark_partitions_stopped\{reason=\"[a-z-]+\"\} 2\.0$", shown, re.MULTILINE)
+            assert "landmark_partitions_running 0.0" in shown
+            assert "landmark_partitions_configured 2.0" in shown
+        assert worker.ready()[0] == 503
+        with urlopen(f"{address}/") as answer:  # noqa: S310
+            assert "2 partitions stopped" in answer.read().decode()
+        assert worker.stop() == 1
+    lines = [orjson.loads(line) for line in worker.log.read_text().splitlines()]
+    (first, *_) = [line for line in lines if line["logger"].endswith("owner.partition") and "reason" in line]
+    assert {"time", "level", "logger", "message", "partition", "reason", "asked", "found", "remedy"} == set(first)
+    assert lines[-1]["message"] == "stopped"

@@ -33,8 +33,8 @@ class WorkerProcess:
 
     def address(self) -> str:
         """Return the URL of its endpoint, once the log says it."""
-        self.await_log("http://127.0.0.1:")
-        (found,) = re.findall(r"http://127\.0\.0\.1:\d+", self.log.read_text())
+        self.await_log("health at http://127.0.0.1:")
+        (found,) = re.findall(r"health at (http://127\.0\.0\.1:\d+)", self.log.read_text())
         return str(found)
 
     def ready(self) -> tuple[int, str]:

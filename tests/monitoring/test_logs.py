@@ -5,9 +5,14 @@ import importlib
 import io
 import logging
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 from aiokafka import client
 from aiokafka.consumer import group_coordinator
@@ -20,6 +25,7 @@ from aiokafka.errors import (
 from mode import Service
 
 import stream_app.kafka
+from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.monitoring.logs import (
     MINUTE_SECONDS,
     MOST_LINES,
@@ -28,6 +34,7 @@ from stream_app.monitoring.logs import (
     NO_COORDINATOR,
     PATIENCE,
     REBALANCING,
+    JsonLines,
     Lines,
     configure_logs,
     without_bootstrap_errors,
@@ -181,3 +188,91 @@ def test_lines_without_end_are_counted_in_bounded_memory() -> None:
         written.log(str(number), name="stream_app.kafka.owner.partition")
     assert len(written.handler._repeated) == MOST_LINES  # noqa: SLF001
     assert "first … repeated 2 times more in the last minute" in written.lines
+
+
+def in_json(written: Written) -> list[dict[str, Any]]:
+    """Return the lines as objects."""
+    return [orjson.loads(line) for line in written.lines]
+
+
+def test_a_line_in_json_is_one_object() -> None:
+    """Whatever its text holds; with the moment in UTC and its level as the settings spell it."""
+    written = Written()
+    written.handler.setFormatter(JsonLines())
+    written.log("two\nlines, \u2028 and \udc80 of a path: %s", '"quoted"', level=logging.ERROR)
+    (line,) = in_json(written)
+    assert set(line) == {"time", "level", "logger", "message"}
+    assert (line["level"], line["logger"]) == ("error", "aiokafka")
+    assert line["message"] == 'two\nlines, \u2028 and \\udc80 of a path: "quoted"'
+    moment = datetime.fromisoformat(line["time"])
+    assert moment.utcoffset() == timedelta(0)
+    assert abs(datetime.now(UTC) - moment) < timedelta(hours=1)
+
+
+def test_repeated_lines_in_json_have_their_count() -> None:
+    """As a member, for who adds them up."""
+    written = Written()
+    written.handler.setFormatter(JsonLines())
+    for name in ("aiokafka", "stream_app.kafka.worker"):
+        for _ in range(3):
+            written.log("again", name=name)
+    written.now = MINUTE_SECONDS
+    written.handler.write_counts()
+    assert [line.get("repeated") for line in in_json(written)] == [None, None, 2, 2]
+
+
+def test_fields_of_our_errors_are_members_and_those_of_libraries_are_not() -> None:
+    """PRIVACY: a library may hang a whole message on its record."""
+    written = Written()
+    written.handler.setFormatter(JsonLines())
+    stop = PartitionStoppedError(3, "input-lost", asked="offset 7", found="offset 9")
+    for name in ("stream_app.kafka.owner.partition", "faust.agents", "stream_app.kafka.faust.consumer"):
+        record = logging.LogRecord(name, logging.ERROR, "", 0, "%s", (stop,), None)
+        vars(record).update(stop.fields)
+        written.handler.handle(record)
+    ours, *theirs = in_json(written)
+    assert (ours["partition"], ours["reason"]) == (3, "input-lost")
+    assert (ours["asked"], ours["found"], ours["remedy"]) == ("offset 7", "offset 9", stop.remedy)
+    assert ours["message"] == str(stop)
+    assert all(set(line) == {"time", "level", "logger", "message"} for line in theirs)
+
+
+def test_an_exception_is_one_member() -> None:
+    """Its lines stay within the object."""
+    written = Written()
+    written.handler.setFormatter(JsonLines())
+    try:
+        raise GroupAuthorizationFailedError("group")  # noqa: TRY301 (what a library does)
+    except GroupAuthorizationFailedError:
+        record = logging.LogRecord("aiokafka", logging.ERROR, "", 0, "Unhandled", (), sys.exc_info())
+    written.handler.handle(record)
+    (line,) = in_json(written)
+    assert "Traceback" in line["exception"]
+    assert "GroupAuthorizationFailedError" in line["exception"]
+
+
+ALONE = """
+import asyncio, logging, sys, warnings
+from stream_app.monitoring.logs import configure_logs
+configure_logs("info", sys.argv[1])
+logging.getLogger("faust").warning("of a library")
+warnings.warn("a warning")
+
+async def main():
+    asyncio.get_running_loop().call_exception_handler({"message": "of the loop"})
+asyncio.run(main())
+raise ValueError("secret")
+"""
+
+
+def test_nothing_stands_beside_the_objects() -> None:
+    """Warnings, the loop's complaints and what ends the process are lines too; of an error only kind and place."""
+    done = subprocess.run([sys.executable, "-c", ALONE, "json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    lines = [orjson.loads(line) for line in done.stderr.splitlines()]
+    assert [line["logger"] for line in lines] == ["faust", "py.warnings", "asyncio", "stream_app.uncaught"]
+    assert lines[-1]["message"] == "ends by an error: ValueError at <string>:11"
+    assert "secret" not in done.stderr
+    as_text = subprocess.run([sys.executable, "-c", ALONE, "text"], capture_output=True, text=True, check=False)
+    assert "WARNING faust: of a library" in as_text.stderr

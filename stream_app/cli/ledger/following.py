@@ -53,7 +53,7 @@ class Following:
         from stream_app.monitoring.logs import configure_logs  # noqa: PLC0415 - files are audited without it
         from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics  # noqa: PLC0415
 
-        configure_logs(settings.log_level)
+        configure_logs(settings.log_level, settings.log_format)
         self._source = source
         self._show_series = settings.http_series
         self._latest: deque[Found] = deque(maxlen=SHOWN)
@@ -73,7 +73,8 @@ class Following:
         self._logged += 1
         # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
         if self._logged <= LISTED:
-            logger.error("finding: %s", line_of(finding))
+            told = {"code": finding.code, "series": quoted(finding.series), "sequence": finding.sequence}
+            logger.error("finding: %s", line_of(finding), extra=told)
         elif self._logged == LISTED + 1:
             logger.error("further findings are only counted (landmark_audit_findings)")
 

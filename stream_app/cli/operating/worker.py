@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import signal
 import sys
 
@@ -19,11 +20,13 @@ from stream_app.kafka.datafolder import DataFolderError, claimed
 from stream_app.kafka.rebuild.dry_run import dry_runs
 from stream_app.kafka.worker import Worker
 from stream_app.monitoring.forcedexit import ForcedExit
-from stream_app.monitoring.logs import configure_logs
+from stream_app.monitoring.logs import configure_logs, in_json
 from stream_app.monitoring.serve import ListenError
 from stream_app.setup import keyfile
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Settings
+
+logger = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Work until a signal: 0; 1 when its partitions stopped or, with ``--rehearse``, would stop."""
+    try:
+        return _worked(arguments)
+    except UsageError as error:
+        if not in_json():
+            raise
+        logger.error("%s", error)  # noqa: TRY400 (what to mend, to whom its place in the program says nothing)
+        return 2
+
+
+def _worked(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _end)
     try:
         settings = Settings.load(arguments.config)
@@ -47,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         with keyfile.held(settings.key_file), claimed(settings.data_folder):
             context = load_context(settings)
             signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
-            configure_logs(settings.log_level)
+            configure_logs(settings.log_level, settings.log_format)
             with reaching(settings):
                 events_id = asyncio.run(_check_topics(settings))
             with ForcedExit() as forced_exit:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import stream_app.kafka.client.batches  # noqa: F401 (from here on every consumer says which batch it cannot decode)
-from stream_app.setup.settings import Settings, load_certificate
+from stream_app.setup.brokers import load_certificate
+from stream_app.setup.settings import Settings
 
 
 def client_arguments(settings: Settings) -> dict[str, Any]:

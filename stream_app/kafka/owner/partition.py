@@ -220,7 +220,7 @@ class Partition:
         else:
             stop = stopping(self.number, error)
             self._become(Stopped(stop.reason))
-            logger.error("%s", stop, extra={"partition": self.number, "reason": stop.reason})
+            logger.error("%s", stop, extra=stop.fields)
             self._inbox.restart(self._inbox.next_offset)  # what waits is decided by nobody here
             # PRIVACY: the inbox keeps the error that broke it off; its frames hold the tenure, and so raw counters.
             error.with_traceback(None)
