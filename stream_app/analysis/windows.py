@@ -5,7 +5,6 @@ from datetime import date, datetime, tzinfo
 
 from stream_app.analysis.release import Release
 from stream_app.calendar.localtime import EPOCH, MILLISECOND, zone_of
-from stream_app.privacy.landmarks import Interval, LandmarkSet
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
 
@@ -38,11 +37,11 @@ def window(length_ms: int) -> Callable[[Release], int]:
     return lambda release: release.timestamp_ms // length_ms * length_ms
 
 
-def is_landmark(release: Release, policy: Policy, registered_ms: tuple[Interval, ...] = ()) -> bool | None:
-    """Return whether a release is of a landmark of its policy, or of one registered later; None: that is not public.
+def is_landmark(release: Release, policy: Policy) -> bool | None:
+    """Return whether a release is of a landmark of its policy, as far as it is known; None: that is not public.
 
-    ``registered_ms`` are [start, end) of later registrations. Each step of level `user` is one. Landmarks that dummies
-    are still to join are a secret: the ledger's policy has those that rule.
+    Each step of level `user` is one. Landmarks that dummies are still to join are a secret: the ledger's policy has
+    those that rule.
     """
     protection = policy.protection
     if isinstance(protection, UserLevel):
@@ -51,6 +50,4 @@ def is_landmark(release: Release, policy: Policy, registered_ms: tuple[Interval,
         return False
     if policy.dummies is not None:
         return None
-    step = release.timestamp_ms // policy.step_ms
-    later = LandmarkSet.of((start // policy.step_ms, -(-end // policy.step_ms)) for start, end in registered_ms)
-    return step in policy.landmarks or step in later
+    return release.timestamp_ms // policy.step_ms in policy.landmarks

@@ -10,6 +10,7 @@ import pytest
 from stream_app.analysis.constant import best_constant
 from stream_app.analysis.means import Figure, Measured, mean, means
 from stream_app.analysis.noise import noises_of
+from stream_app.analysis.policies import registered
 from stream_app.analysis.release import Release
 from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, window
 from stream_app.privacy.kinds import HiddenMean
@@ -127,7 +128,7 @@ def test_windows() -> None:
 def test_landmarks_by_the_policy() -> None:
     """Flags follow from the public policy and later registrations; landmarks that dummies hide are nobody's to tell."""
     made = policy()
-    flags = [is_landmark(perturbed(n * HOUR, 1.0), made, ((6 * HOUR + 1, 7 * HOUR - 1),)) for n in range(8)]
+    flags = [is_landmark(perturbed(n * HOUR, 1.0), registered(made, [[6 * HOUR + 1, 7 * HOUR - 1]])) for n in range(8)]
     assert flags == [False, False, True, True, True, False, True, False]
     drawn = policy(dummies={"method": "padding", "probability": 0.5, "start": 0, "end": 9 * HOUR})
     assert is_landmark(perturbed(0, 1.0), drawn) is None

@@ -1,0 +1,48 @@
+"""The public policies that a ledger tells: what each release was made under, with the landmarks registered since."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from stream_app.analysis.release import Release
+from stream_app.privacy.landmarks import aligned
+from stream_app.privacy.policy import Policy, stored_policy_of
+from stream_app.privacy.protection import LandmarkLevel
+
+PolicyOf = Callable[[Release], Policy | None]
+"""Returns the policy that a release was made under; None where it is not known."""
+
+
+class Policies:
+    """Policy versions by series, from entries of a ledger as they come; entries of steps tell none.
+
+    Under dummies the ledger holds the drawn landmarks, never the true ones, so whatever is told from here is public.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], Policy] = {}
+
+    def entry(self, entry: Mapping[str, Any]) -> None:
+        """Take an entry; raises `PolicyError` or KeyError for one that no ledger holds."""
+        match entry["entry"]:
+            case "policy":
+                policy = stored_policy_of(entry["parameters"], entry["policy"])
+                self._known[entry["series"], entry["policy"]] = policy
+            case "landmarks":
+                place = entry["series"], entry["policy"]
+                if place in self._known:
+                    self._known[place] = registered(self._known[place], entry["add"])
+            case _:
+                pass
+
+    def of(self, release: Release) -> Policy | None:
+        """Return the policy of a release: a `PolicyOf`."""
+        return self._known.get((release.series, release.policy))
+
+
+def registered(policy: Policy, spans: Any) -> Policy:
+    """Return a policy of level `landmark` with landmarks besides: moments or [start, end) in milliseconds."""
+    assert isinstance(policy.protection, LandmarkLevel), "other levels refuse registrations"
+    later = aligned([each if isinstance(each, int) else (each[0], each[1]) for each in spans], policy.step_ms)
+    landmarks = policy.protection.landmarks.union(later)
+    return replace(policy, protection=replace(policy.protection, landmarks=landmarks))

@@ -1,0 +1,80 @@
+"""Releases as rows of a frame, whatever library it is of: one row a release, a column a part of its value.
+
+A number's columns are ``value``, ``measurement`` and so on; those of counts, vectors and positions carry their part's
+name, as in ``value_walk``. What does not apply to a row is left out of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from math import sqrt
+from typing import Any, Final
+
+from stream_app.analysis.release import Release, parts_of
+from stream_app.analysis.windows import is_landmark, moment_of
+from stream_app.privacy.kinds import Category
+from stream_app.privacy.policy import Policy
+
+FIRST: Final = ("series", "timestamp", "decision", "policy", "landmark", "value", "measurement")
+"""Columns that stand before all others, in this order."""
+FIGURES: Final = ("value", "measurement", "standard_error", "low", "high", "scale")
+"""Members that have a column a part."""
+
+
+def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
+    """Return a release as columns; times are aware datetimes of UTC.
+
+    ``low`` and ``high`` are the 95 % interval of the one true value, kept in its range, by the measurement alone; they
+    and ``standard_error`` are exact with the policy, and a little wider without. A category and a choice have none.
+    """
+    row: dict[str, Any] = {
+        "series": release.series,
+        "timestamp": moment_of(release.timestamp_ms, UTC),
+        "decision": release.decision,
+        "policy": release.policy,
+    }
+    if policy is not None:
+        row["landmark"] = is_landmark(release, policy)
+    row |= _columns("value", release.value) | _columns("measurement", release.measurement)
+    if policy is None or not isinstance(policy.kind, Category):
+        for part, (number, noise) in release.quantities(policy).items():
+            row[column("standard_error", part)] = sqrt(noise.variance)
+            row[column("low", part)] = number - noise.half
+            row[column("high", part)] = number + noise.half
+    row |= _columns("scale", release.scale)
+    if release.epsilon_nano is not None:
+        row["epsilon"] = release.epsilon_nano / 1e9
+    if release.source_ms is not None:
+        row["source"] = moment_of(release.source_ms, UTC)
+    row |= {
+        name: found for name, found in (("statistic", release.statistic), ("items", release.count)) if found is not None
+    }
+    return row
+
+
+def column(member: str, part: str) -> str:
+    """Return the name of the column of a member's part."""
+    return f"{member}_{part}" if part else member
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the columns of some rows: the usual ones first, then by member and in the order in which parts come."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    heads = [*FIRST, *FIGURES, "epsilon", "source"]
+    places = {name: nth for nth, name in enumerate(dict.fromkeys(heads))}
+    return sorted(names, key=lambda name: places.get(name, places.get(_member(name), len(places))))
+
+
+def by_column(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as columns, None where a row has nothing."""
+    return {name: [row.get(name) for row in rows] for name in columns_of(rows)}
+
+
+def _member(name: str) -> str:
+    return next((member for member in FIGURES if name.startswith(f"{member}_")), name)
+
+
+def _columns(member: str, value: object) -> dict[str, Any]:
+    if value is None:
+        return {}
+    parts = parts_of(value) if isinstance(value, Mapping) else {"": value}
+    return {column(member, part): found for part, found in parts.items()}

@@ -1,0 +1,227 @@
+"""The course of the true values from all measurements at once, with 95 % bands: the offline twin of the filter `level`.
+
+The models are those of `privacy.level`: a level that moves at random by q a step, for each of its q, at most
+`MOST_STEPS` of them between two decided steps. The filter knows what came before a step; here each step also learns of
+what came after it (Rauch, Tung, Striebel 1965), all models are weighed by how probable they make the measurements, and
+noise has its exact variance. A number begins anywhere in its range; positions and counts begin with what was first
+measured; categories are a chain that stays with one half and else begins anew, smoothed by the forward-backward
+algorithm. Means over contributors, sums and choices have no model, as they have no filter.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import exp, log, pi, sqrt
+from typing import Final, NamedTuple
+
+from stream_app.analysis.noise import NORMAL
+from stream_app.analysis.release import Quantity, Release, category_name
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
+from stream_app.privacy.level import COUNTS_POWERS, LOCATION_POWERS, MOST_STEPS, NUMBER_POWERS, SMALLEST_BELIEF
+from stream_app.privacy.noise.mechanisms import truth_probability
+from stream_app.privacy.policy import Policy
+
+
+class Smoothed(NamedTuple):
+    """An estimate, its standard deviation, and its 95 % band; of a category the probability that it is the true one."""
+
+    estimate: float
+    deviation: float
+    low: float
+    high: float
+
+
+class Model(NamedTuple):
+    """How one part of a value may move: the drifts q of its models, where it begins, and its declared range."""
+
+    drifts: tuple[float, ...]
+    """Variance a step, smallest first."""
+    prior: tuple[float, float] | None
+    """Mean and variance before the first measurement; None: nothing is known then."""
+    bounds: tuple[float, float] | None
+    """What the true values lie in; None: anything."""
+
+
+class Course(NamedTuple):
+    """Mean and variance at each step, and how probable the measurements are, as a logarithm."""
+
+    means: list[float]
+    variances: list[float]
+    evidence: float
+
+
+def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, Smoothed]]:
+    """Return the smoothed value of each release, by part as measurements have them; {} where nothing can be said.
+
+    The releases are all of one series under policies of one kind and step, in the order of time. A category's parts are
+    its categories.
+    """
+    quantities = [release.quantities(policy) for release in releases]
+    if isinstance(policy.kind, Category):
+        return _categories(policy.kind, releases)
+    steps = [release.timestamp_ms // policy.step_ms for release in releases]
+    gaps = [float(min(after - before, MOST_STEPS)) for before, after in pairwise(steps)]
+    parts = {
+        name: smoothed([found.get(name) for found in quantities], gaps, model) for name, model in models(policy.kind)
+    }
+    return [{name: course[nth] for name, course in parts.items() if course} for nth in range(len(releases))]
+
+
+def takes_smoothing(kind: Kind) -> bool:
+    """Return whether the kind has models."""
+    return isinstance(kind, Number | Counts | Location | Category | Vector)
+
+
+def models(kind: Kind) -> list[tuple[str, Model]]:
+    """Return the model of each part of a kind, in the unit of its measurements; none of kinds without any."""
+    match kind:
+        case Number():
+            return [("", _of_number(kind))]
+        case Vector():
+            return [(name, _of_number(part)) for name, part in zip(kind.names, kind.parts, strict=True)]
+        case Counts():
+            drifts = tuple(2.0**22 * kind.sensitivity**2 / 64**j for j in COUNTS_POWERS)
+            return [(key, Model(drifts, None, None)) for key in kind.keys]
+        case Location():
+            metres = kind.plane.cells_per_unit
+            axes = (("latitude", kind.latitude, kind.north), ("longitude", kind.longitude, kind.east))
+            return [
+                (name, Model(_of_position(kind, float(metres / axis.cells_per_unit)), None, ends))
+                for name, axis, ends in axes
+            ]
+        case _:
+            return []
+
+
+def _of_number(kind: Number) -> Model:
+    w = kind.upper - kind.lower
+    drifts = tuple(w * w / 16 / 64**j for j in NUMBER_POWERS)
+    return Model(drifts, ((kind.lower + kind.upper) / 2, w * w / 12), (kind.lower, kind.upper))
+
+
+def _of_position(kind: Location, degrees_a_metre: float) -> tuple[float, ...]:
+    return tuple(256 * (float(kind.radius) * degrees_a_metre) ** 2 / 64**j for j in LOCATION_POWERS)
+
+
+def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[Smoothed]:
+    """Return the smoothed course of one part; nothing where no prior and no measurement says anything.
+
+    ``gaps`` are the steps between each decided step and the next. The models are averaged by their evidence, so that
+    the band also holds what is not known of the drift.
+    """
+    if model.prior is None and all(found is None for found in measured):
+        return []
+    courses = [course(measured, gaps, drift, model.prior) for drift in model.drifts]
+    best = max(each.evidence for each in courses)
+    weights = [exp(each.evidence - best) for each in courses]
+    weights = [weight / sum(weights) for weight in weights]
+    found = []
+    for nth in range(len(measured)):
+        mean = sum(weight * each.means[nth] for weight, each in zip(weights, courses, strict=True))
+        variance = sum(
+            weight * (each.variances[nth] + (each.means[nth] - mean) ** 2)
+            for weight, each in zip(weights, courses, strict=True)
+        )
+        found.append(_banded(mean, sqrt(max(0.0, variance)), model.bounds))
+    return found
+
+
+def _banded(mean: float, deviation: float, bounds: tuple[float, float] | None) -> Smoothed:
+    low, high = mean - NORMAL * deviation, mean + NORMAL * deviation
+    if bounds is not None:  # the true values lie there, so nothing is lost
+        mean, low, high = (max(bounds[0], min(each, bounds[1])) for each in (mean, low, high))
+    return Smoothed(mean, deviation, low, high)
+
+
+def course(
+    measured: Sequence[Quantity | None], gaps: Sequence[float], drift: float, prior: tuple[float, float] | None
+) -> Course:
+    """Return the posterior of a Gaussian random walk under independent Gaussian noise of the noises' variances."""
+    first = 0 if prior is not None else next(nth for nth, found in enumerate(measured) if found is not None)
+    known = prior
+    evidence = 0.0
+    means, variances, ahead = [0.0] * first, [0.0] * first, [0.0] * first  # ahead: variance before the measurement
+    for nth in range(first, len(measured)):
+        found = measured[nth]
+        if known is None:
+            assert found is not None, "it begins with a measurement"
+            m, p, before = found.number, found.noise.variance, 0.0
+        else:
+            m, p = known
+            p = before = p + (drift * gaps[nth - 1] if nth > first else 0.0)
+            if found is not None:
+                total = p + found.noise.variance
+                gain, miss = p / total, found.number - m
+                evidence -= (log(2 * pi * total) + miss * miss / total) / 2
+                m, p = m + gain * miss, p * found.noise.variance / total
+        known = m, p
+        means.append(m)
+        variances.append(p)
+        ahead.append(before)
+    for nth in range(len(measured) - 2, first - 1, -1):
+        back = variances[nth] / ahead[nth + 1]
+        means[nth] += back * (means[nth + 1] - means[nth])
+        variances[nth] += back * back * (variances[nth + 1] - ahead[nth + 1])
+    for nth in range(first - 1, -1, -1):
+        means[nth] = means[nth + 1]
+        variances[nth] = variances[nth + 1] + drift * gaps[nth]
+    return Course(means, variances, evidence)
+
+
+STAYS: Final = 0.5
+"""Of the chain of categories, as the filter has it."""
+
+
+def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, Smoothed]]:
+    """Return the probability of each category at each step, by all answers; shares are estimated as the filter does."""
+    names, k = [category_name(category) for category in kind.categories], len(kind.categories)
+    answers = [
+        None
+        if release.measurement is None or release.epsilon_nano is None
+        else (kind.categories.index(release.measurement), truth_probability(release.epsilon_nano, k))
+        for release in releases
+    ]
+    likelihoods = [_likelihood(answer, k) for answer in answers]
+    shares = _shares_of(answers, k)
+    forward: list[list[float]] = []
+    belief = shares
+    for likelihood in likelihoods:
+        belief = _normalised([part * told for part, told in zip(belief, likelihood, strict=True)])
+        forward.append(belief)
+        belief = [STAYS * part + (1 - STAYS) * share for part, share in zip(belief, shares, strict=True)]
+    after = [1.0] * k
+    found: list[dict[str, Smoothed]] = []
+    for belief, likelihood in zip(reversed(forward), reversed(likelihoods), strict=True):
+        posterior = _normalised([part * told for part, told in zip(belief, after, strict=True)])
+        found.append(
+            {
+                name: Smoothed(part, sqrt(part * (1 - part)), 0.0, 1.0)
+                for name, part in zip(names, posterior, strict=True)
+            }
+        )
+        told = [part * later for part, later in zip(likelihood, after, strict=True)]
+        anew = sum(share * part for share, part in zip(shares, told, strict=True))
+        after = _normalised([STAYS * part + (1 - STAYS) * anew for part in told])
+    return found[::-1]
+
+
+def _likelihood(answer: tuple[int, float] | None, k: int) -> list[float]:
+    if answer is None:
+        return [1.0] * k
+    place, t = answer
+    return [t if nth == place else (1 - t) / (k - 1) for nth in range(k)]
+
+
+def _shares_of(answers: Sequence[tuple[int, float] | None], k: int) -> list[float]:
+    seen, v = [0.0] * k, 0.0
+    for answer in answers:
+        if answer is not None:
+            place, t = answer
+            f = (1 - t) / (k - 1)
+            seen = [n + (t - f) * ((nth == place) - f) for nth, n in enumerate(seen)]
+            v += (t - f) ** 2
+    return _normalised([max(SMALLEST_BELIEF, (n + 2 / k) / (v + 2)) for n in seen])
+
+
+def _normalised(parts: list[float]) -> list[float]:
+    total = sum(parts)
+    return [part / total for part in parts]

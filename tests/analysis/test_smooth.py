@@ -1,0 +1,219 @@
+"""The smoother is the exact posterior of its models, nearer to the truth than the filter, and its bands hold it."""
+
+import itertools
+from math import log, pi
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from stream_app.analysis.noise import Noise, noises_of
+from stream_app.analysis.release import Quantity, Release
+from stream_app.analysis.smooth import Model, course, models, smooth, smoothed, takes_smoothing
+from stream_app.privacy.kinds import Number
+from stream_app.privacy.level import LevelState, drifted, measured
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.values import ReleasedCells
+
+HOUR = 3_600_000
+SPEND = 200_000_000
+Matrix = npt.NDArray[np.float64]
+
+
+def policy(value: dict[str, Any], **others: Any) -> Policy:
+    """Return a policy of event level, an hour a step."""
+    common = {"epsilon": 1.0, "protection": {"level": "event", "step": HOUR}, "scheme": {"name": "balanced"}}
+    return policy_of(common | {"value": value} | others, 1)
+
+
+NUMBER = policy({"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001})
+
+
+def dense(
+    found: list[Quantity | None], gaps: list[float], drift: float, prior: tuple[float, float] | None
+) -> tuple[Matrix, Matrix, float]:
+    """Return mean, variances and log evidence by the joint Gaussian of all steps, by numpy.linalg alone."""
+    n = len(found)
+    precision, weighted = np.zeros((n, n)), np.zeros(n)
+    for nth, gap in enumerate(gaps):
+        edge = np.zeros(n)
+        edge[nth], edge[nth + 1] = -1, 1
+        precision += np.outer(edge, edge) / (drift * gap)
+    if prior is not None:
+        precision[0, 0] += 1 / prior[1]
+        weighted[0] += prior[0] / prior[1]
+    for nth, quantity in enumerate(found):
+        if quantity is not None:
+            precision[nth, nth] += 1 / quantity.noise.variance
+            weighted[nth] += quantity.number / quantity.noise.variance
+    covariance = np.linalg.inv(precision)
+    evidence = 0.0
+    if prior is not None:
+        seen = [nth for nth, quantity in enumerate(found) if quantity is not None]
+        walk = np.concatenate([[0.0], np.cumsum(gaps)]) * drift + prior[1]
+        joint = np.minimum(walk[seen][:, None], walk[seen][None, :])
+        joint += np.diag([quantity.noise.variance for quantity in found if quantity is not None])
+        miss = np.array([quantity.number for quantity in found if quantity is not None]) - prior[0]
+        evidence = -(miss @ np.linalg.solve(joint, miss) + np.linalg.slogdet(joint)[1] + len(seen) * log(2 * pi)) / 2
+    return covariance @ weighted, np.diag(covariance), evidence
+
+
+def quantities(seed: int, n: int, missing: float) -> tuple[list[Quantity | None], list[float]]:
+    """Return made-up measurements of unequal noise, some of them missing, and gaps of one or more steps."""
+    draw = np.random.default_rng(seed)
+    found = [
+        None if draw.random() < missing else Quantity(draw.normal(3, 4), Noise(draw.uniform(0.1, 50), 0.0, 0.0))
+        for _ in range(n)
+    ]
+    return found, [float(draw.integers(1, 9)) for _ in range(n - 1)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("prior", [(5.0, 8.3), None])
+def test_course_is_the_dense_posterior(seed: int, prior: tuple[float, float] | None) -> None:
+    """Means, variances and evidence of one model are those of the joint Gaussian, also around what was not measured."""
+    found, gaps = quantities(seed, 40, 0.4)
+    for drift in (0.0004, 0.1, 6.0):
+        means, variances, evidence = dense(found, gaps, drift, prior)
+        got = course(found, gaps, drift, prior)
+        assert got.means == pytest.approx(list(means), rel=1e-9, abs=1e-9)
+        assert got.variances == pytest.approx(list(variances), rel=1e-9, abs=1e-9)
+        assert prior is None or got.evidence == pytest.approx(evidence, rel=1e-9)
+
+
+def test_models_are_weighed_by_evidence() -> None:
+    """The average over models is that of the mixture of dense posteriors."""
+    found, gaps = quantities(5, 30, 0.3)
+    ((_, model),) = models(NUMBER.kind)
+    posteriors = [dense(found, gaps, drift, model.prior) for drift in model.drifts]
+    weights = np.exp([evidence - max(each[2] for each in posteriors) for *_, evidence in posteriors])
+    weights /= weights.sum()
+    mean = sum(weight * each[0] for weight, each in zip(weights, posteriors, strict=True))
+    square = sum(weight * (each[1] + each[0] ** 2) for weight, each in zip(weights, posteriors, strict=True))
+    free = smoothed(found, gaps, model._replace(bounds=None))
+    assert [each.estimate for each in free] == pytest.approx(list(mean), abs=1e-9)
+    assert [each.deviation**2 for each in free] == pytest.approx(list(square - mean**2), abs=1e-9)
+    assert all(0 <= each.low <= each.estimate <= each.high <= 10 for each in smoothed(found, gaps, model))
+
+
+def walked(draw: np.random.Generator, steps: int, drift: float) -> Matrix:
+    """Return a course of the model: a random walk that begins anywhere in the range."""
+    return draw.uniform(2, 8) + np.cumsum(draw.normal(0, np.sqrt(drift), steps))
+
+
+def filtered(kind: Number, cells: list[int]) -> list[float]:
+    """Return what the filter publishes at each step, one measurement a step."""
+    state: LevelState = ()
+    found: list[float] = []
+    for nth, cell in enumerate(cells):
+        state, (estimate,) = measured(kind, state, ReleasedCells((cell,)), SPEND, min(nth, 1))
+        found.append(min(10.0, max(0.0, kind.axis.double(estimate))))
+    return found
+
+
+@pytest.mark.parametrize("power", [3, 2])
+def test_nearer_than_the_filter_and_bands_hold(power: int) -> None:
+    """On courses of each model under real noise, all measurements know better than those before, and say how well."""
+    kind = NUMBER.kind
+    assert isinstance(kind, Number)
+    draw = np.random.default_rng(power)
+    drift = 100 / 16 / 64**power
+    smoothers, filters, held = [], [], []
+    for _ in range(30):
+        truth = np.clip(walked(draw, 200, drift), 0, 10)
+        noise = draw.geometric(1 - np.exp(-SPEND / 1e9 / kind.sensitivity), (2, 200))
+        cells = [kind.axis.nearest(true) + int(k) for true, k in zip(truth.tolist(), noise[0] - noise[1], strict=True)]
+        releases = [
+            Release("s", nth * HOUR, "perturbed", 1, 0.0, cell / 1000, 50.0, SPEND) for nth, cell in enumerate(cells)
+        ]
+        course_of = [found[""] for found in smooth(releases, NUMBER)]
+        smoothers.append(np.mean((np.array([each.estimate for each in course_of]) - truth) ** 2))
+        filters.append(np.mean((np.array(filtered(kind, cells)) - truth) ** 2))
+        held.append(np.mean([each.low <= true <= each.high for each, true in zip(course_of, truth, strict=True)]))
+    assert np.mean(smoothers) <= np.mean(filters)
+    assert np.mean(held) >= 0.95 - 4 * np.std(held) / np.sqrt(len(held))
+
+
+def test_steps_without_measurement_are_bridged() -> None:
+    """Approximated and withheld steps are estimated from both sides, with a wider band than their neighbours."""
+    releases = [
+        Release("s", 0, "withheld", 1),
+        Release("s", HOUR, "perturbed", 1, 2.0, 2.0, 1.0, 10**10),
+        Release("s", 6 * HOUR, "approximated", 1, 2.0, source_ms=HOUR),
+        Release("s", 11 * HOUR, "perturbed", 1, 4.0, 4.0, 1.0, 10**10),
+    ]
+    before, first, between, last = (found[""] for found in smooth(releases, NUMBER))
+    assert first.estimate < between.estimate < last.estimate
+    assert between.deviation > max(first.deviation, last.deviation)
+    assert before.deviation > first.deviation
+
+
+def test_kinds_by_part() -> None:
+    """Counts, vectors and positions are smoothed part by part, with the drifts that the filter has."""
+    counts = policy({"kind": "counts", "keys": ["a", "b"]})
+    found = smooth(
+        [Release("s", n * HOUR, "perturbed", 1, {}, {"a": 5, "b": -1}, 5.0, SPEND) for n in range(50)], counts
+    )
+    assert found[25]["a"].estimate == pytest.approx(5)
+    assert found[25]["a"].deviation < np.sqrt(noises_of(counts.kind, SPEND)["a"].variance) / 2
+    place = {"south": 48.8, "west": 2.2, "north": 48.9, "east": 2.4}
+    location = policy({"kind": "location", "radius": 200, "resolution": 50, "bounds": place})
+    at = {"latitude": 48.85, "longitude": 2.3}
+    (first,) = smooth([Release("s", 0, "perturbed", 1, at, at, 1000.0, SPEND)], location)
+    assert {name: part.estimate for name, part in first.items()} == pytest.approx(at)
+    vector = policy({"kind": "vector", "parts": {"x": {"lower": 0, "upper": 1, "resolution": 0.1}}})
+    assert [name for name, _ in models(vector.kind)] == ["x"]
+    assert smooth([Release("s", 0, "withheld", 1)], counts) == [{}]
+
+
+def test_drifts_are_those_of_the_filter() -> None:
+    """A step without measurement widens the filter's models by the same variance."""
+    kind = NUMBER.kind
+    ((_, model),) = models(kind)
+    state = (5.0, 0.0, 0.0) * len(model.drifts)
+    moved = drifted(kind, state, 1)
+    assert tuple(moved[1::3]) == pytest.approx(model.drifts)
+    assert model.prior == (5.0, 100 / 12)
+
+
+def test_categories_by_enumeration() -> None:
+    """Forward and backward come to the posterior that adding up all histories of the chain gives."""
+    made = policy({"kind": "category", "categories": ["a", "b", "c"]}, scheme={"name": "uniform"})
+    answers = ["a", None, "c", "c", "b"]
+    releases = [
+        Release("s", nth * HOUR, "withheld", 1)
+        if answer is None
+        else Release("s", nth * HOUR, "perturbed", 1, answer, answer, 1.0, 10**9)
+        for nth, answer in enumerate(answers)
+    ]
+    t = np.e / (np.e + 2)
+    f = (1 - t) / 2
+    seen = {name: sum((t - f) * ((each == name) - f) for each in answers if each) for name in "abc"}
+    raw = {name: max(0.001, (seen[name] + 2 / 3) / (4 * (t - f) ** 2 + 2)) for name in "abc"}
+    shares = {name: part / sum(raw.values()) for name, part in raw.items()}
+    weights: dict[tuple[str, ...], float] = {}
+    for history in itertools.product("abc", repeat=5):
+        weight = shares[history[0]]
+        for before, after in itertools.pairwise(history):
+            weight *= 0.5 * (before == after) + 0.5 * shares[after]
+        for true, answer in zip(history, answers, strict=True):
+            weight *= 1 if answer is None else t if true == answer else f
+        weights[history] = weight
+    whole = sum(weights.values())
+    for nth, found in enumerate(smooth(releases, made)):
+        for name in "abc":
+            exact = sum(weight for history, weight in weights.items() if history[nth] == name) / whole
+            assert found[name].estimate == pytest.approx(exact, abs=1e-12)
+
+
+def test_statistics_have_no_model() -> None:
+    """A sum over contributors has no filter, and no smoother."""
+    collected = policy(
+        {"kind": "number", "lower": 0, "upper": 10, "resolution": 1},
+        collect={"neighbours": "replace", "open_steps": 1, "statistic": "sum"},
+    )
+    assert not takes_smoothing(collected.kind)
+    assert models(collected.kind) == []
+    assert takes_smoothing(NUMBER.kind)
+    assert smoothed([None], [], Model((1.0,), None, None)) == []
