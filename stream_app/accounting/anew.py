@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from stream_app.privacy.values import NANO, nano
+from stream_app.words.amount import amount
 
 Record = dict[str, Any]
 
@@ -28,7 +29,7 @@ class Left(NamedTuple):
         """Return a sentence for the operator."""
         if not self.records:
             return f"{self.series}: {self.why}{', decide by hand' if self.by_hand else ''}"
-        return f"{self.series}: epsilon {Decimal(self.epsilon_nano) / NANO:.9f} is left{self.why}"
+        return f"{self.series}: epsilon {amount(self.epsilon_nano)} is left{self.why}"
 
     def document(self) -> Record:
         """Return it as ``--json`` has it."""

@@ -15,6 +15,7 @@ from stream_app.formats import wire
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
 from stream_app.privacy.reason import REASONS
 from stream_app.privacy.values import NANO
+from stream_app.words.amount import amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class SeriesSummary:
     withheld: int
     rejected: int
     used: float  # S + M: landmarks and the dearest other step
+    promised: float  # epsilon
     left: float
     mean_error: float
 
@@ -59,6 +61,7 @@ def summarise(
         decisions.count("withheld"),
         len(series.readings) - len(by_step),
         used_nano / NANO,
+        last["budget_nano"] / NANO,
         (last["budget_nano"] - used_nano) / NANO,
         float(np.mean(errors)),
     )
@@ -78,12 +81,13 @@ def distance(raw: float | Mapping[str, float], released: float | Mapping[str, fl
 def table_of(summaries: Iterable[SeriesSummary]) -> Table:
     """Return the figures as a table."""
     table = Table(title="What was published", box=SIMPLE, padding=(0, 0, 0, 1))
-    for column in ("series", "events", "perturbed", "repeated", "rejected", "used", "left", "error"):
+    for column in ("series", "events", "perturbed", "repeated", "rejected", "used of promised", "error"):
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated, one.rejected)
-        budget = (f"{one.used:.4f}", f"{one.left:.4f}")
-        table.add_row(one.name, *(f"{count:,}" for count in counts), *budget, f"{one.mean_error:,.1f} {one.unit}")
+        used, epsilon = (amount(round(each * NANO)) for each in (one.used, one.promised))
+        error = f"{one.mean_error:,.1f} {one.unit}"
+        table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used} of {epsilon}", error)
     return table
 
 

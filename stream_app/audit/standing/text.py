@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from stream_app.audit.books.terms import NANO
 from stream_app.audit.report.report import line_of, quoted
 from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
+from stream_app.words.amount import amount, promised
 
 SHOWN: Final = 5
 """Findings that a text lists; the audit lists all."""
@@ -55,12 +55,6 @@ def table_of(members: Sequence[MemberStanding]) -> str:
     )
 
 
-def amount(nano: int) -> str:
-    """Return an amount of nano-epsilon in epsilon, exactly and without zeros behind."""
-    whole, rest = divmod(nano, NANO)
-    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
-
-
 def _member(one: MemberStanding) -> list[str]:
     if one.left_nano is None:
         return [f"{quoted(one.member)}: a member without a cap; {one.series} series claim {amount(one.claims_nano)}"]
@@ -73,7 +67,8 @@ def _member(one: MemberStanding) -> list[str]:
 
 
 def _series(one: SeriesStanding) -> list[str]:
-    lines = [f"{quoted(one.series)}: {'closed' if one.closed else 'open'}"]
+    used_of = [promised(version.used_nano, version.promised_nano) for version in one.versions[-1:]]
+    lines = ["; ".join([f"{quoted(one.series)}: {'closed' if one.closed else 'open'}", *used_of])]
     for version in one.versions:
         lines += _ruling(version) if version.rules else [_ended(version)]
     used, bound = amount(one.used_nano), amount(one.lifetime_nano)
@@ -88,8 +83,7 @@ def _later(one: SeriesStanding) -> str:
 
 
 def _ended(version: VersionStanding) -> str:
-    used, promised = amount(version.used_nano), amount(version.promised_nano)
-    return f"  policy {version.version}, ended: {used} used of {promised} promised"
+    return f"  policy {version.version}, ended: {promised(version.used_nano, version.promised_nano)}"
 
 
 def _ruling(version: VersionStanding) -> list[str]:

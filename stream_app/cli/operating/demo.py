@@ -92,10 +92,10 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     out.print(table_of(summaries))
     out.print(
         *([f"Rejected: {refused}."] if refused else []),
-        "Used and left are epsilon: what landmarks and the dearest other step cost. The error is the mean distance\n"
+        "Used is what landmarks and the dearest other step cost, in epsilon. The error is the mean distance\n"
         "between release and input, which only who has both can tell. Adaptive and Balanced had the same epsilon;\n"
-        "both publish the same readings here, so for one person their budgets would add up. Where 0 is left, regular\n"
-        "steps still publish, each up to the dearest so far; new landmarks cannot.",
+        "both publish the same readings here, so for one person their budgets would add up. Where all is used,\n"
+        "regular steps still publish, each up to the dearest so far; new landmarks cannot.",
         sep="\n",
     )
     out.print(

@@ -144,7 +144,7 @@ def test_versions_add_up_and_no_later_one_gets_more(site: Site) -> None:
     )
     assert rejects == []
     begun, said = site.left("old")
-    assert "epsilon 0.125000000 is left" in said
+    assert "epsilon 0.125 is left" in said
     assert f"from timestamp {5 * HOUR} on" in said
     dear, cheap = (
         ruled("home", version, epsilon, protection={"level": "landmark", "step": HOUR})

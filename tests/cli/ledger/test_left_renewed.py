@@ -35,7 +35,7 @@ def test_bounds_to_come_go_on_and_those_that_were_asked_do_not(site: Site) -> No
         site.installed(name, [record, *readings(name, 0, 1, 3)])
     begun, said = site.left("spare")
     assert begun[-1]["renew"] == [12 * HOUR]
-    assert "epsilon 0.500000000 is left" in said
+    assert "epsilon 0.5 is left" in said
     assert "again at each bound of `renew`" in said
     new, rejects = site.installed("new", [*begun, *readings("spare", 5, 10, 12, 13)])
     assert rejects == []

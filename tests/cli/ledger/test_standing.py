@@ -21,24 +21,24 @@ p-17: a member with a cap of 0.00000025; amounts are in epsilon
   claimed    0.00000022, by 2 series, for ever
   left       0.00000003 for new series to claim
 
-p-17/glucose: open
+p-17/glucose: open; 0.000000064 of 0.0000001 promised
   policy 1, in force: level landmark, uniform, steps of 1000 ms
   promised   0.0000001 for all landmarks and any one other step together
   used       0.000000064: 0.000000046 on landmarks, 0.000000018 on the dearest other step, as much as others may cost \
 without adding to it
   held back  0.000000036 for 2 landmarks to come, unused spare included
-  left       0 besides
+  left       0.0 besides
   ends       the last landmark known so far ends 1970-01-01T00:00:12+00:00; other steps go on until it is closed
   lifetime   0.00000012, its claim, which its first entry says: 0.000000064 used, a later version may have 0.000000056 \
 at most
 
-p-17/place: closed
-  policy 1, ended: 0.0000001 used of 0.0000001 promised
+p-17/place: closed; 0.0000001 of 0.0000001 promised
+  policy 1, ended: 0.0000001 of 0.0000001 promised
   lifetime   0.0000001, its claim, which its first entry says: 0.0000001 used, nothing more is spent
 """
 LIST = """\
 member         cap      claims         left  part  series
-q        0.0000002   0.0000002            0  100 %       1
+q        0.0000002   0.0000002          0.0  100 %       1
 p-17    0.00000025  0.00000022   0.00000003   88 %       2
 p-1              -   0.0000001            -     -       1
 """
