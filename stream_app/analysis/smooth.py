@@ -3,9 +3,11 @@
 The models are those of `privacy.level`: a level that moves at random by q a step, for each of its q, at most
 `MOST_STEPS` of them between two decided steps. The filter knows what came before a step; here each step also learns of
 what came after it (Rauch, Tung, Striebel 1965), all models are weighed by how probable they make the measurements, and
-noise has its exact variance. A number begins anywhere in its range; positions and counts begin with what was first
-measured; categories are a chain that stays with one half and else begins anew, smoothed by the forward-backward
-algorithm. Means over contributors, sums and choices have no model, as they have no filter.
+noise has its exact variance. Within a range of width W, where the filter holds its variance at W^2/12, the level is
+drawn back to the middle so that it has this variance at all times: an autoregressive process of that q. Counts have no
+range: they begin with what was first measured. Categories are a chain that stays with one half and else begins anew,
+smoothed by the forward-backward algorithm. Means over contributors, sums and choices have no model, as they have no
+filter.
 """
 
 from collections.abc import Sequence
@@ -35,10 +37,24 @@ class Model(NamedTuple):
 
     drifts: tuple[float, ...]
     """Variance a step, smallest first."""
-    prior: tuple[float, float] | None
-    """Mean and variance before the first measurement; None: nothing is known then."""
     bounds: tuple[float, float] | None
-    """What the true values lie in; None: anything."""
+    """What the true values lie in; None: anything, and nothing is known before the first measurement."""
+
+    @property
+    def prior(self) -> tuple[float, float] | None:
+        """Mean and variance of a value of which nothing was measured."""
+        if self.bounds is None:
+            return None
+        low, high = self.bounds
+        return (low + high) / 2, (high - low) ** 2 / 12
+
+    def moves(self, drift: float, gaps: Sequence[float]) -> list[tuple[float, float]]:
+        """Return how much of the distance from the middle stays over each gap, and the variance that comes to it."""
+        prior = self.prior
+        if prior is None:
+            return [(1.0, drift * gap) for gap in gaps]
+        kept = max(0.0, 1 - drift / prior[1])  # of the variance, a step
+        return [(sqrt(kept**gap), prior[1] * (1 - kept**gap)) for gap in gaps]
 
 
 class Course(NamedTuple):
@@ -80,12 +96,12 @@ def models(kind: Kind) -> list[tuple[str, Model]]:
             return [(name, _of_number(part)) for name, part in zip(kind.names, kind.parts, strict=True)]
         case Counts():
             drifts = tuple(2.0**22 * kind.sensitivity**2 / 64**j for j in COUNTS_POWERS)
-            return [(key, Model(drifts, None, None)) for key in kind.keys]
+            return [(key, Model(drifts, None)) for key in kind.keys]
         case Location():
             metres = kind.plane.cells_per_unit
             axes = (("latitude", kind.latitude, kind.north), ("longitude", kind.longitude, kind.east))
             return [
-                (name, Model(_of_position(kind, float(metres / axis.cells_per_unit)), None, ends))
+                (name, Model(_of_position(kind, float(metres / axis.cells_per_unit)), ends))
                 for name, axis, ends in axes
             ]
         case _:
@@ -94,8 +110,7 @@ def models(kind: Kind) -> list[tuple[str, Model]]:
 
 def _of_number(kind: Number) -> Model:
     w = kind.upper - kind.lower
-    drifts = tuple(w * w / 16 / 64**j for j in NUMBER_POWERS)
-    return Model(drifts, ((kind.lower + kind.upper) / 2, w * w / 12), (kind.lower, kind.upper))
+    return Model(tuple(w * w / 16 / 64**j for j in NUMBER_POWERS), (kind.lower, kind.upper))
 
 
 def _of_position(kind: Location, degrees_a_metre: float) -> tuple[float, ...]:
@@ -110,7 +125,7 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
     """
     if model.prior is None and all(found is None for found in measured):
         return []
-    courses = [course(measured, gaps, drift, model.prior) for drift in model.drifts]
+    courses = [course(measured, model.moves(drift, gaps), model.prior) for drift in model.drifts]
     best = max(each.evidence for each in courses)
     weights = [exp(each.evidence - best) for each in courses]
     weights = [weight / sum(weights) for weight in weights]
@@ -133,38 +148,42 @@ def _banded(mean: float, deviation: float, bounds: tuple[float, float] | None) -
 
 
 def course(
-    measured: Sequence[Quantity | None], gaps: Sequence[float], drift: float, prior: tuple[float, float] | None
+    measured: Sequence[Quantity | None], moves: Sequence[tuple[float, float]], prior: tuple[float, float] | None
 ) -> Course:
-    """Return the posterior of a Gaussian random walk under independent Gaussian noise of the noises' variances."""
+    """Return the posterior of a Gaussian course under independent Gaussian noise of the noises' variances.
+
+    ``moves`` are the factor and the variance of each step to the next, around the prior's mean; without a prior the
+    factors are 1, and the evidence is that of what follows the first measurement.
+    """
+    centre = 0.0 if prior is None else prior[0]
     first = 0 if prior is not None else next(nth for nth, found in enumerate(measured) if found is not None)
-    known = prior
-    evidence = 0.0
-    means, variances, ahead = [0.0] * first, [0.0] * first, [0.0] * first  # ahead: variance before the measurement
+    m, p, evidence = 0.0, 0.0 if prior is None else prior[1], 0.0
+    means, variances = [0.0] * first, [0.0] * first
+    expected = [(0.0, 0.0)] * first  # mean and variance of each step before its measurement
     for nth in range(first, len(measured)):
         found = measured[nth]
-        if known is None:
-            assert found is not None, "it begins with a measurement"
-            m, p, before = found.number, found.noise.variance, 0.0
-        else:
-            m, p = known
-            p = before = p + (drift * gaps[nth - 1] if nth > first else 0.0)
-            if found is not None:
-                total = p + found.noise.variance
-                gain, miss = p / total, found.number - m
-                evidence -= (log(2 * pi * total) + miss * miss / total) / 2
-                m, p = m + gain * miss, p * found.noise.variance / total
-        known = m, p
+        if nth > first:
+            factor, variance = moves[nth - 1]
+            m, p = factor * m, factor * factor * p + variance
+        expected.append((m, p))
+        if found is not None and nth == first and prior is None:
+            m, p = found.number, found.noise.variance
+        elif found is not None:
+            total = p + found.noise.variance
+            miss = found.number - centre - m
+            evidence -= (log(2 * pi * total) + miss * miss / total) / 2
+            m, p = m + p / total * miss, p * found.noise.variance / total
         means.append(m)
         variances.append(p)
-        ahead.append(before)
     for nth in range(len(measured) - 2, first - 1, -1):
-        back = variances[nth] / ahead[nth + 1]
-        means[nth] += back * (means[nth + 1] - means[nth])
-        variances[nth] += back * back * (variances[nth + 1] - ahead[nth + 1])
+        mean, variance = expected[nth + 1]
+        back = variances[nth] * moves[nth][0] / variance
+        means[nth] += back * (means[nth + 1] - mean)
+        variances[nth] += back * back * (variances[nth + 1] - variance)
     for nth in range(first - 1, -1, -1):
         means[nth] = means[nth + 1]
-        variances[nth] = variances[nth + 1] + drift * gaps[nth]
-    return Course(means, variances, evidence)
+        variances[nth] = variances[nth + 1] + moves[nth][1]
+    return Course([centre + mean for mean in means], variances, evidence)
 
 
 STAYS: Final = 0.5
