@@ -116,6 +116,15 @@ class Auditor:
         """The members of the ledger by name; none before a cap tells the separator."""
         return self._rules.members.known
 
+    @property
+    def rules(self) -> Rules:
+        """What holds for all series: bounds, and members."""
+        return self._rules
+
+    def followed(self) -> Iterator[Series]:
+        """Yield all series and chains of members, as they stand."""
+        yield from self._series.values()
+
     def losses(self) -> Iterator[SeriesLoss]:
         """Yield what each series lost so far."""
         for series in self._series.values():

@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import Any, Final, NamedTuple
 
 from stream_app.calendar.words import UNITS, duration_in_words, moment_in_words
-from stream_app.words.amount import NANO, amount
+from stream_app.words.amount import NANO, amount, promised
 
 Parameters = Mapping[str, Any]
 """The parameters of a valid policy record: what it has besides type, series and version."""
@@ -20,6 +20,10 @@ _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": 
 _GLOB: Final = frozenset("*?[")
 _LARGEST_FACTOR: Final = 6_900_000_000
 """Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
+
+
+DRAWN: Final = "drawn"
+"""Dummies are among the landmarks, by a method that is not known."""
 
 
 class Circumstances(NamedTuple):
@@ -32,7 +36,7 @@ class Circumstances(NamedTuple):
     landmarks: int | None = None
     """Landmark steps by now, with those registered since; None: those of the parameters."""
     dummies: str = ""
-    """How the landmarks of the parameters were drawn, from the ledger; "": none were."""
+    """How the landmarks were drawn, from the ledger, or DRAWN where that is not known; "": none were."""
 
 
 _ALONE: Final = Circumstances()
@@ -44,6 +48,35 @@ def in_words(parameters: Parameters, series: str = "", known: Circumstances = _A
     ``series`` "" is any series. ``series`` must be printable: a name out of a ledger is made so before.
     """
     return " ".join(_sentences(parameters, series, known))
+
+
+def for_the_person(parameters: Parameters, series: str, known: Circumstances, used_nano: int, end: str) -> str:
+    """Return a paragraph for the person whose series it is: what is promised to them, and how much of it is used.
+
+    ``end`` is a sentence that says when that ends and what happens then.
+    """
+    unit, collect = _Unit.of(parameters["protection"].get("step", 1)), parameters.get("collect")
+    epsilon_nano = epsilon_nano_of(parameters)
+    published = f"About you ({series}) values are published, by the {unit.name}, with noise added to each"
+    if collect:
+        published = (
+            f"What you send to {series} is published added up with what others send, by the {unit.name}, with noise"
+        )
+    where = _where(parameters, unit, known).replace("its first event", "the first event")
+    where = where if collect else where.replace("at its ", "at your ")
+    yours = _how_far(parameters, unit).replace("the item of one contributor", "the item that you sent")
+    yours = yours.replace("whether one contributor takes part", "whether you took part")
+    differ = (
+        f"Take two accounts of what happened that differ only {where}{yours} and nowhere else. Whatever odds somebody "
+        f"gave one against the other, all that is published changes them by a factor {_factor(epsilon_nano)} at most."
+    )
+    check = (
+        "Who has the secret key of the noise could take it off: ask who has it. Whether the promise was kept anybody "
+        "can check in the ledger, without that key and without your data."
+    )
+    used = f"Of that, {promised(used_nano, epsilon_nano)} is used so far."
+    said = [f"{published}.", differ, used, *_beyond(parameters, unit), *_open(parameters, unit, known), end, check]
+    return " ".join(said)
 
 
 def wrapped(paragraph: str, indent: str = "  ", width: int = 78) -> str:
@@ -190,6 +223,8 @@ def _landmarks(parameters: Parameters, known: Circumstances) -> Iterator[str]:
         yield f"Landmarks that are registered later count among them{kept}."
         return
     yield "The dummies blur which landmarks are true ones; that is no differential privacy of where these are."
+    if method == DRAWN:
+        yield "Were they drawn by padding, that it is one may cost each true landmark ln(1/p) besides."
     if method == "padding":
         chance = (parameters.get("dummies") or {}).get("probability")
         loss = "" if chance is None else f" = {max(0.0, -log(chance)):.3g}"

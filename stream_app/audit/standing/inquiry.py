@@ -10,6 +10,7 @@ from stream_app.audit.form.reader import read_entry, spelt
 from stream_app.audit.rules import Rules
 from stream_app.audit.series import Series
 from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
+from stream_app.audit.standing.version import version_of
 
 _SERIES_AT: Final = len(b'{"series":')
 _SEQUENCE: Final = b',"sequence":'
@@ -119,44 +120,6 @@ class _Followed:
         return SeriesStanding(series.name, series.closed, versions, claim, bound, said, tuple(self.findings))
 
     def _version(self, policy: PolicyEntry, *, rules: bool) -> VersionStanding:
-        spent, books = self.series.guarantee, self.series.books
-        if books is None:
+        if self.series.books is None:
             return VersionStanding(policy.policy, policy.sequence, rules, "", "", 0, policy.budget_nano)
-        terms = books.terms
-        left = held = 0
-        if rules and terms.level in ("landmark", "user"):
-            _, left = books.standing(books.next_step)
-            share = terms.share(spent.landmark_nano, spent.peak_nano, left, True)  # noqa: FBT003 - as `Share` is called
-            held = left * share
-        return VersionStanding(
-            version=policy.policy,
-            sequence=policy.sequence,
-            rules=rules,
-            level=terms.level,
-            scheme=terms.scheme,
-            step_ms=terms.step_ms,
-            promised_nano=terms.budget_nano,
-            landmark_spent_nano=spent.landmark_nano,
-            regular_peak_nano=spent.peak_nano,
-            landmarks_left=left,
-            held_back_nano=held,
-            first_ms=None if books.first_step is None else books.first_step * terms.step_ms,
-            last_ms=None if books.last_step is None else books.last_step * terms.step_ms,
-            ends_ms=self._ends_ms(),
-            window=1 if terms.frame is None else terms.frame.steps,
-            renews_ms=self._renews_ms() if rules else None,
-        )
-
-    def _renews_ms(self) -> int | None:
-        books = self.series.books
-        assert books is not None, "asked for a version whose terms are known"
-        last_ms = -1 if books.last_step is None else books.last_step * books.terms.step_ms
-        return next((bound for bound in books.terms.renew if bound > last_ms), None)
-
-    def _ends_ms(self) -> int | None:
-        books = self.series.books
-        assert books is not None, "asked for a version whose terms are known"
-        terms = books.terms
-        if terms.level == "user" and books.first_step is not None:
-            return (books.first_step + terms.length) * terms.step_ms
-        return books.landmarks.ends[-1] * terms.step_ms if terms.level == "landmark" and books.landmarks.ends else None
+        return version_of(self.series, policy.policy, policy.sequence, rules=rules)

@@ -100,7 +100,7 @@ def _ruling(version: VersionStanding) -> list[str]:
     if version.renews_ms is not None:
         bound = _moment(version.renews_ms)
         lines.append(f"  renewed    by the first event from {bound} on, where the lifetime has room for it")
-    return [*lines, f"  ends       {_end(version)}"]
+    return [*lines, f"  ends       {ending(version)}"]
 
 
 def _parts(version: VersionStanding) -> str:
@@ -111,7 +111,8 @@ def _parts(version: VersionStanding) -> str:
     return f": {spent} on landmarks, {peak} {what}, as much as others may cost without adding to it"
 
 
-def _end(version: VersionStanding) -> str:
+def ending(version: VersionStanding) -> str:
+    """Return when a version that is in force ends, and what then."""
     match version.level:
         case "user" if version.ends_ms is None:
             return "with its length, which the first event begins"

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from stream_app import __version__
 from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
+from stream_app.audit.answers.asked import Answers, answers_of, for_a_person
+from stream_app.audit.answers.keys import KeyTimes
+from stream_app.audit.answers.sections import sections_of as sections_of_answers
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve, Curves
 from stream_app.audit.report.flow import Flow
@@ -37,11 +40,15 @@ TALL = 4.0
 
 
 class SecondLook(NamedTuple):
-    """What the second reading found: budgets of all series, curves of the chosen ones, and spends over time."""
+    """What the second reading found: budgets of all series, curves of the chosen ones, spends over time, answers."""
 
     losses: list[SeriesLoss]
     curves: list[Curve]
     flow: Flow
+    keys: KeyTimes
+    answers: Answers
+    people: list[str]
+    """What may be told to the persons whose series the curves are."""
 
     @property
     def ranked(self) -> list[SeriesLoss]:
@@ -116,16 +123,20 @@ def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | 
     unknown = sorted(set(chosen) - {loss.series for loss in losses})
     if unknown:
         raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; is it spelt right?")
-    curves, flows = Curves(chosen), Flow()
+    curves, flows, keys = Curves(chosen), Flow(), KeyTimes()
     flowing = arguments.html is not None
 
     def feed(lines: Sequence[bytes]) -> None:
         curves.entries(lines)
         if flowing:
             flows.entries(lines)
+            keys.entries(lines)
 
     source.again(feed)
-    return SecondLook(losses, curves.curves, flows)
+    rules, named = auditor.rules, set(chosen)
+    answers = answers_of(auditor.followed(), rules.members, rules.lifetime_nano)
+    told = (for_a_person(one, rules.members, rules.lifetime_nano) for one in auditor.followed() if one.name in named)
+    return SecondLook(losses, curves.curves, flows, keys, answers, [text for text in told if text])
 
 
 def draw(
@@ -145,7 +156,8 @@ def draw(
             )
             picture(arguments.picture, draws)
         if arguments.html is not None:
-            sections = _sections(seen)
+            answered = sections_of_answers(seen.answers, seen.keys.listed(), seen.people, holds=report.holds)
+            sections = [*(answered if seen.losses else ()), *_sections(seen)]
             if statement is not None:
                 from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - see `question_in`
 

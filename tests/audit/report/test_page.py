@@ -86,10 +86,10 @@ def test_it_loads_nothing_and_runs_nothing(ledger: Path) -> None:
 
 
 def test_there_is_a_plot_under_each_title(ledger: Path) -> None:
-    """Five titles, each followed by a drawing; the same bytes whenever it is drawn."""
+    """Behind remarks and answers five titles, each followed by a drawing; the same bytes whenever it is drawn."""
     shown = page(ledger)
     titles = [name for name in shown.after("h1") if name in {"h2", "svg"}]
-    assert titles == ["h2"] + ["h2", "svg"] * 5, "remarks come first"
+    assert titles == ["h2"] * 6 + ["h2", "svg"] * 5, "remarks come first, then five answers"
     assert {"Remarks", "weaker-unmarked"} <= set(shown.texts)
     first = ledger.with_name("page.html").read_bytes()
     page(ledger)

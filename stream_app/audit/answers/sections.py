@@ -1,0 +1,82 @@
+"""The answers as sections of the report."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import Final
+
+from stream_app.audit.answers.asked import Answers
+from stream_app.audit.report.page import Section, table
+
+_ALONE: Final = (
+    "The ledger names no members, so it does not tell which series are one person's. The promises of several series of "
+    "one person add up."
+)
+
+
+def sections_of(
+    answers: Answers, keys: Sequence[tuple[str, int, int]], people: Sequence[str], *, holds: bool
+) -> list[Section]:
+    """Return the sections; ``people`` are paragraphs that may be handed to persons if the ledger ``holds``."""
+    return [_promises(answers), _used(answers), _members(answers), _keys(keys), _told(people, holds=holds)]
+
+
+def _promises(answers: Answers) -> Section:
+    rows = [(text, f"{count:,}") for text, count in answers.promises]
+    rows += [("further promises, each to fewer series", f"{answers.further:,}")] if answers.further else []
+    rows += [("terms that this audit does not know", f"{answers.unknown:,}")] if answers.unknown else []
+    note = "Under the policies in force when the ledger ends."
+    return Section("What was promised, and to how many", note, table(("the promise", "series"), rows, 1))
+
+
+def _used(answers: Answers) -> Section:
+    rows = [
+        (one.series, f"{one.policy}{' (and earlier ones)' if one.earlier else ''}", one.used, one.state, one.end)
+        for one in answers.used
+    ]
+    closed = f" {answers.closed:,} series are closed." if answers.closed else ""
+    note = f"The series of whose promise the largest share is used.{closed}"
+    heads = ("series", "policy", "used", "state", "when it ends, and what then")
+    return Section("Used against promised", note, table(heads, rows))
+
+
+def _members(answers: Answers) -> Section:
+    if not answers.separator:
+        return Section("Which series are one person's", _ALONE, "")
+    rows = [
+        (
+            one.member,
+            ", ".join(one.series) + (", ..." if one.many > len(one.series) else ""),
+            str(one.many),
+            one.claimed,
+        )
+        for one in answers.people
+    ]
+    note = (
+        f"The part of a name before {answers.separator!r} names the person or household; {answers.members:,} of them."
+    )
+    return Section("Which series are one person's", note, table(("member", "series", "how many", "of its cap"), rows))
+
+
+def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
+    rows = [(key, _moment(first), _moment(last)) for key, first, last in keys]
+    note = (
+        "By the times of the steps that were decided. Who has a key can take the noise off what was published under it."
+    )
+    return Section("Which key since when", note, table(("key", "first step", "last step"), rows))
+
+
+def _told(people: Sequence[str], *, holds: bool) -> Section:
+    title = "What to tell the person"
+    if not holds:
+        note = "The audit found faults: nothing here may be handed to anybody before they are explained."
+        return Section(title, note, "")
+    note = "A paragraph for each series that was looked at closely (--series names others), to hand to the person."
+    return Section(title, note, "\n".join(f"<p>{escape(text)}</p>" for text in people))
+
+
+def _moment(time_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        return f"{time_ms} ms"

@@ -1,0 +1,1 @@
+"""Tests of `stream_app/audit/answers`: what a privacy officer asks of an audited ledger."""

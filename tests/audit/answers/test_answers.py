@@ -1,0 +1,100 @@
+"""What a privacy officer asks of a ledger, against what the ledger itself says."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import orjson
+from hypothesis import HealthCheck, given, settings
+
+from stream_app.audit import Auditor
+from stream_app.audit.answers.asked import Answers, answers_of, for_a_person
+from stream_app.audit.answers.keys import KeyTimes
+from stream_app.audit.answers.sections import sections_of
+from stream_app.cli import main
+from stream_app.words.amount import promised
+from tests.audit.books.test_members import person
+from tests.audit.histories import History, histories
+from tests.audit.written import LEDGERS, write
+from tests.used import literally_used
+
+MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
+
+def audited(lines: list[bytes], lifetime_nano: int | None = None) -> tuple[Auditor, Answers]:
+    """Return an auditor that read a ledger, and its answers."""
+    auditor = Auditor(lifetime_nano=lifetime_nano)
+    auditor.entries(lines)
+    auditor.finish()
+    return auditor, answers_of(auditor.followed(), auditor.rules.members, lifetime_nano)
+
+
+@MANY
+@given(histories())
+def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
+    """As many as the ledger has; used is that of the version in force, by literal sums over its spends."""
+    auditor, found = audited(history.ledger, history.lifetime_nano)
+    literal = literally_used(history.ledger)
+    latest = {series: max(version for name, version in literal if name == series) for series, _ in literal}
+    assert sum(count for _, count in found.promises) == len(latest)
+    assert (found.unknown, found.further, found.people) == (0, 0, ())
+    assert {(one.series, one.policy, one.used) for one in found.used} == {
+        (series, version, promised(*literal[series, version])) for series, version in latest.items()
+    }
+    assert found.closed == sum(b'"entry":"close"' in line for line in history.ledger)
+    for series in auditor.followed():
+        text = for_a_person(series, auditor.rules.members, history.lifetime_nano)
+        assert f"{promised(*literal[series.name, latest[series.name]])} is used so far." in text
+        assert ("End: " in text) != series.closed
+
+
+@MANY
+@given(histories())
+def test_keys_are_told_with_their_first_and_last_step(history: History) -> None:
+    """From the release entries alone, which have a time; there is one key in these ledgers."""
+    times = KeyTimes()
+    times.entries(history.ledger)
+    expected: dict[str, list[int]] = defaultdict(list)
+    for entry in map(orjson.loads, history.ledger):
+        if entry["entry"] == "release":
+            expected[entry["key"]].append(entry["timestamp"])
+    assert times.listed() == [(key, min(found), max(found)) for key, found in expected.items()]
+
+
+def test_series_of_one_person_are_named_where_a_cap_tells_the_separator() -> None:
+    """With what of the cap they claim; without a cap nobody knows."""
+    _, found = audited(person())
+    (one,) = found.people
+    assert one == ("p", ("p/glucose", "p/place"), 2, "0.00000003 of 0.00000003 claimed")
+    assert "of them" in sections_of(found, [], [], holds=True)[2].note
+    lines = write(LEDGERS["uniform"], "p/a").lines() + write(LEDGERS["event"], "p/b").lines()
+    _, alone = audited(lines)
+    assert (alone.separator, alone.people) == ("", ())
+    assert "does not tell which series are one person's" in sections_of(alone, [], [], holds=True)[2].note
+
+
+def test_nothing_is_handed_out_of_a_ledger_that_does_not_hold() -> None:
+    """The paragraphs stand on the page of a ledger that holds, and nowhere else."""
+    _, found = audited(write(LEDGERS["event"]).lines())
+    told = sections_of(found, [], ["a <b>"], holds=True)[-1]
+    assert told.content == "<p>a &lt;b&gt;</p>"
+    assert sections_of(found, [], ["a <b>"], holds=False)[-1].content == ""
+
+
+def test_the_page_answers(tmp_path: Path) -> None:
+    """All of it stands on the page that the command writes, in the order in which it is asked."""
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_bytes(b"".join(line + b"\n" for line in write(LEDGERS["uniform"]).lines()))
+    assert main(["audit", "--ledger", str(ledger), "--html", str(tmp_path / "report.html")]) == 0
+    shown = (tmp_path / "report.html").read_text()
+    titles = [
+        "What was promised, and to how many",
+        "Used against promised",
+        "Which series are one person&#x27;s",
+        "Which key since when",
+        "What to tell the person",
+    ]
+    places = [shown.index(f"<h2>{title}</h2>") for title in titles]
+    assert places == sorted(places)
+    assert "Any two histories of a series that differ only at " in shown
+    assert "<p>About you (home-7) values are published" in shown
+    assert "0123456789abcdef" in shown
