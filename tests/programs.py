@@ -25,6 +25,8 @@ PACKAGES = {
 }
 """Debian's package of each program; CI has them all."""
 ELSEWHERE = {
+    "alertmanager": "go install github.com/prometheus/alertmanager/cmd/alertmanager@latest",
+    "amtool": "go install github.com/prometheus/alertmanager/cmd/amtool@latest",
     "cc": "install a C compiler",
     "dashboard-linter": "go install github.com/grafana/dashboard-linter@latest",
     "kubectl": "kustomize comes with it, which no package of CI has",

@@ -4,7 +4,10 @@ import argparse
 import importlib.metadata
 import json
 import re
+import socket
+import subprocess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import jsonschema
@@ -12,7 +15,9 @@ import pytest
 import yaml
 
 from stream_app.cli.ledger import audit
+from stream_app.localbroker.broker import LocalBroker
 from stream_app.localbroker.jars import KAFKA_VERSION
+from stream_app.localbroker.ports import free_ports
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
 
@@ -74,7 +79,7 @@ def test_workers_run_without_rights(compose: dict[str, Any]) -> None:
 def test_no_core_dumps_of_keys_and_raw_values(compose: dict[str, Any]) -> None:
     """Every service that holds keys or raw values, which are all but those that show metrics, has a limit of 0."""
     limits = {name: service.get("ulimits") for name, service in compose["services"].items()}
-    assert {name for name, limit in limits.items() if limit != {"core": 0}} == {"prometheus", "grafana"}
+    assert {name for name, limit in limits.items() if limit != {"core": 0}} == {"prometheus", "alertmanager", "grafana"}
 
 
 def test_only_who_needs_the_broker_reaches_it(compose: dict[str, Any]) -> None:
@@ -90,7 +95,7 @@ def test_only_who_needs_the_broker_reaches_it(compose: dict[str, Any]) -> None:
     assert members == {
         "default": set(),
         "kafka": {"kafka", "prepare", "landmark-stream", "worker", "audit"},
-        "metrics": {"worker", "audit", "docs", "prometheus", "grafana"},
+        "metrics": {"worker", "audit", "docs", "prometheus", "alertmanager", "receiver", "grafana"},
     }
     assert not any("network_mode" in service for service in services.values())
     scraped = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
@@ -137,3 +142,24 @@ def test_image_is_built_of_files_that_are_there() -> None:
     assert {*copied, "deploy"} == let_through  # `deploy/*` is shut out again but for the image's part
     assert all((ROOT / name).exists() for name in copied)
     assert re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE) == ["10001:10001"]
+
+
+def probed(compose: dict[str, Any], port: int) -> int:
+    """Run the broker's health check against another port than its own; return its exit code, of a time-out 124."""
+    kind, *words = compose["services"]["kafka"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    script = words.pop().replace("$$", "$").replace("localhost/9092", f"127.0.0.1/{port}")
+    return subprocess.run(["timeout", "5", *words, script], capture_output=True, check=False).returncode
+
+
+def test_the_brokers_health_check_tells_whether_it_answers(broker: LocalBroker, compose: dict[str, Any]) -> None:
+    """It starts no JVM; a broker passes, a closed port fails, and so does whoever listens and speaks otherwise."""
+    assert probed(compose, int(broker.bootstrap_servers.rpartition(":")[2])) == 0
+    assert probed(compose, free_ports(1)[0]) == 1
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert probed(compose, silent.getsockname()[1]) == 124
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        answering = Thread(target=lambda: other.accept()[0].sendall(b"HTTP/1.1 400 Bad Request"))
+        answering.start()
+        assert probed(compose, other.getsockname()[1]) == 1
+        answering.join()

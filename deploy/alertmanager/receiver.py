@@ -1,0 +1,43 @@
+# ruff: noqa: INP001 (a script, part of no package)
+"""An example receiver of alerts: prints a line for each that Alertmanager sends, with the page that says what to do.
+
+``receiver.py [PORT]``. It shows that alerts get through; a pager, a chat or a mailbox is what you need in its place.
+"""
+
+import json
+import signal
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Answers what Alertmanager's ``webhook_configs`` sends (its version 4)."""
+
+    def do_POST(self) -> None:
+        """Print the alerts of one message; 400 for what is none."""
+        try:
+            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            lines = [
+                f"{self.path.strip('/')} {alert['status']}: {alert['labels']['alertname']}: "
+                f"{alert['annotations']['summary']} {alert['annotations']['runbook_url']}"
+                for alert in message["alerts"]
+            ]
+        except (KeyError, TypeError, ValueError):
+            self.send_error(400)
+            return
+        print(*lines, sep="\n", flush=True)
+        self.send_response(204)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        """Say that it is there."""
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Write no line a request: what came stands there already."""
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    ThreadingHTTPServer(("", int(sys.argv[1]) if sys.argv[1:] else 8080), Receiver).serve_forever()
