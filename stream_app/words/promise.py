@@ -74,7 +74,7 @@ def for_the_person(parameters: Parameters, series: str, known: Circumstances, us
         "Who has the secret key of the noise could take it off: ask who has it. Whether the promise was kept anybody "
         "can check in the ledger, without that key and without your data."
     )
-    used = f"Of that, {promised(used_nano, epsilon_nano)} is used so far."
+    used = f"Of the budget for that {promised(used_nano, epsilon_nano)} is used so far."
     said = [f"{published}.", differ, used, *_beyond(parameters, unit), *_open(parameters, unit, known), end, check]
     return " ".join(said)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import stream_app.audit
 
 ROOM = Path(stream_app.audit.__file__).parent
-SHARED = ("stream_app.audit", "stream_app.pictures", "stream_app.words")
-"""What stands in them decides nothing: how pictures look, and how amounts and promises are said."""
+SHARED = ("stream_app.audit", "stream_app.pictures", "stream_app.words", "stream_app.calendar.words")
+"""What stands in them decides nothing: how pictures look, and how amounts, times and promises are said."""
 
 
 def imports(path: Path) -> set[str]:

@@ -70,6 +70,17 @@ class StandingInquiry:
             series,
         )
 
+    @property
+    def rules(self) -> Rules:
+        """What holds for all series: bounds, and members."""
+        return self._rules
+
+    def followed(self) -> list[tuple[Series, int]]:
+        """Return the series that were asked for, by name, each with how many findings there are about it."""
+        separator = self._rules.members.separator or self._separator
+        mine = [one for one in self._found.values() if not one.series.member and self._is_mine(one, separator)]
+        return sorted(((one.series, len(one.findings)) for one in mine), key=lambda each: each[0].name)
+
     def _learn(self, data: bytes) -> None:
         """Take the separator from the chain of another member."""
         entry = read_entry(data)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.explain.inquiry import Inquiry, UndecidedError
+from stream_app.audit.explain.plain import plain_of
 from stream_app.audit.explain.text import text_of
 from stream_app.audit.files import UncommittedError, read_lines
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import moment_of
 from stream_app.cli.shared.progress import progress
+from stream_app.words.promise import wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, help="settings (default: landmark-stream.toml, if it is there; with --ledger unused)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--plain", action="store_true", help="in sentences, without formulas")
+    shown.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,7 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
         found = _from_files(arguments, inquiry) if arguments.ledger is not None else _from_topics(arguments, inquiry)
     except UndecidedError as error:
         raise UsageError(f"{error.series} at {error.timestamp}: {error}") from error
-    print(dump(found.document()) if arguments.json else text_of(found))
+    if arguments.plain:
+        print(wrapped(plain_of(found), indent=""))
+    else:
+        print(dump(found.document()) if arguments.json else text_of(found))
     return 1 if found.findings else 0
 
 

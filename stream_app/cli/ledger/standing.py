@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
+from stream_app.audit.answers.plain import plain_of
 from stream_app.audit.files import Feed, UncommittedError, read_lines
 from stream_app.audit.form.reader import dump
 from stream_app.audit.standing.inquiry import StandingInquiry, UnknownNameError
@@ -14,6 +15,7 @@ from stream_app.audit.standing.text import table_of, text_of
 from stream_app.cli import UsageError
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
 from stream_app.cli.shared.progress import progress
+from stream_app.words.promise import wrapped
 
 if TYPE_CHECKING:
     from stream_app.setup.settings import Settings
@@ -34,7 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, help="settings (default: landmark-stream.toml, if it is there; with --ledger none)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
+        "--plain", action="store_true", help="in sentences: what is promised, and a paragraph to hand to the person"
+    )
+    shown.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def in_plain_words(inquiry: StandingInquiry) -> str:
+    """Return what was asked for as titled paragraphs of a terminal."""
+    return "\n\n".join(f"{title}\n{wrapped(paragraph)}" for title, paragraph in plain_of(inquiry))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,7 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
         found = inquiry.answer()
     except UnknownNameError as error:
         raise UsageError(f"{arguments.name}: {error}") from None
-    print(dump(found.document()) if arguments.json else text_of(found))
+    if arguments.plain:
+        print(in_plain_words(inquiry))
+    else:
+        print(dump(found.document()) if arguments.json else text_of(found))
     return 1 if found.findings else 0
 
 

@@ -1,0 +1,26 @@
+"""A series in plain words: what it is promised, how much of that is used, and what may be told to its person."""
+
+from stream_app.audit.answers.asked import circumstances, for_a_person, parameters
+from stream_app.audit.report.report import quoted
+from stream_app.audit.standing.inquiry import StandingInquiry
+from stream_app.words.promise import in_words
+
+_UNKNOWN = "This version does not know the terms that it is under."
+
+
+def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
+    """Return titles and paragraphs, of all series that were asked for; call it after the ledger was read."""
+    found = []
+    members, lifetime_nano = inquiry.rules.members, inquiry.rules.lifetime_nano
+    for series, faults in inquiry.followed():
+        name = quoted(series.name)
+        if series.books is None:
+            found.append((f"{name}: the promise", _UNKNOWN))
+            continue
+        promise = in_words(parameters(series), name, circumstances(series, members, lifetime_nano))
+        found.append((f"{name}: the promise", promise))
+        told = for_a_person(series, members, lifetime_nano)
+        if faults:
+            told = f"Nothing may be told yet: the ledger has {faults} faults here, which `audit` names."
+        found.append((f"{name}: what to tell the person", told))
+    return found
