@@ -29,7 +29,7 @@ def literally_used(ledger: Iterable[bytes]) -> dict[tuple[str, int], tuple[int, 
 
 def worst(used: dict[tuple[str, int], tuple[int, int]]) -> tuple[int, int]:
     """Return the largest share used, and of equal ones that of the largest promise."""
-    return max(used.values(), key=lambda each: (Fraction(*each), each[0]))
+    return max(used.values(), key=lambda each: (Fraction(*each), *each))
 
 
 class _Version:

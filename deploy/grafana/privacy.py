@@ -25,7 +25,7 @@ NOW = Row(
             "short",
             (Query(f"sum({NEAR}) or vector(0)"),),
             rising(1),
-            4,
+            3,
             4,
         ),
         Panel(
@@ -36,7 +36,7 @@ NOW = Row(
             "percentunit",
             (Query(f"(sum({NEAR}) or vector(0)) / (sum({LEFT}) > 0)"),),
             rising(0.1, 0.5),
-            4,
+            3,
             4,
             decimals=1,
         ),
@@ -48,7 +48,7 @@ NOW = Row(
             "d",
             (Query(f"min({days(' by (policy, scheme)')})"),),
             falling(7, 30),
-            4,
+            3,
             4,
             decimals=1,
         ),
@@ -60,15 +60,31 @@ NOW = Row(
             "percentunit",
             (Query("sum(landmark_alarmed_series{*}) / (sum(landmark_correlated_series{*}) > 0)"),),
             rising(0.001, 0.01),
-            4,
+            3,
             4,
             decimals=1,
         ),
         Panel(
             "stat",
-            "Epsilon spent per second",
-            "On all that was measured of all series together, added up over steps. What one series may have lost is "
-            "less: of steps that are no landmarks only the dearest counts.",
+            "Most used of a promise",
+            "Of the series that changed last, the share that one used of whose promise the largest share is used: all "
+            "landmarks and the dearest other step or window, of its policy's epsilon. All of it may be used.",
+            "percentunit",
+            (
+                Query(
+                    "max(landmark_budget_most_used_nano_epsilon{*} "
+                    "/ (landmark_budget_most_promised_nano_epsilon{*} > 0))"
+                ),
+            ),
+            width=4,
+            height=4,
+            decimals=1,
+        ),
+        Panel(
+            "stat",
+            "Sum over all steps, per second",
+            "Epsilon of all that was measured of all series together, added up over steps: no promise is about this "
+            "sum. What one series may have lost is less: of steps that are no landmarks only the dearest counts.",
             "short",
             (Query(f"sum(rate({SPENT}[$__rate_interval])) / 1e9"),),
             width=4,

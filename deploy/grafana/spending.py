@@ -28,7 +28,7 @@ BUDGET = Row(
     (
         Panel(
             "timeseries",
-            "Epsilon spent per second by policy",
+            "Sum over all steps, per second, by policy",
             "All that was measured: releases, private dissimilarities, draws of dummies; added up over series and "
             "steps. own: policies that series sent for themselves; default-1 and so on: the configured default "
             "policies by their place; earlier: those that left the configuration.",
@@ -38,7 +38,7 @@ BUDGET = Row(
         ),
         Panel(
             "timeseries",
-            "Epsilon spent per second by scheme",
+            "Sum over all steps, per second, by scheme",
             "Added up over series and steps.",
             "short",
             (Query(f"sum by (scheme) (rate({SPENT}[$__rate_interval])) / 1e9", "{{scheme}}"),),

@@ -13,6 +13,7 @@ from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.figures import PolicyLabels, label_of
 from stream_app.monitoring.metrics import CLASSES, Metrics, WorkerMetric, class_of, classes_of
 from stream_app.privacy.values import NANO
+from stream_app.words.amount import worse
 
 
 @dataclass(slots=True)
@@ -25,6 +26,13 @@ class BudgetCounts:
     """What they have left together, in nano-epsilon, by scheme and digest."""
     rates: dict[tuple[str, str], int] = field(default_factory=dict)
     """Series of Adaptive, BD and BA, by digest and class of their rate of publishing."""
+    most: tuple[int, int] = (0, 0)
+    """What that series used of whose promise the largest share is used, and its epsilon, in nano-epsilon."""
+
+    def use(self, used_nano: int, epsilon_nano: int) -> None:
+        """Take what a series used of its promise."""
+        if worse(used_nano, epsilon_nano, *self.most):
+            self.most = (used_nano, epsilon_nano)
 
 
 def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
@@ -42,6 +50,8 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
     policy, guard = row.policy, row.state.guard
     if row.state.closed:
         return
+    if guard.budget_nano:
+        counts.use(guard.used_nano, guard.budget_nano)
     if policy.sampling is not None:
         _add(counts.rates, (row.default, class_of(row.state.latest.rate_nano / NANO)), 1)
     if not policy.exhaustible or guard.budget_nano == 0:
@@ -61,9 +71,13 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
         if group.rule.sampling is not None:
             for rate, number in _classes(figures[places, RATE] / NANO):
                 _add(counts.rates, (default, rate), number)
-        if group.rule.exhaustible and len(places):
-            budgets = figures[places, BUDGET]
-            left_nano = budgets - figures[places, SPENT] - figures[places, PEAK]
+        if not len(places):
+            continue
+        budgets, used_nano = figures[places, BUDGET], figures[places, SPENT] + figures[places, PEAK]
+        at = int(np.argmax(used_nano / budgets))
+        counts.use(int(used_nano[at]), int(budgets[at]))
+        if group.rule.exhaustible:
+            left_nano = budgets - used_nano
             for share, number in _classes(left_nano / budgets):
                 _add(counts.left, (name, default, share), number)
             _add(counts.left_nano, (name, default), _sum(left_nano))
@@ -88,6 +102,8 @@ def _add(counts: dict[_Key, int], key: _Key, number: int) -> None:
 
 def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -> None:
     """Show the counts in the metrics, in place of what was shown before."""
+    metrics.set(WorkerMetric.BUDGET_MOST_USED_NANO_EPSILON, counts.most[0])
+    metrics.set(WorkerMetric.BUDGET_MOST_PROMISED_NANO_EPSILON, counts.most[1])
     metrics.replace(
         WorkerMetric.BUDGET_LEFT_SERIES,
         [((scheme, label_of(labels, default), share), n) for (scheme, default, share), n in counts.left.items()],

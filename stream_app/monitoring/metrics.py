@@ -73,6 +73,15 @@ class WorkerMetric:
         "other step, in 1e-9 epsilon (landmark, user level).",
         ("scheme", "policy"),
     )
+    BUDGET_MOST_USED_NANO_EPSILON: Final = Gauge(
+        "landmark_budget_most_used_nano_epsilon",
+        "Of the series that changed last, what that one used of whose promise the largest share is used: all landmarks "
+        "and the dearest other step or window, in 1e-9 epsilon; of all levels.",
+    )
+    BUDGET_MOST_PROMISED_NANO_EPSILON: Final = Gauge(
+        "landmark_budget_most_promised_nano_epsilon",
+        "What that series is promised: the epsilon of its policy, in 1e-9; 0 where no series changed.",
+    )
     BUDGET_LEFT_NANO_EPSILON: Final = Gauge(
         "landmark_budget_left_nano_epsilon",
         "Budget left together to the series that changed last, in 1e-9 epsilon; levels landmark and user.",

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from stream_app.monitoring.metric import Counter, Histogram, Metric
 from stream_app.monitoring.metrics import CLAIMED, AuditMetric, WorkerMetric
 from stream_app.monitoring.scrape import Distribution, Scrape, distribution_of, per_second
+from stream_app.words.amount import promised, worse
 
 DISTRIBUTIONS: Final = (WorkerMetric.BUDGET_LEFT_SHARE, WorkerMetric.SAMPLING_RATE, WorkerMetric.BACKWARD_LOSS)
 """The histograms that the page draws."""
@@ -60,6 +61,8 @@ class WorkerSnapshot:
     decisions: Mapping[str, int]
     rejects: Mapping[str, int]  # by reason
     rejects_per_second: float | None
+    used_nano: int  # of the promise of which the largest share is used, of those of the series that changed last
+    promised_nano: int  # that promise; 0: no series changed
     spent_nano: int
     spend_nano_per_second: float | None
     budget_left: Distribution  # this one and the next two since the scrape before, since the start at the first
@@ -77,6 +80,11 @@ class WorkerSnapshot:
     kind: str = "worker"
     detail: WorkerDetail | None = None
     """None in sums over workers and in samples of the past."""
+
+    @property
+    def most_used(self) -> str:
+        """Return in words how much of that promise is used; a dash before any series changed."""
+        return promised(self.used_nano, self.promised_nano).removesuffix(" promised") if self.promised_nano else "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +169,8 @@ def _worker(url: str, read: _Reading) -> WorkerSnapshot:
         decisions=read.by(WorkerMetric.DECISIONS, "decision"),
         rejects=read.by(WorkerMetric.REJECTS, "reason"),
         rejects_per_second=read.per_second(WorkerMetric.REJECTS),
+        used_nano=read.total(WorkerMetric.BUDGET_MOST_USED_NANO_EPSILON),
+        promised_nano=read.total(WorkerMetric.BUDGET_MOST_PROMISED_NANO_EPSILON),
         spent_nano=read.total(WorkerMetric.SPEND_NANO_EPSILON),
         spend_nano_per_second=read.per_second(WorkerMetric.SPEND_NANO_EPSILON),
         budget_left=read.observed(WorkerMetric.BUDGET_LEFT_SHARE),
@@ -214,7 +224,10 @@ def _partitions(scrape: Scrape) -> dict[str, PartitionFigures]:
 
 
 def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
-    """Return the sums over workers; a lag is that of the one furthest behind, and commits have no sum."""
+    """Return the sums over workers; of lags and of what was used the worst stands, and commits have no sum."""
+    most = (0, 0)
+    for seen in workers:
+        most = (seen.used_nano, seen.promised_nano) if worse(seen.used_nano, seen.promised_nano, *most) else most
     return WorkerSnapshot(
         url="",
         events=sum(seen.events for seen in workers),
@@ -225,6 +238,8 @@ def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
         decisions=_merged(seen.decisions for seen in workers),
         rejects=_merged(seen.rejects for seen in workers),
         rejects_per_second=_sum(seen.rejects_per_second for seen in workers),
+        used_nano=most[0],
+        promised_nano=most[1],
         spent_nano=sum(seen.spent_nano for seen in workers),
         spend_nano_per_second=_sum(seen.spend_nano_per_second for seen in workers),
         budget_left=sum((seen.budget_left for seen in workers), Distribution()),

@@ -24,6 +24,12 @@ def promised(used_nano: int, epsilon_nano: int) -> str:
     return f"{amount(used_nano)} of {amount(epsilon_nano)} promised"
 
 
+def worse(used_nano: int, epsilon_nano: int, than_used_nano: int, than_epsilon_nano: int) -> bool:
+    """Return whether a larger share of a promise was used, or the same share of a larger one; of 0 it is the least."""
+    share, other = used_nano * than_epsilon_nano, than_used_nano * epsilon_nano
+    return share > other or (share == other and (used_nano, epsilon_nano) > (than_used_nano, than_epsilon_nano))
+
+
 class Used(NamedTuple):
     """How much of the promise of one policy version to one series was used, in nano-epsilon, as `promised` says it."""
 
@@ -34,8 +40,7 @@ class Used(NamedTuple):
 
     def worse(self, than: "Used") -> bool:
         """Return whether a larger share of the promise was used, or the same share of a larger one."""
-        share, other = self.used_nano * than.epsilon_nano, than.used_nano * self.epsilon_nano
-        return share > other or (share == other and self.used_nano > than.used_nano)
+        return worse(self.used_nano, self.epsilon_nano, than.used_nano, than.epsilon_nano)
 
     def sentence(self, series: int, *, versions: bool) -> str:
         """Return it in words, as that of which most was used of so many series; ``versions``: any had several.

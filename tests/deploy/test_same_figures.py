@@ -80,7 +80,7 @@ def of_workers(seen: WorkerSnapshot, alone: Mapping[str, WorkerSnapshot]) -> Ite
     yield "operation", "Share of events rejected", {"{}": seen.rejects_per_second / seen.events_per_second}
     yield "privacy", "Alarming temporal loss", {"{}": seen.alarmed_series / seen.correlated_series}
     yield "privacy", "Series with a correlation", {"{}": seen.correlated_series}
-    yield "privacy", "Epsilon spent per second", {"{}": seen.spend_nano_per_second / 1e9}
+    yield "privacy", "Sum over all steps, per second", {"{}": seen.spend_nano_per_second / 1e9}
     yield "rule", "landmark:events:rate1m", {"landmark:events:rate1m": seen.events_per_second}
     share = {"landmark:rejects:share5m": seen.rejects_per_second / seen.events_per_second}
     yield "rule", "landmark:rejects:share5m", share

@@ -1,5 +1,7 @@
 """How budgets stand in the metrics: which series count, in which class, under which label."""
 
+from fractions import Fraction
+
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.budgets import counted_budgets, show_budgets
@@ -43,6 +45,7 @@ def test_series_count_in_the_class_of_their_share() -> None:
     }
     assert standing.left_nano == {("uniform", digest): 250_000_000, ("adaptive", ""): 750_000_000}
     assert standing.rates == {("", "1.00"): 1}
+    assert standing.most == (10**9, 10**9), "of all levels"
 
 
 def test_labels_are_few_and_say_no_glob() -> None:
@@ -74,6 +77,25 @@ def test_columns_and_rows_count_alike() -> None:
     together.take(rows())
     assert (len(apart.states), len(together.states)) == (0, 4)
     assert counted_budgets([apart]) == counted_budgets([together])
+
+
+def test_the_worst_is_that_of_the_largest_share() -> None:
+    """Of all series that are open, by literal fractions; nothing of no series."""
+    run = Run(Context(KEYS, (DEFAULT,), Limits(lifetime_nano=10**12)))
+    run.feed_all([observation("home-1", 1, 1.0)])
+    run.feed_all([policy("bus-1", epsilon=4.0, protection=USER), *(observation("bus-1", step, 1.0) for step in (1, 2))])
+    found = counted_budgets([reader(run.rows)]).most
+    assert found == max(
+        ((row.state.guard.used_nano, row.state.guard.budget_nano) for row in run.rows.values()),
+        key=lambda each: Fraction(*each),
+    )
+    assert found == (2 * 10**9, 4 * 10**9)
+    metrics = Metrics()
+    show_budgets(metrics, labels_of([]), counted_budgets([reader(run.rows)]))
+    shown = scrape_of(metrics.text().decode(), 0)
+    assert shown.total("landmark_budget_most_used_nano_epsilon") == found[0]
+    assert shown.total("landmark_budget_most_promised_nano_epsilon") == found[1]
+    assert counted_budgets([]).most == (0, 0)
 
 
 def test_rows_in_memory_are_the_last_of_each_series_and_bounded() -> None:

@@ -18,6 +18,8 @@ def busy() -> Metrics:
     metrics.count(WorkerMetric.DECISIONS, 15, "approximated", "adaptive", "default-1")
     metrics.count(WorkerMetric.REJECTS, 5, "late")
     metrics.count(WorkerMetric.SPEND_NANO_EPSILON, 2_000_000_000, "adaptive", "own")
+    metrics.set(WorkerMetric.BUDGET_MOST_USED_NANO_EPSILON, 700_000_000)
+    metrics.set(WorkerMetric.BUDGET_MOST_PROMISED_NANO_EPSILON, 10**9)
     metrics.set(WorkerMetric.EVENT_LAG_RECORDS, 3, "0")
     metrics.set(WorkerMetric.EVENT_LAG_RECORDS, 4, "1")
     metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.5, "0")
@@ -57,6 +59,7 @@ def test_a_worker_at_work() -> None:
     assert isinstance(seen, WorkerSnapshot)
     assert (seen.events, seen.events_per_second) == (150, 5.0)
     assert (seen.spent_nano, seen.spend_nano_per_second) == (2_000_000_040, 4.0)
+    assert (seen.used_nano, seen.promised_nano, seen.most_used) == (700_000_000, 10**9, "0.7 of 1.0")
     assert (list(seen.rejects.items()), seen.rejects_per_second) == ([("early", 20), ("late", 5)], 2.0)
     assert seen.commit_seconds == pytest.approx(0.3)
     assert {upper: met for upper, met in seen.budget_left.counts.items() if met} == {"0.4": 1}
@@ -81,6 +84,7 @@ def test_workers_together() -> None:
     metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 9.5, "0")
     pair = [snapshot_of("http://a:1", first, scraped(metrics, 3.0)), snapshot_of("http://b:1", None, first)]
     seen = together([snapshot for snapshot in pair if isinstance(snapshot, WorkerSnapshot)])
+    assert seen.most_used == "0.7 of 1.0"
     assert (seen.events, seen.lag_records, seen.lag_seconds, seen.partitions_running) == (200, 14, 9.5, 4)
     assert (seen.rejects, seen.rejects_per_second, seen.partitions_stopped) == ({"late": 19}, 3.0, {"fenced": 2})
     assert list(seen.decisions.items()) == [("perturbed", 160), ("approximated", 30)]

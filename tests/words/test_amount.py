@@ -30,7 +30,7 @@ def test_what_was_used_stands_before_what_was_promised() -> None:
 @given(nanos, st.integers(1, 10**15), nanos, st.integers(1, 10**15))
 def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, other: int, bound: int) -> None:
     """As fractions say it; of equal shares the larger amount."""
-    expected = (Fraction(used, epsilon), used) > (Fraction(other, bound), other)
+    expected = (Fraction(used, epsilon), used, epsilon) > (Fraction(other, bound), other, bound)
     assert Used("a", 1, used, epsilon).worse(Used("b", 2, other, bound)) == expected
 
 

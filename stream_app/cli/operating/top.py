@@ -33,13 +33,14 @@ WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("not decided yet", lambda seen: f"{seen.lag_records:,}"),
     ("append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
     ("commit of a batch", lambda seen: "-" if seen.commit_seconds is None else f"{seen.commit_seconds * 1000:.0f} ms"),
-    ("epsilon spent", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
-    ("epsilon a second", lambda seen: _small(seen.spend_nano_per_second)),
+    ("most used of a promise", lambda seen: seen.most_used),
     ("share of budget left", lambda seen: _mean(seen.budget_left)),
     ("sampling rate", lambda seen: _mean(seen.sampling_rate)),
     ("rejects a second", lambda seen: _rate(seen.rejects_per_second)),
     ("series in memory", lambda seen: f"{seen.cached_series:,}"),
     ("partitions served", lambda seen: f"{seen.partitions_running}"),
+    ("sum over all steps", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
+    ("of it a second", lambda seen: _small(seen.spend_nano_per_second)),
 )
 AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSnapshot], str]], ...] = (
     ("entries audited", lambda seen: f"{seen.entries:,}"),

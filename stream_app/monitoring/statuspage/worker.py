@@ -137,11 +137,11 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
         figure.duration,
     )
     yield card(
-        "Epsilon spent",
-        [datum("spent-nano", seen.spent_nano, figure.epsilon(seen.spent_nano))],
-        f"summed over steps and series; {figure.epsilon(seen.spend_nano_per_second)} a second now",
-        lambda old: old.spend_nano_per_second,
-        figure.epsilon,
+        "Most used of a promise",
+        [datum("used-nano", seen.used_nano, seen.most_used)],
+        "epsilon: the series of whose promise the largest share is used, of those that changed last",
+        lambda old: old.used_nano / old.promised_nano if old.promised_nano else None,
+        figure.share,
     )
     rejected = sum(seen.rejects.values())
     yield card(
@@ -204,7 +204,10 @@ def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
         for (policy, scheme), nano in detail.spent.items()
     ]
     if rows:
-        yield table("Epsilon spent", ("policy", "scheme", "epsilon spent", "share"), rows, (1, 2))
+        yield table("Sum over all steps", ("policy", "scheme", "sum over all steps", "share"), rows, (1, 2))
+        summed = datum("spent-nano", seen.spent_nano, figure.epsilon(seen.spent_nano))
+        now = f", {figure.epsilon(seen.spend_nano_per_second)} of it a second now; no promise is about this sum."
+        yield element("p", "In all ", summed, now, class_="note")
 
 
 def _distribution(

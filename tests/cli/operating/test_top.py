@@ -58,7 +58,8 @@ def test_one_frame(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines["events"] == "100"
     assert lines["decided: perturbed"] == "80"
     assert lines["rejected: late"] == "5"
-    assert lines["epsilon spent"] == "2.000000"
+    assert lines["sum over all steps"] == "2.000000"
+    assert " 0.7 of 1.0 " in output
     assert lines["partitions stopped: fenced"] == "1"
     assert lines["entries audited"] == "1,234"
     assert lines["found: share"] == "2"
