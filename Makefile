@@ -70,8 +70,7 @@ constraints:  ## Take the newest versions of all dependencies into constraints.t
 
 LOCKER ?= $(BIN)/python
 hashes:  ## Write the image's hashed locks from constraints.txt
-	$(LOCKER) deploy/image/lock.py runtime > deploy/image/requirements.txt
-	$(LOCKER) deploy/image/lock.py build > deploy/image/build-requirements.txt
+	$(LOCKER) deploy/image/lock.py
 
 SBOM := build/sbom
 sbom:  ## Install as the image does and write build/sbom/sbom.json, a bill of materials in CycloneDX

@@ -1,8 +1,9 @@
 # ruff: noqa: INP001 (a script, part of no package)
-"""Print a requirements file with hashes, of what the worker runs with or is built with: ``lock.py runtime|build``.
+"""Write the image's hashed locks beside this file, for each machine: what the worker runs with, and is built with.
 
 For each package that the requirements of pyproject.toml come to, in the versions of constraints.txt: the SHA-256 of the
-wheel that pip takes for the image, as the index states it. Run it with the image's version of Python.
+wheel that pip takes for the image, as the index states it; of the few packages without a wheel for a machine that of
+their sources. Run it with the image's version of Python; ``install`` reads the files.
 """
 
 import json
@@ -11,34 +12,68 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parents[2]
-PLATFORMS = ("manylinux2014", "manylinux_2_17", "manylinux_2_24", "manylinux_2_27", "manylinux_2_28", "manylinux_2_34")
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+GLIBC = ("manylinux2014", "manylinux_2_17", "manylinux_2_24", "manylinux_2_27", "manylinux_2_28", "manylinux_2_34")
 """Up to what Debian 12 has (glibc 2.36)."""
-MACHINE = "x86_64"
-"""For aarch64 not every dependency has a wheel (faust-streaming's, in November 2026)."""
+MACHINES = ("x86_64", "aarch64")
+"""Docker's linux/amd64 and linux/arm64. What the first one needs is looked up, and has wheels; others need the same."""
+SOURCES = {"aarch64": ("faust-streaming",)}
+"""Packages that have no wheel for a machine (in November 2026), and are built of their sources there."""
+SOURCE_TOOLS = ("cython", "setuptools", "setuptools-scm", "wheel")
+"""What builds these."""
+
+Found = list[dict[str, Any]]
 
 
-def main(which: str) -> None:
-    """Print the file.
+def main() -> None:
+    """Write the files.
 
     Raises:
-        subprocess.CalledProcessError: if something needed has no wheel for the image.
+        subprocess.CalledProcessError: if something needed has no wheel for a machine.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    asked = project["project"]["dependencies"] if which == "runtime" else project["build-system"]["requires"]
-    platforms = [word for glibc in PLATFORMS for word in ("--platform", f"{glibc}_{MACHINE}")]
+    tools = project["build-system"]["requires"]
+    for machine in MACHINES:
+        sources = SOURCES.get(machine, ())
+        pinned = [_pin(item) for item in _wheels(MACHINES[0], *project["project"]["dependencies"])]
+        in_wheels = [pin for pin in pinned if pin.partition("==")[0] not in sources]
+        _write(f"requirements-{machine}", _wheels(machine, *in_wheels))
+        _write(f"build-requirements-{machine}", _wheels(machine, *tools, *(SOURCE_TOOLS if sources else ())))
+        if sources:
+            wanted = [pin for pin in pinned if pin not in in_wheels]
+            _write(f"source-requirements-{machine}", _asked("--no-binary", ":all:", "--no-deps", *wanted))
+
+
+def _wheels(machine: str, *wanted: str) -> Found:
+    platforms = [word for glibc in GLIBC for word in ("--platform", f"{glibc}_{machine}")]
+    return _asked("--only-binary", ":all:", *platforms, *wanted)
+
+
+def _asked(*words: str) -> Found:
+    """Return what pip would install."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run"]
-        command += ["--ignore-installed", "--target", folder, "--only-binary", ":all:", "--report", str(report)]
-        subprocess.run([*command, "--constraint", str(ROOT / "constraints.txt"), *platforms, *asked], check=True)
-        found = json.loads(report.read_text())["install"]
-    print("# Made by `make hashes`; read by deploy/image/install.")
-    for item in sorted(found, key=lambda item: item["metadata"]["name"].lower()):
-        digest = item["download_info"]["archive_info"]["hashes"]["sha256"]
-        print(f"{item['metadata']['name']}=={item['metadata']['version']} --hash=sha256:{digest}")
+        command += ["--ignore-installed", "--target", folder, "--report", str(report)]
+        subprocess.run([*command, "--constraint", str(ROOT / "constraints.txt"), *words], check=True)
+        found: Found = json.loads(report.read_text())["install"]
+    return found
+
+
+def _pin(item: dict[str, Any]) -> str:
+    return f"{item['metadata']['name']}=={item['metadata']['version']}"
+
+
+def _write(name: str, found: Found) -> None:
+    lines = [
+        f"{_pin(item)} --hash=sha256:{item['download_info']['archive_info']['hashes']['sha256']}\n"
+        for item in sorted(found, key=lambda item: str(item["metadata"]["name"]).lower())
+    ]
+    (HERE / f"{name}.txt").write_text("# Made by `make hashes`; read by deploy/image/install.\n" + "".join(lines))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

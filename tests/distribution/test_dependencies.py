@@ -64,3 +64,24 @@ def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
     assert all(pins.values())
     wanted = {*names(project["dependencies"])}.union(*map(names, project["optional-dependencies"].values()))
     assert wanted - {"setuptools"} <= set(pins)
+
+
+def locked(name: str) -> dict[str, str]:
+    """Return what a lock of the image pins, with its versions; every line has a hash."""
+    lines = [line for line in (ROOT / "deploy" / "image" / name).read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    return {plain(line.partition("==")[0]): line.partition("==")[2].partition(" ")[0] for line in lines}
+
+
+def test_the_images_locks_agree(project: dict[str, Any]) -> None:
+    """Images of both machines run the same versions, which are those of the constraints, and all that is needed."""
+    here = locked("requirements-x86_64.txt")
+    there, of_sources = locked("requirements-aarch64.txt"), locked("source-requirements-aarch64.txt")
+    assert not there.keys() & of_sources.keys()
+    assert {**there, **of_sources} == here
+    lines = (ROOT / "constraints.txt").read_text().split()
+    pins = {plain(line.partition("==")[0]): line.partition("==")[2] for line in lines}
+    assert here.items() <= pins.items()
+    assert set(names(project["dependencies"])) <= set(here)
+    tools = locked("build-requirements-x86_64.txt")
+    assert tools.items() <= locked("build-requirements-aarch64.txt").items()

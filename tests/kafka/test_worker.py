@@ -175,6 +175,16 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
     assert "Traceback" not in said
 
 
+def test_what_keeps_a_worker_from_starting_is_one_object_too(installation: Installation) -> None:
+    """A missing key, another number of partitions: code 2, and nothing on standard error that is no JSON."""
+    for changed, told in (({"key_file": "none"}, "cannot be opened"), ({"partitions": "3"}, "partition count is 2")):
+        with installation.worker("json", log_format="json", **changed) as worker:
+            assert worker.await_end() == 2
+        line = orjson.loads(worker.log.read_text().splitlines()[-1])
+        assert (line["level"], told in line["message"]) == ("error", True)
+        worker.log.unlink()
+
+
 def test_why_all_partitions_stopped_can_be_scraped(installation: Installation) -> None:
     """The worker leaves its group, so that others go on, and shows the reason until one more scrape; a signal ends it.
 

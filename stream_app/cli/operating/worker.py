@@ -57,10 +57,10 @@ def _worked(arguments: argparse.Namespace) -> int:
         if arguments.rehearse:
             with keyfile.held(settings.key_file):
                 return _rehearse(settings, load_context(settings))
+        configure_logs(settings.log_level, settings.log_format)
         with keyfile.held(settings.key_file), claimed(settings.data_folder):
             context = load_context(settings)
             signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
-            configure_logs(settings.log_level, settings.log_format)
             with reaching(settings):
                 events_id = asyncio.run(_check_topics(settings))
             with ForcedExit() as forced_exit:
