@@ -64,9 +64,9 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(names, key=lambda name: places.get(name, places.get(_member(name), len(places))))
 
 
-def by_column(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def by_column(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> dict[str, list[Any]]:
     """Return rows as columns, None where a row has nothing."""
-    return {name: [row.get(name) for row in rows] for name in columns_of(rows)}
+    return {name: [row.get(name) for row in rows] for name in columns}
 
 
 def _member(name: str) -> str:

@@ -174,16 +174,16 @@ class ReplayFolder:
         elif latest.key != keys.fingerprint:
             raise self.refused(f"its ledger was made under key {latest.key}, and this run has {keys.fingerprint}")
         elif latest.configuration != found.configuration:
-            raise self.refused("--policies, --config, or the key's first epoch is another than in its latest run")
+            raise self.refused(f"--policies, --config, {_OTHERS}", f"policies, configuration, {_OTHERS}")
         elif found.before is None:
             raise self.refused(f"the input has {found.records} records, and its latest run had {latest.records}")
         elif found.before != latest.digest:
             raise self.refused(f"the first {latest.records} records are not those of its latest run")
 
-    def refused(self, why: str) -> ReplayFolderError:
+    def refused(self, why: str, without_options: str = "") -> ReplayFolderError:
         """Return the error that says why this run may not go on here."""
-        held = f"holds a ledger, and {why}. {_RULE}"
-        return ReplayFolderError(f"--out {self.path}: {held}; {_REMEDY}", held)
+        held, plain = (f"holds a ledger, and {each}. {_RULE}" for each in (why, without_options or why))
+        return ReplayFolderError(f"--out {self.path}: {held}; {_REMEDY}", plain)
 
     @contextmanager
     def writing(self) -> Iterator[dict[str, Any]]:
@@ -237,6 +237,7 @@ def _beside(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
 
+_OTHERS = "or the key's first epoch is another than in its latest run"
 _RULE = "Only an input that begins with all records of that run, under equal policies, configuration and key, goes on"
 _REMEDY = (
     "name another folder, or add --replace, which moves the old files aside: then both runs measure the same events, "

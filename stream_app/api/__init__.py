@@ -1,0 +1,72 @@
+"""The library: ``import stream_app.api as ls``, and from a frame to audited releases in five lines.
+
+What is named in ``__all__`` is stable (docs/library.md says how far); all else of the package may change. Every error
+is an `Error`, with the fields that are at fault.
+"""
+
+from stream_app.api.averages import mean, smooth
+from stream_app.api.errors import Error
+from stream_app.api.ledgers import Audited, Stands, audit, standing
+from stream_app.api.parts import (
+    Adaptive,
+    Balanced,
+    Bounds,
+    BudgetAbsorption,
+    BudgetDistribution,
+    Category,
+    Choice,
+    Collect,
+    Counts,
+    Drawn,
+    Location,
+    Number,
+    Padding,
+    Range,
+    Skip,
+    Uniform,
+    Vector,
+    Within,
+)
+from stream_app.api.plans import Plan, Verified, plan, verify
+from stream_app.api.policy import Policy
+from stream_app.api.reading import Releases, read_releases
+from stream_app.api.releasing import Released, release
+from stream_app.api.tables import Table
+
+__all__ = [
+    "Adaptive",
+    "Audited",
+    "Balanced",
+    "Bounds",
+    "BudgetAbsorption",
+    "BudgetDistribution",
+    "Category",
+    "Choice",
+    "Collect",
+    "Counts",
+    "Drawn",
+    "Error",
+    "Location",
+    "Number",
+    "Padding",
+    "Plan",
+    "Policy",
+    "Range",
+    "Released",
+    "Releases",
+    "Skip",
+    "Stands",
+    "Table",
+    "Uniform",
+    "Vector",
+    "Verified",
+    "Within",
+    "audit",
+    "mean",
+    "plan",
+    "read_releases",
+    "release",
+    "smooth",
+    "standing",
+    "verify",
+]

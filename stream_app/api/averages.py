@@ -1,0 +1,173 @@
+"""`mean` and `smooth`: what releases say of the true values, with standard errors and 95 % intervals.
+
+PRIVACY: both take releases and public policies alone, so they are free post-processing: nothing is spent.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any, Final
+
+from stream_app.analysis import smooth as smoothing
+from stream_app.analysis.means import Measured, means
+from stream_app.analysis.release import Release
+from stream_app.analysis.rows import column
+from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, moment_of, window
+from stream_app.api.errors import Error, told
+from stream_app.api.policy import Policy, compiled
+from stream_app.api.reading import Releases
+from stream_app.api.releasing import Released
+from stream_app.api.tables import Frame, Row, Table, library_of, rows_of
+from stream_app.calendar.localtime import milliseconds
+from stream_app.privacy.kinds import Kind
+
+By = str | timedelta | Sequence[str | timedelta]
+"""``"series"``, ``"hour"``, ``"weekday"``, ``"day"``, ``"landmark"``, ``"policy"``, a length of time, or several."""
+CLOCKS: Final[Mapping[str, Callable[[str], Callable[[Release], object]]]] = {
+    "hour": hour_of_day,
+    "weekday": day_of_week,
+    "day": day,
+}
+
+
+def mean(frame: Frame | Released, by: By = "series", *, zone: str = "UTC", policy: Policy | None = None) -> Table:
+    """Return means of measurements, a row a group and part: ``mean``, ``standard_error``, ``low``, ``high``, ``steps``.
+
+    Estimates and repeats do not enter: they are no independent measurements. A mean is that of the true values, each
+    kept in the policy's range, at the steps that were measured. ``zone`` is that of hours and days. Releases from
+    `release` and `read_releases` bring their policies; for another frame ``policy`` makes the noise exact, and is
+    needed for categories and positions. A vector, counts and categories have a row a part.
+
+    Raises:
+        Error: for a frame without measurements, and a grouping that is none.
+    """
+    measured = _measured(frame, policy)
+    names = [by] if isinstance(by, str | timedelta) else list(by)
+    with told():
+        keys = [_key(name, zone) for name in names]
+    policies = {id(found.release): found.policy for found in measured}
+    found = means(measured, lambda release: tuple(key(release, policies[id(release)]) for key in keys))
+    if not found:
+        raise Error.of("frame", _UNMEASURED)
+    columns = [name if isinstance(name, str) else "window" for name in names]
+    rows = [
+        dict(zip(columns, key, strict=True)) | ({"part": part} if part else {}) | _figure(figure)
+        for key, parts in found.items()
+        for part, figure in parts.items()
+    ]
+    return Table(rows, _library(frame), "Means of measurements, with 95 % intervals")
+
+
+def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
+    """Return the course of the true values from all measurements at once: ``smoothed``, ``low`` and ``high`` a step.
+
+    The offline twin of the filter `level`: a Kalman smoother over the same models, which also knows what came after a
+    step. ``low .. high`` is its 95 % band under these models. A category has the probability of each.
+
+    Raises:
+        Error: for kinds that have no filter, and for frames whose policy is not known.
+    """
+    measured = _measured(frame, policy)
+    if any(found.policy is None for found in measured):
+        raise Error.of("policy", "the range and the step are not known; give the policy, or what release() returns")
+    ordered = sorted(measured, key=lambda found: (found.release.series, found.release.timestamp_ms))
+    rows: list[Row] = []
+    for _, group in groupby(ordered, lambda found: (found.release.series, *_course(found))):
+        rows += _smoothed(list(group))
+    return Table(rows, _library(frame), "Smoothed, with 95 % bands")
+
+
+_UNMEASURED: Final = (
+    "holds no measurement that a mean can be taken of: nothing was perturbed, it is a choice, or categories and "
+    "positions lack their policy (policy=)"
+)
+
+
+def _course(found: Measured) -> tuple[Kind, int]:
+    assert found.policy is not None, "asked before"
+    return found.policy.kind, found.policy.step_ms
+
+
+def _smoothed(group: list[Measured]) -> Iterator[Row]:
+    """Yield the rows of one series, over versions of one kind and step."""
+    policy = group[0].policy
+    assert policy is not None, "asked before"
+    if not smoothing.takes_smoothing(policy.kind):
+        raise Error.of("policy", "a sum, a mean or a choice has no filter, and so no smoother; take mean()")
+    courses = smoothing.smooth([found.release for found in group], policy)
+    for (release, _), parts in zip(group, courses, strict=True):
+        row: dict[str, Any] = {"series": release.series, "timestamp": moment_of(release.timestamp_ms, UTC)}
+        for part, figure in parts.items():
+            row[column("smoothed", part)] = figure.estimate
+            row[column("low", part)] = figure.low
+            row[column("high", part)] = figure.high
+        yield row
+
+
+def _key(name: str | timedelta, zone: str) -> Callable[[Release, Any], object]:
+    if isinstance(name, timedelta):
+        length_ms = name // timedelta(milliseconds=1)
+        if length_ms < 1:
+            raise Error.of("by", "a window of no length; write one such as timedelta(hours=6)")
+        of = window(length_ms)
+        return lambda release, _: moment_of(of(release), UTC)
+    if name in CLOCKS:
+        key = CLOCKS[name](zone)
+        return lambda release, _: key(release)
+    if name == "landmark":
+        return lambda release, policy: None if policy is None else is_landmark(release, policy)
+    if name in {"series", "policy"}:
+        return lambda release, _: getattr(release, name)
+    raise Error.of("by", "is none of series, policy, landmark, hour, weekday, day, a timedelta, or several of these")
+
+
+def _figure(figure: Any) -> dict[str, Any]:
+    return {
+        "mean": figure.estimate,
+        "standard_error": figure.standard_error,
+        "low": figure.low,
+        "high": figure.high,
+        "steps": figure.steps,
+    }
+
+
+def _library(frame: object) -> Any:
+    return library_of(frame.releases if isinstance(frame, Released) else frame)
+
+
+def _measured(frame: Frame | Released, policy: Policy | None) -> list[Measured]:
+    given = None if policy is None else compiled(policy)
+    found = frame.releases if isinstance(frame, Released) else frame
+    if isinstance(found, Releases):
+        return [measured if given is None else measured._replace(policy=given) for measured in found.measured]
+    return [Measured(_release(row, nth), given) for nth, row in enumerate(rows_of(found))]
+
+
+def _release(row: Row, nth: int) -> Release:
+    """Return the release of a row of the frames that this library makes; of a record as a topic has it, too."""
+    try:
+        moment = row["timestamp"]
+        timestamp_ms = milliseconds(moment) if isinstance(moment, datetime) else int(moment)
+        epsilon_nano = row.get("epsilon_nano", round(row["epsilon"] * 1e9) if "epsilon" in row else None)
+        return Release(
+            series=row["series"],
+            timestamp_ms=timestamp_ms,
+            decision=row["decision"],
+            policy=int(row["policy"]),
+            measurement=_parts(row, "measurement"),
+            scale=_parts(row, "scale"),
+            epsilon_nano=epsilon_nano,
+            statistic=row.get("statistic"),
+            count=None if "items" not in row else int(row["items"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        remedy = "has not the columns of releases; take what read_releases() or release() returns"
+        raise Error.of(f"row {nth}", remedy) from None
+
+
+def _parts(row: Row, member: str) -> Any:
+    """Return a member of a release from its one column, or from its columns by part."""
+    if member in row:
+        return row[member]
+    parts = {name.removeprefix(f"{member}_"): found for name, found in row.items() if name.startswith(f"{member}_")}
+    return parts or None

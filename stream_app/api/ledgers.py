@@ -1,0 +1,149 @@
+"""`audit` and `standing`: what a ledger proves, and how a series or a person stands, by the audit's own code."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from stream_app.api.errors import Error, told
+from stream_app.api.reading import LEDGER, RELEASES
+from stream_app.api.releasing import Released
+from stream_app.api.tables import Table
+from stream_app.api.views import Html, Page, paragraph, table
+from stream_app.audit import Auditor
+from stream_app.audit.files import UncommittedError, read_files, read_lines
+from stream_app.audit.finding import Finding
+from stream_app.audit.report.report import Report
+from stream_app.audit.standing.inquiry import StandingInquiry, UnknownNameError
+from stream_app.audit.standing.standing import Standing
+from stream_app.audit.standing.text import text_of
+from stream_app.privacy.values import nano
+
+
+class Audited(Page):
+    """The verdict on a ledger; it is true where the ledger holds."""
+
+    def __init__(self, report: Report) -> None:
+        self._report: Final = report
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found."""
+        return self._report.holds
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong, each with its code, series and sequence."""
+        return self._report.findings
+
+    def document(self) -> dict[str, Any]:
+        """Return it for programs, as `audit --json` does."""
+        return self._report.document()
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __str__(self) -> str:
+        return self._report.text()
+
+    def __repr__(self) -> str:
+        return f"<Audited: {self._report.verdict}>"
+
+    def html(self) -> Html:
+        """Return the verdict, what was read, and the first findings, as HTML."""
+        cells = [[finding.code, finding.series, finding.sequence, finding.message] for finding in self.findings]
+        found = table("Findings", ("code", "series", "sequence", "message"), cells) if cells else Html("")
+        return Html(paragraph(self._report.verdict, "\n".join(self._report.summary())) + found)
+
+
+class Stands(Page):
+    """How a series, or all series of a member, stand: promised, used, held back and left."""
+
+    def __init__(self, found: Standing) -> None:
+        self._found: Final = found
+
+    def document(self) -> dict[str, Any]:
+        """Return it for programs, as `standing --json` does; amounts in nano-epsilon."""
+        return self._found.document()
+
+    @property
+    def table(self) -> Table:
+        """A row a policy version; amounts in epsilon."""
+        rows = [
+            {
+                "series": one.series,
+                "policy": version.version,
+                "rules": version.rules,
+                "promised": version.promised_nano / 1e9,
+                "used": version.used_nano / 1e9,
+                "held_back": version.held_back_nano / 1e9,
+                "left": version.left_nano / 1e9,
+            }
+            for one in self._found.series
+            for version in one.versions
+        ]
+        return Table(rows, title="Standing, in epsilon")
+
+    def __str__(self) -> str:
+        return text_of(self._found)
+
+    def __repr__(self) -> str:
+        return f"<Stands: {len(self._found.series)} series>"
+
+    def html(self) -> Html:
+        """Return it as HTML."""
+        return Html(self.table.html() + paragraph("", str(self)))
+
+
+def audit(
+    ledger: str | Path | Released, releases: str | Path | None = None, *, lifetime: float | None = None
+) -> Audited:
+    """Return the verdict on a ledger: a file, the folder of a run with its releases, or what `release` returned.
+
+    The arithmetic is done anew, by code that shares nothing with the one that decided. ``lifetime`` is the epsilon that
+    bounds all versions of a series together, where it is not in the ledger.
+
+    Raises:
+        Error: for what cannot be read as a ledger.
+    """
+    path, beside = _places(ledger, releases)
+    auditor = Auditor(compare=beside is not None, lifetime_nano=None if lifetime is None else nano(lifetime))
+    try:
+        with told():
+            lines = read_files(auditor, path, beside)
+    except UncommittedError as error:
+        raise Error.of("ledger", str(error)) from None
+    if lines and not auditor.recognised:
+        raise Error.of("ledger", f"none of the {lines} lines of {path} is a ledger entry; is it the ledger?")
+    return Audited(auditor.finish())
+
+
+def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None = None, separator: str = "") -> Stands:
+    """Return how the series or the member of a name stands, from the ledger alone.
+
+    ``separator`` is the configured `member_separator`, where no cap in the ledger tells it.
+
+    Raises:
+        Error: for a name that the ledger does not have, and for what cannot be read.
+    """
+    path, _ = _places(ledger, None)
+    inquiry = StandingInquiry(name, None if lifetime is None else nano(lifetime), separator)
+
+    def feed(lines: Sequence[bytes]) -> None:
+        inquiry.entries(lines)
+
+    try:
+        with told():
+            read_lines(path, feed)
+        return Stands(inquiry.answer())
+    except UncommittedError as error:
+        raise Error.of("ledger", str(error)) from None
+    except UnknownNameError as error:
+        raise Error.of("name", str(error)) from None
+
+
+def _places(ledger: str | Path | Released, releases: str | Path | None) -> tuple[Path, Path | None]:
+    path = ledger.folder if isinstance(ledger, Released) else Path(ledger)
+    beside = None if releases is None else Path(releases)
+    if path.is_dir():
+        return path / LEDGER, beside or path / RELEASES
+    return path, beside

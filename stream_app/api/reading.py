@@ -1,0 +1,130 @@
+"""`read_releases`: what was published, from a folder, a file or the topics, with the public policies of the ledger."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from stream_app.analysis.means import Measured
+from stream_app.analysis.policies import Policies
+from stream_app.analysis.release import Release
+from stream_app.analysis.rows import columns_of, row_of
+from stream_app.api.errors import Error, told
+from stream_app.api.tables import Library, Table
+from stream_app.formats import wire
+from stream_app.setup.settings import Settings
+
+LEDGER, RELEASES = "ledger.jsonl", "releases.jsonl"
+
+
+class Releases(Table):
+    """Releases, one a row: ``value``, ``measurement`` and its 95 % interval ``low .. high``, ``landmark``, and so on.
+
+    `docs/library.md` has all columns. It remembers the public policies, so that `mean` and `smooth` are exact.
+    """
+
+    def __init__(self, releases: Iterable[Release], policies: Policies, library: Library = "rows") -> None:
+        self._measured: Final = tuple(Measured(found, policies.of(found)) for found in releases)
+        super().__init__((row_of(*found) for found in self._measured), library, "Releases")
+        self._columns: Final = columns_of(self)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns: who and when, then the value, the measurement and what is known of its noise."""
+        return list(self._columns)
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """Each release beside its policy, as `stream_app.analysis` takes them."""
+        return self._measured
+
+
+def read_releases(
+    source: str | Path | None = None,
+    *,
+    ledger: str | Path | None = None,
+    series: str | None = None,
+    config: str | Path | None = None,
+    library: Library = "rows",
+) -> Releases:
+    """Return releases from a folder of `release` or `replay`, from a file, or, without ``source``, from the topics.
+
+    Of a file, ``ledger`` is the file with the policies; without it landmarks are not told, and intervals are those of
+    the stated scale. ``config`` is the settings file that says where the topics are; committed records alone are read.
+    ``series`` reads one series. ``library`` is that of ``frame``.
+
+    Raises:
+        Error: for what cannot be read.
+    """
+    if source is None:
+        return _chosen(_from_topics(config), series, library)
+    path = Path(source)
+    if path.is_dir():
+        return _chosen(_from_files(path / RELEASES, path / LEDGER), series, library)
+    return _chosen(_from_files(path, None if ledger is None else Path(ledger)), series, library)
+
+
+def read_folder(folder: Path, library: Library) -> Releases:
+    """Return the releases of a folder that `release` wrote."""
+    return _chosen(_from_files(folder / RELEASES, folder / LEDGER), None, library)
+
+
+def _chosen(found: tuple[list[Release], Policies], series: str | None, library: Library) -> Releases:
+    releases, policies = found
+    return Releases([each for each in releases if series is None or each.series == series], policies, library)
+
+
+def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Policies]:
+    policies = Policies()
+    for entry in [] if ledger is None else _records(ledger):
+        policies.entry(entry)
+    return [Release.of(record) for record in _records(releases)], policies
+
+
+def _records(path: Path) -> list[Mapping[str, Any]]:
+    with told():
+        lines = path.read_bytes().splitlines()
+    found: list[Mapping[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            record: Any = wire.load(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            raise Error.of(f"{path}:{number}", "is no record; give a file that `read` or `replay` wrote")
+        found.append(record)
+    return found
+
+
+def _from_topics(config: str | Path | None) -> tuple[list[Release], Policies]:
+    with told():
+        settings = Settings.load(None if config is None else Path(config))
+    # A notebook has an event loop of its own, so this one runs beside it.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, _read_topics(settings)).result()
+
+
+async def _read_topics(settings: Settings) -> tuple[list[Release], Policies]:
+    from aiokafka.errors import KafkaError  # noqa: PLC0415 - a client of Kafka takes seconds to load
+
+    from stream_app.kafka.client.log import records_of  # noqa: PLC0415
+    from stream_app.kafka.client.refusal import refusal_of  # noqa: PLC0415
+    from stream_app.kafka.client.topics import TopicNames  # noqa: PLC0415
+    from stream_app.kafka.evidence.claim import is_claim  # noqa: PLC0415
+
+    names, policies, releases = TopicNames.of(settings.prefix, settings.application), Policies(), list[Release]()
+    try:
+        # The releases first: whatever they were made under stands in the ledger by then.
+        async for record in records_of(settings, names.releases):
+            found: Any = wire.load(record.value)
+            releases.append(Release.of(found))
+        async for record in records_of(settings, names.ledger):
+            if not is_claim(record):
+                entry: Any = wire.load(record.value)
+                policies.entry(entry)
+    except LookupError as error:
+        raise Error.of("config", str(error)) from None
+    except KafkaError as error:
+        raise Error.of("config", str(refusal_of(settings, error))) from None
+    return releases, policies

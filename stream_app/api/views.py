@@ -1,0 +1,93 @@
+"""How results look: as text, in a terminal by rich, and in a notebook as HTML.
+
+PRIVACY: only results are shown, which are releases, public policies and what follows from them: never a raw value.
+Whatever a file or a policy named is escaped.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, NewType
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Html = NewType("Html", str)
+"""Markup; all texts in it are escaped."""
+SHOWN: Final = 20
+"""Rows that a table shows; it says how many it has."""
+
+
+class Page(ABC):
+    """What notebooks and terminals show of itself."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def html(self) -> Html:
+        """Return it as HTML, without colours of its own: it is read on a light and on a dark page."""
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __rich__(self) -> "RenderableType":
+        from rich.text import Text  # noqa: PLC0415 - a fifth of a second to load
+
+        return Text(str(self))
+
+
+def paragraph(title: str, text: str) -> Html:
+    """Return a title and some lines of text."""
+    lines = "<br>".join(escape(line) for line in text.splitlines())
+    return Html(f"<div><strong>{escape(title)}</strong><p>{lines}</p></div>")
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], below: Iterable[str] = ()) -> Html:
+    """Return a table of the first rows, with lines of text below it."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(shown(cell))}</td>" for cell in row) + "</tr>" for row in rows[:SHOWN]
+    )
+    lines = [*below, *([f"{len(rows):,} rows, the first {SHOWN} of them shown"] if len(rows) > SHOWN else [])]
+    text = "".join(f"<div>{escape(line)}</div>" for line in lines)
+    return Html(
+        f"<div><strong>{escape(title)}</strong><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{text}</div>"
+    )
+
+
+def rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> "RenderableType":
+    """Return the same for a terminal."""
+    from rich.table import Table as RichTable  # noqa: PLC0415 - a fifth of a second to load
+    from rich.text import Text  # noqa: PLC0415
+
+    found = RichTable(title=Text(title), title_justify="left")
+    for name in columns:
+        found.add_column(Text(name))
+    for row in rows[:SHOWN]:
+        found.add_row(*(Text(shown(cell)) for cell in row))
+    if len(rows) > SHOWN:
+        found.caption = f"{len(rows):,} rows, the first {SHOWN} of them shown"
+    return found
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return the same as text."""
+    cells = [list(columns), *([shown(cell) for cell in row] for row in rows[:SHOWN])]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return "\n".join([*lines, *([f".. {len(rows):,} rows"] if len(rows) > SHOWN else [])])
+
+
+def shown(cell: object) -> str:
+    """Return a cell as people read it."""
+    match cell:
+        case None:
+            return ""
+        case float():
+            return f"{cell:.6g}"
+        case datetime():
+            return cell.isoformat(" ", timespec="auto").replace("+00:00", "Z")
+        case _:
+            return str(cell)

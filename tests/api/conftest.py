@@ -1,0 +1,28 @@
+"""What the tests of the library share: a day of made-up hours, and a policy for them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+import stream_app.api as ls
+
+START = datetime(2026, 1, 31, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def rows() -> list[dict[str, Any]]:
+    """Return 48 hours of two homes; no value lies on the policy's grid, so that none may show anywhere."""
+    return [
+        {"series": home, "timestamp": START + nth * HOUR, "value": 1.00017 + nth / 7 % 5}
+        for nth in range(48)
+        for home in ("home-1", "home-2")
+    ]
+
+
+@pytest.fixture
+def policy() -> ls.Policy:
+    """Return a policy with an evening of landmarks."""
+    evening = (START + 17 * HOUR, START + 20 * HOUR)
+    return ls.Policy.landmark(epsilon=2, landmarks=[evening], value=ls.Number(0, 10, 0.001), step=HOUR)

@@ -1,0 +1,172 @@
+"""Frames become releases under the rules of `replay`, byte for byte, whatever library they are of."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import stream_app.api as ls
+from stream_app.cli import main
+from tests.api.conftest import HOUR, START
+
+Rows = list[dict[str, Any]]
+LIBRARIES: dict[str, Callable[[Rows], Any]] = {
+    "rows": lambda rows: rows,
+    "pandas": pd.DataFrame,
+    "indexed": lambda rows: pd.DataFrame(rows).set_index("timestamp"),
+    "polars": pl.DataFrame,
+}
+OUTPUTS = ("releases.jsonl", "ledger.jsonl", "rejects.jsonl")
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Return the outputs of a folder."""
+    return {name: (folder / name).read_bytes() for name in OUTPUTS}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_as_replay_decides_a_file(library: str, rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """Under one key a frame and the file of its events come to the same bytes."""
+    main(["keys", "new", str(tmp_path / "a.key")])
+    ls.release(LIBRARIES[library](rows), policy, out=tmp_path / "frame", key=tmp_path / "a.key")
+    events = [row | {"timestamp": int(row["timestamp"].timestamp() * 1000)} for row in rows]
+    (tmp_path / "events.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    (tmp_path / "policies.jsonl").write_text(json.dumps(policy.record))
+    options = ["--policies", str(tmp_path / "policies.jsonl"), "--key", str(tmp_path / "a.key")]
+    assert main(["replay", str(tmp_path / "events.jsonl"), "--out", str(tmp_path / "file"), *options]) == 0
+    assert written(tmp_path / "frame") == written(tmp_path / "file")
+
+
+def test_a_cell_run_twice_spends_nothing_twice(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """The same rows give the same bytes, in any library; more rows go on; `replay` knows the folder as its own."""
+    first = ls.release(rows, policy, out=tmp_path)
+    before = written(tmp_path)
+    for library in LIBRARIES.values():
+        again = ls.release(library(rows), policy, out=tmp_path)
+        assert written(tmp_path) == before
+        assert again.totals == first.totals
+    more = ls.release([*rows, {"series": "home-1", "timestamp": START + 48 * HOUR, "value": 1.0}], policy, out=tmp_path)
+    assert (tmp_path / "ledger.jsonl").read_bytes().startswith(before["ledger.jsonl"])
+    assert more.totals["events"] == len(rows) + 1
+
+
+def test_a_changed_row_is_refused(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """A folder takes no other input, and loses nothing; with replace both budgets are spent, and it says so."""
+    ls.release(rows, policy, out=tmp_path)
+    before = written(tmp_path)
+    changed = [rows[0] | {"value": 9.87654}, *rows[1:]]
+    with pytest.raises(ls.Error, match="are not those of its latest run") as refused:
+        ls.release(changed, policy, out=tmp_path)
+    assert [fault.member for fault in refused.value.faults] == ["out"]
+    assert "--" not in str(refused.value)
+    assert "9.87654" not in str(refused.value)
+    assert written(tmp_path) == before
+    with pytest.raises(ls.Error, match="policies, configuration"):
+        ls.release(rows, [ls.Policy(policy.record | {"epsilon": 1})], out=tmp_path)
+    replaced = ls.release(changed, policy, out=tmp_path, replace=True)
+    assert "both budgets are spent" in str(replaced)
+    assert (tmp_path / "ledger.jsonl.1").read_bytes() == before["ledger.jsonl"]
+
+
+def test_frames_come_out_as_they_came_in(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """Releases have landmark flags, times and intervals, in the library of the input."""
+    found = ls.release(pd.DataFrame(rows), policy, out=tmp_path)
+    frame = found.frame
+    assert isinstance(frame, pd.DataFrame)
+    assert isinstance(ls.release(pl.DataFrame(rows), policy, out=tmp_path).frame, pl.DataFrame)
+    assert isinstance(ls.release(rows, policy, out=tmp_path).frame, list)
+    assert list(frame.columns) == [
+        *("series", "timestamp", "decision", "policy", "landmark", "value", "measurement"),
+        *("standard_error", "low", "high", "scale", "epsilon"),
+    ]
+    evening = frame["timestamp"].between(START + 17 * HOUR, START + 20 * HOUR, inclusive="left")
+    assert (frame["landmark"] == evening).all()
+    assert ((frame["high"] - frame["measurement"]) > 2.9 * frame["scale"]).all()
+    assert found.rejected == {}
+
+
+def test_mapping_of_policies_and_one_series(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """A mapping gives each series its own policy; rows of one series need no column of it."""
+    weaker = ls.Policy.event(epsilon=1, value=ls.Number(0, 10, 0.001), step=HOUR)
+    found = ls.release(rows, {"home-1": policy, "home-2": weaker}, out=tmp_path / "two")
+    assert {row["landmark"] for row in found.releases if row["series"] == "home-2"} == {False}
+    one = [{"timestamp": row["timestamp"], "kwh": row["value"]} for row in rows[::2]]
+    named = ls.release(one, policy, out=tmp_path / "one", series="home-9", value_columns="kwh")
+    assert {row["series"] for row in named.releases} == {"home-9"}
+    with pytest.raises(ls.Error, match="no row was decided"):
+        ls.release(rows, {"home-7": policy}, out=tmp_path / "none")
+
+
+def test_several_columns_are_one_value(tmp_path: Path) -> None:
+    """Parts, counts and positions come from columns, and go into columns."""
+    pulse = [{"timestamp": START + nth * HOUR, "pulse": 60.0 + nth, "oxygen": 0.9} for nth in range(5)]
+    kind = ls.Vector({"pulse": ls.Range(40, 200, 1), "oxygen": ls.Range(0.5, 1, 0.01)})
+    policy = ls.Policy.event(epsilon=5, value=kind, step=HOUR)
+    found = ls.release(pd.DataFrame(pulse), policy, out=tmp_path, series="p", value_columns=["pulse", "oxygen"])
+    assert {"value_pulse", "measurement_oxygen", "low_pulse", "scale_oxygen"} <= set(found.frame.columns)
+    assert ls.mean(found).columns == ["series", "part", "mean", "standard_error", "low", "high", "steps"]
+
+
+def test_contributions_and_watermarks(tmp_path: Path) -> None:
+    """Rows of contributors are collected; a row with a type is a record as it stands."""
+    policy = ls.Policy.event(
+        epsilon=20,
+        value=ls.Number(0, 10, 1),
+        collect=ls.Collect("replace", 1, statistic="mean"),
+        step=HOUR,
+        scheme=ls.Uniform(),
+    )
+    rows: Rows = [{"type": "watermark", "timestamp": START}]
+    rows += [{"timestamp": START, "who": f"m-{nth}", "value": nth % 3} for nth in range(300)]
+    rows.append({"type": "watermark", "timestamp": START + HOUR})
+    found = ls.release(rows, policy, out=tmp_path, series="ward", contributor_column="who")
+    (released,) = found.releases
+    again = ls.release(rows, policy, out=tmp_path, series="ward", contributor_column="who")
+    assert again.releases.rows() == found.releases.rows()
+    assert released["items"] == 300
+    assert released["low"] <= 1 <= released["high"]
+
+
+def test_columns_and_times_that_are_none(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """What a frame lacks is said by its names and places, never by its values; nothing is written."""
+    with pytest.raises(ls.Error) as refused:
+        ls.release(pd.DataFrame(rows), policy, out=tmp_path / "out", value_columns="kwh", timestamp_column="time")
+    assert [fault.member for fault in refused.value.faults] == ["timestamp_column", "value_columns"]
+    for wrong, told in (
+        (START.replace(tzinfo=None), "without a zone"),
+        ("31.01.2026", "has no time"),
+        (None, "has no time"),
+        (1_769_817_600, "looks like seconds"),
+    ):
+        with pytest.raises(ls.Error, match=told) as refused:
+            ls.release([rows[0], rows[1] | {"timestamp": wrong}], policy, out=tmp_path / "out")
+        assert refused.value.faults[0].member == "row 1"
+    with pytest.raises(ls.Error, match="is lazy"):
+        ls.release(pl.DataFrame(rows).lazy(), policy, out=tmp_path / "out")  # type: ignore[arg-type]
+    with pytest.raises(ls.Error, match="is no frame"):
+        ls.release("rows", policy, out=tmp_path / "out")  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_value_is_rejected(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """A missing value is decided like a null of any producer: rejected, or the policy's substitute."""
+    holes = pd.DataFrame([rows[0] | {"value": float("nan")}, *rows[1:4]])
+    assert ls.release(holes, policy, out=tmp_path).rejected == {"invalid-value": 1}
+
+
+def test_nothing_shown_has_a_raw_value(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """Text, HTML and terminal have releases and what follows from them; names are escaped."""
+    name = "<script>alert(1)</script>"
+    found = ls.release([row | {"series": name} for row in rows[::2]], policy, out=tmp_path)
+    results: list[Any] = [found, found.releases, ls.mean(found), ls.smooth(found), ls.audit(found), ls.plan(policy)]
+    results += [ls.standing(found, name), policy]
+    for result in results:
+        html = result._repr_html_()
+        assert "<script>" not in html
+        for text in (html, str(result), repr(result)):
+            assert not any(str(row["value"]) in text for row in rows)
+    assert "&lt;script&gt;" in found._repr_html_()

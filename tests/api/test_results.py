@@ -1,0 +1,150 @@
+"""Means, courses, plans, audits and standings of the library are those of the rooms and the commands."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import stream_app.api as ls
+from stream_app.analysis.means import mean
+from stream_app.analysis.smooth import smooth
+from stream_app.cli import main
+from tests.api.conftest import HOUR, START
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def found(rows: Rows, policy: ls.Policy, tmp_path: Path) -> ls.Released:
+    """Return releases of two homes."""
+    return ls.release(pd.DataFrame(rows), policy, out=tmp_path / "out")
+
+
+def test_means_by_group(found: ls.Released) -> None:
+    """Groups are those that are named, with the figures of `analysis`."""
+    by_series = ls.mean(found)
+    exact = mean(each for each in found.releases.measured if each.release.series == "home-1")[""]
+    row = next(row for row in by_series if row["series"] == "home-1")
+    assert (row["mean"], row["standard_error"], row["low"], row["high"], row["steps"]) == tuple(exact)
+    assert [row["hour"] for row in ls.mean(found, "hour")] == list(range(24))
+    assert [row["hour"] for row in ls.mean(found, "hour", zone="Europe/Paris")][:2] == [1, 2]
+    assert ls.mean(found, ("series", "day")).columns[:2] == ["series", "day"]
+    assert {row["landmark"]: row["steps"] for row in ls.mean(found, "landmark")} == {False: 90, True: 6}
+    windows = ls.mean(found, timedelta(hours=6))
+    assert [row["window"] for row in windows][:2] == [START, START + 6 * HOUR]
+    assert isinstance(windows.frame, pd.DataFrame)
+    for wrong in ("hours", timedelta(0)):
+        with pytest.raises(ls.Error, match="by: "):
+            ls.mean(found, wrong)
+    with pytest.raises(ls.Error, match="Mars/Base"):
+        ls.mean(found, "hour", zone="Mars/Base")
+
+
+def test_frames_say_as_much_as_releases(found: ls.Released, policy: ls.Policy) -> None:
+    """A frame of another cell, or of another program, has the same means; with the policy to the last digit."""
+    whole, frame = ls.mean(found).rows(), found.frame
+    assert ls.mean(frame, policy=policy).rows() == whole
+    stated = ls.mean(frame).rows()
+    assert stated[0]["standard_error"] == pytest.approx(whole[0]["standard_error"], rel=1e-6)
+    assert ls.smooth(frame, policy=policy).rows() == ls.smooth(found).rows()
+    with pytest.raises(ls.Error, match="policy: "):
+        ls.smooth(frame)
+    with pytest.raises(ls.Error, match="row 0: has not the columns of releases"):
+        ls.mean([{"a": 1}])
+    with pytest.raises(ls.Error, match="holds no measurement"):
+        ls.mean([row for row in found.releases.rows() if row["decision"] == "withheld"])
+
+
+def test_courses(found: ls.Released) -> None:
+    """Each series has its own course, from `analysis`."""
+    courses = ls.smooth(found)
+    one = [each for each in found.releases.measured if each.release.series == "home-2"]
+    assert one[0].policy is not None
+    exact = smooth([each.release for each in one], one[0].policy)
+    rows = [row for row in courses if row["series"] == "home-2"]
+    assert [(row["smoothed"], row["low"], row["high"]) for row in rows] == [
+        (each[""].estimate, each[""].low, each[""].high) for each in exact
+    ]
+    assert courses.columns == ["series", "timestamp", "smoothed", "low", "high"]
+
+
+def test_sums_have_no_course(tmp_path: Path) -> None:
+    """A statistic over contributors is not smoothed, and it says so."""
+    policy = ls.Policy.event(
+        epsilon=1, value=ls.Number(0, 10, 1), collect=ls.Collect("replace", 1, statistic="sum"), step=HOUR
+    )
+    rows: Rows = [{"type": "watermark", "timestamp": START + nth * HOUR} for nth in range(3)]
+    found = ls.release(rows, policy, out=tmp_path, series="ward")
+    with pytest.raises(ls.Error, match="has no filter"):
+        ls.smooth(found)
+    assert len(ls.mean(found)) == 1
+
+
+def test_audit_and_standing(found: ls.Released, capsys: pytest.CaptureFixture[str]) -> None:
+    """The documents are those of the commands; a forged release is found."""
+    folder = found.folder
+    ledger = str(folder / "ledger.jsonl")
+    verdict = ls.audit(found)
+    assert verdict
+    main(["audit", "--ledger", ledger, "--releases", str(folder / "releases.jsonl"), "--json"])
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(verdict.document()))
+    assert str(ls.audit(ledger)) != str(verdict)  # without releases it says that they were not compared
+    main(["standing", "home-1", "--ledger", ledger, "--json"])
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(ls.standing(folder, "home-1").document()))
+    releases = (folder / "releases.jsonl").read_bytes()
+    (folder / "releases.jsonl").write_bytes(releases.replace(b'"value":', b'"value":1', 1))
+    forged = ls.audit(folder)
+    assert not forged.holds
+    assert forged.findings[0].code in forged._repr_html_()
+    with pytest.raises(ls.Error, match="is it the ledger"):
+        ls.audit(folder / "releases.jsonl")
+    with pytest.raises(ls.Error, match="name: "):
+        ls.standing(folder, "home-7")
+    with pytest.raises(ls.Error, match="No such file"):
+        ls.audit(folder / "nothing")
+
+
+def test_plan(policy: ls.Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures are those of the command."""
+    (tmp_path / "policies.jsonl").write_text(json.dumps(policy.record))
+    main(["plan", str(tmp_path / "policies.jsonl"), "--json"])
+    schemes = json.loads(capsys.readouterr().out)["schemes"]
+    own = next(scheme for scheme in schemes if scheme["own"])
+    row = next(row for row in ls.plan(policy).table if row["scheme"] == "balanced 0.5*" and row["steps"] == "landmark")
+    assert row["epsilon"] == own["landmark"]["epsilon"]["mean"]
+    assert row["error"] == own["landmark"]["error"]["mean"]
+    with pytest.raises(ls.Error) as refused:
+        ls.plan(policy, every_ms=5)
+    assert refused.value.faults[0].member == "every_ms"
+
+
+def test_verify() -> None:
+    """A short policy holds, with power to find a worker that spends twice as much."""
+    short = ls.Policy.event(epsilon=2, value=ls.Category(("a", "b")), step=HOUR, scheme=ls.Uniform())
+    verified = ls.verify(short, runs=2_000)
+    assert verified.verdict == "holds"
+    assert verified
+    assert all(row["at_least"] <= row["declared"] for row in verified.table)
+
+
+def test_files_and_terminals(found: ls.Released, policy: ls.Policy) -> None:
+    """Releases are read again from a folder, or a file with its ledger or without; rich shows whatever it is given."""
+    folder = found.folder
+    assert ls.read_releases(folder).rows() == found.releases.rows()
+    assert ls.read_releases(folder / "releases.jsonl", ledger=folder / "ledger.jsonl", library="pandas").frame.equals(
+        found.frame
+    )
+    alone = ls.read_releases(folder / "releases.jsonl", series="home-1")
+    assert len(alone) == 48
+    assert "landmark" not in alone.columns
+    (folder / "broken.jsonl").write_text('{"a":1}\nno record\n')
+    with pytest.raises(ls.Error, match=r"broken\.jsonl:2"):
+        ls.read_releases(folder / "broken.jsonl")
+    console = Console(width=80, record=True, file=None, quiet=False)
+    with console.capture() as shown:
+        console.print(found, ls.mean(found), ls.plan(policy), policy)
+    assert max(map(len, shown.get().splitlines())) <= 80

@@ -1,0 +1,99 @@
+"""What is stable: the names of the library and what its functions take. A change here is one of the version policy."""
+
+import inspect
+import subprocess
+import sys
+
+import stream_app.api as ls
+
+FUNCTIONS = {
+    "audit": "(ledger, releases=None, *, lifetime=None)",
+    "mean": "(frame, by='series', *, zone='UTC', policy=None)",
+    "plan": "(policy, *, steps=None, every_ms=None, start=None)",
+    "read_releases": "(source=None, *, ledger=None, series=None, config=None, library='rows')",
+    "release": "(frame, policy, *, out, series=None, series_column='series', timestamp_column='timestamp', "
+    "value_columns='value', contributor_column=None, config=None, key=None, replace=False)",
+    "smooth": "(frame, *, policy=None)",
+    "standing": "(ledger, name, *, lifetime=None, separator='')",
+    "verify": "(policy, *, runs=2000)",
+}
+PARTS = {
+    "Adaptive": "(*, increase=0.5, decrease=0.5, minimum=0.1)",
+    "Balanced": "(*, regular_share=0.5)",
+    "Bounds": "(south, west, north, east)",
+    "BudgetAbsorption": "(*, increase=0.5, decrease=0.5, minimum=0.1, dissimilarity='released')",
+    "BudgetDistribution": "(*, increase=0.5, decrease=0.5, minimum=0.1, dissimilarity='released')",
+    "Category": "(categories, *, clamp=True, invalid='reject')",
+    "Choice": "(items)",
+    "Collect": "(neighbours, open_steps, *, intrusion_nano=None, statistic=None)",
+    "Counts": "(keys, *, sensitivity=1, clamp=True)",
+    "Drawn": "(method, start, end, *, utility='proximity', fraction=0.01)",
+    "Location": "(radius, resolution, bounds, *, clamp=True)",
+    "Number": "(lower, upper, resolution, *, sensitivity=None, clamp=True, invalid='reject')",
+    "Padding": "(probability, start, end)",
+    "Range": "(lower, upper, resolution)",
+    "Skip": "(*, accept_risk=False)",
+    "Uniform": "()",
+    "Vector": "(parts, *, clamp=True, invalid='reject')",
+    "Within": "(within, open_steps, *, absent=None)",
+}
+POLICIES = {
+    "event": "(*, epsilon, value, **others)",
+    "landmark": "(*, epsilon, value, landmarks=(), spare=0, window=None, zone=None, dummies=None, **others)",
+    "load": "(file)",
+    "user": "(*, epsilon, value, length, **others)",
+    "w_event": "(*, epsilon, value, window, **others)",
+}
+RESULTS = {
+    "Audited": {"document", "findings", "holds", "html"},
+    "Error": {"faults", "of"},
+    "Plan": {"html", "policy", "table"},
+    "Policy": {"epsilon", "html", "record", "series", *POLICIES},
+    "Released": {"folder", "frame", "html", "rejected", "releases", "totals"},
+    "Releases": {"columns", "count", "frame", "html", "index", "measured", "rows", "to_pandas", "to_polars"},
+    "Stands": {"document", "html", "table"},
+    "Table": {"columns", "count", "frame", "html", "index", "rows", "to_pandas", "to_polars"},
+    "Verified": {"html", "policy", "table", "verdict"},
+}
+
+
+def taken(function: object) -> str:
+    """Return the parameters with their defaults, without types."""
+    signature = inspect.signature(function)  # type: ignore[arg-type]
+    bare = [part.replace(annotation=inspect.Parameter.empty) for part in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def test_names_and_what_they_take() -> None:
+    """Nothing that is named is dropped, and no parameter moves, changes its default or appears unseen."""
+    assert set(ls.__all__) == FUNCTIONS.keys() | PARTS.keys() | RESULTS.keys()
+    assert {name: taken(getattr(ls, name)) for name in FUNCTIONS} == FUNCTIONS
+    assert {name: taken(getattr(ls, name)) for name in PARTS} == PARTS
+    assert {name: taken(getattr(ls.Policy, name)) for name in POLICIES} == POLICIES
+
+
+def test_members_of_results() -> None:
+    """What a result offers, besides how it is shown."""
+    assigned = {
+        "Released": {"folder", "releases"},
+        "Plan": {"policy", "table"},
+        "Verified": {"policy"},
+        "Error": {"faults"},
+    }
+    for name, members in RESULTS.items():
+        of = getattr(ls, name)
+        found = {member for member in dir(of) if not member.startswith("_")} - set(dir(ValueError))
+        assert found | assigned.get(name, set()) == members, name
+
+
+def test_everything_is_documented() -> None:
+    """Each name says what it is."""
+    assert all(getattr(ls, name).__doc__ for name in ls.__all__)
+
+
+def test_it_loads_without_frames_and_kafka() -> None:
+    """Neither pandas, polars, matplotlib, rich nor a client of Kafka is loaded, or needed, by the import."""
+    slow = "{'pandas', 'polars', 'matplotlib', 'aiokafka', 'faust', 'rich'}"
+    code = f"import sys, stream_app.api; print(sorted({slow} & sys.modules.keys()))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert found.stdout == "[]\n"
