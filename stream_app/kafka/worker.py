@@ -15,12 +15,13 @@ from stream_app import __version__
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.budgets import counted_budgets, show_budgets
-from stream_app.kafka.client.eventstopic import LOOK_SECONDS, EventsTopic
+from stream_app.kafka.client.eventstopic import LOOK_SECONDS, SILENT_SECONDS, EventsTopic
 from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
 from stream_app.kafka.stops import LOCAL_REASONS, REASONS, StopReason, files_exhausted
+from stream_app.manual import page_at
 from stream_app.monitoring.forcedexit import ForcedExit
 from stream_app.monitoring.logs import loggable, write_repeated_counts
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
@@ -72,6 +73,7 @@ class Worker:
         self._app = App(settings, context, signing_key, self._topic, self._names, self._metrics)
         self._asked_to_stop = asyncio.Event()
         self._began_seconds = self._had_files = time.monotonic()
+        self._silent = False
         self._ended_with: Mapping[int, StopReason] = {}
 
     async def run(self) -> int:
@@ -164,9 +166,21 @@ class Worker:
             if self._given_up():
                 logger.error("ends: partitions %s stopped", self._app.partitions.stopped)
                 return True
+            self._tell_silence()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked_to_stop.wait(), _LOOK_SECONDS)
         return False
+
+    def _tell_silence(self) -> None:
+        """Say when brokers fall silent and when they are back: what libraries log of it tells nobody what follows."""
+        if self._silent == self._topic.silent:
+            return
+        self._silent = self._topic.silent
+        if self._silent:
+            what = "degraded: no answer of the brokers for %.0f s; nothing is decided until they answer again. See %s"
+            logger.warning(what, SILENT_SECONDS, page_at("alerts/LandmarkDegraded.md"))
+        else:
+            logger.info("the brokers answer again")
 
     def _out_of_files(self) -> str | None:
         """Return the limit when no file could be opened for a while: a worker without connections helps nobody."""

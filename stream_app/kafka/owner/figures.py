@@ -100,9 +100,11 @@ class Figures:
             self._show_losses()
 
     def restored(self) -> None:
-        """Show how long it took from the assignment until it decides; a producer opened again is no assignment."""
+        """Tell how long it took from the assignment until it decides; a producer opened again is no assignment."""
         if self._assigned is not None:
-            self._metrics.set(WorkerMetric.RESTORE_SECONDS, time.perf_counter() - self._assigned, self._name)
+            seconds = time.perf_counter() - self._assigned
+            self._metrics.set(WorkerMetric.RESTORE_SECONDS, seconds, self._name)
+            logger.info("partition %s: decides, %.1f s after it was assigned", self._name, seconds)
             self._assigned = None
 
     def withdraw(self) -> None:

@@ -123,11 +123,15 @@ def test_silent_brokers_show(installation: Installation) -> None:
             worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
             assert "landmark_degraded 1.0" in asked(worker, "/metrics")
             assert "Degraded: the brokers give no answer" in asked(worker, "/")
+            worker.await_log("degraded: no answer of the brokers for 20 s; nothing is decided until they answer again")
         deadline = time.monotonic() + PATIENCE_SECONDS
         while "degraded" in worker.ready()[1]:
             assert time.monotonic() < deadline
             time.sleep(0.5)
         assert "landmark_degraded 0.0" in asked(worker, "/metrics")
+        worker.await_log("the brokers answer again")
+        said = worker.log.read_text()
+        assert [said.count(line) for line in ("degraded: no", "answer again\n", ": decides, ")] == [1, 1, 2]
         total += installation.send(readings(200, start=200))
         worker.await_committed(total)
         assert worker.stop() == 0
