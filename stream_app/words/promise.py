@@ -192,7 +192,8 @@ def _how_far(parameters: Parameters, unit: _Unit) -> str:
         case "number" if (
             value.get("sensitivity") is not None and value["sensitivity"] < value["upper"] - value["lower"]
         ):
-            return f", and there by {_number(value['sensitivity'])} at most,"
+            gathered = " in what the readings come to" if parameters["protection"].get("within") else ""
+            return f", and there by {_number(value['sensitivity'])} at most{gathered},"
         case "counts":
             return f", and there by counts that sum to {value.get('sensitivity', 1):,} at most,"
         case "location":

@@ -53,6 +53,10 @@ WARD = {"neighbours": "replace", "open_steps": 2}
         (parameters("user", length=1000), "at the 1,000 hours from its first event on"),
         (parameters(value=NUMBER | {"sensitivity": 0.5}), "at one hour, and there by 0.5 at most,"),
         (parameters(value=NUMBER | {"sensitivity": 99.0}), "at one hour"),
+        (
+            parameters(value=NUMBER | {"sensitivity": 0.5}, within="mean", open_steps=1),
+            "at one hour, and there by 0.5 at most in what the readings come to,",
+        ),
         (parameters(value=COUNTS | {"sensitivity": 3}), "at one hour, and there by counts that sum to 3 at most,"),
         (parameters(value=PLACE), "at one hour, and there by 500 m at most, inside its bounds,"),
         (

@@ -14,6 +14,8 @@ The peak is the largest loss of a window.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stream_app.words.amount import amount
+
 
 @dataclass(slots=True)
 class Guarantee:
@@ -84,8 +86,8 @@ class Guarantee:
         whose, bound = min(known.items(), key=lambda each: each[1])
         if self.promised_nano <= bound:
             return ""
-        parts = f"earlier periods lost {self.closed_nano}, this one may lose {budget_nano}"
-        return f"{parts}: {self.promised_nano} in all, more than {whose}, which is {bound}"
+        parts = f"earlier periods lost {amount(self.closed_nano)}, this one may lose {amount(budget_nano)}"
+        return f"{parts}: {amount(self.promised_nano)} in all, more than {whose}, which is {amount(bound)}"
 
     def has_room(self, lifetime_nano: int | None) -> bool:
         """Tell whether it is known that the present version could begin again with its whole budget."""
@@ -101,8 +103,8 @@ class Guarantee:
         if self.landmark_nano + self.peak_nano <= self.budget_nano or self.broken:
             return ""
         self.broken = True
-        parts = f"landmarks {self.landmark_nano} and {other} {self.peak_nano}"
-        return f"{parts}: more than epsilon, which is {self.budget_nano}"
+        parts = f"landmarks {amount(self.landmark_nano)} and {other} {amount(self.peak_nano)}"
+        return f"{parts}: more than epsilon, which is {amount(self.budget_nano)}"
 
 
 class SeriesLoss(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.finding import Code
 from stream_app.audit.form.entry import MemberEntry, PolicyEntry
+from stream_app.words.amount import amount
 
 MOST_SERIES: Final = 1_000
 """Series that one member may have."""
@@ -50,13 +51,14 @@ def claim_faults(entry: PolicyEntry, terms: Terms) -> list[Fault]:
     """Return what is wrong with the claim of a policy entry by itself, or with its absence."""
     claim, most = entry.lifetime_nano, terms.lifetime_nano
     if claim is None:
-        missing = most is not None and entry.sequence == 1 and not terms.neighbours
-        return [("claim", f"claims nothing, though its `lifetime` is {most}")] if missing else []
+        if most is None or entry.sequence > 1 or terms.neighbours:
+            return []
+        return [("claim", f"claims nothing, though its `lifetime` is {amount(most)}")]
     if entry.sequence > 1:
-        return [("claim", f"claims {claim}; the first entry of a series alone claims")]
+        return [("claim", f"claims {amount(claim)}; the first entry of a series alone claims")]
     if not terms.budget_nano <= claim <= (claim if most is None else most):
-        bounds = f"epsilon is {terms.budget_nano}" + ("" if most is None else f", `lifetime` {most}")
-        return [("claim", f"claims {claim}; {bounds}")]
+        bounds = f"epsilon is {amount(terms.budget_nano)}" + ("" if most is None else f", `lifetime` {amount(most)}")
+        return [("claim", f"claims {amount(claim)}; {bounds}")]
     return []
 
 
@@ -111,7 +113,7 @@ class Members:
             return [("member-chain", f"ends in {separator!r}, other members in {self.separator!r}")]
         member = self.known.setdefault(name, Member())
         if member.cap_nano is not None and entry.cap_nano > member.cap_nano:
-            faults.append(("cap-raised", f"raises the cap from {member.cap_nano} to {entry.cap_nano}"))
+            faults.append(("cap-raised", f"raises the cap from {amount(member.cap_nano)} to {amount(entry.cap_nano)}"))
         member.cap_nano = entry.cap_nano if member.cap_nano is None else min(member.cap_nano, entry.cap_nano)
         faults += [("claim", f"its series {series!r} has no claim") for series in member.unclaimed]
         member.unclaimed = ()
@@ -161,5 +163,5 @@ def _exceeding(member: Member) -> list[Fault]:
     if member.cap_nano is None or member.claims_nano <= member.cap_nano or member.broken:
         return []
     member.broken = True
-    sentence = f"the claims of {member.series} series are {member.claims_nano}: more than the cap, which is"
-    return [("member-cap", f"{sentence} {member.cap_nano}")]
+    sentence = f"the claims of {member.series} series are {amount(member.claims_nano)}: more than the cap, which is"
+    return [("member-cap", f"{sentence} {amount(member.cap_nano)}")]

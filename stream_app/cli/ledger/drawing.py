@@ -188,7 +188,6 @@ def _sections(seen: SecondLook) -> list[Section]:
         ),
     )
     return [
-        Section("Spend over time", "What the releases of all series spent together.", svg(flow(seen.flow))),
         Section(
             "Worst series",
             "Loss of the series that lost most: everything spent on landmarks, and the largest spend on one other "
@@ -205,5 +204,11 @@ def _sections(seen: SecondLook) -> list[Section]:
             "Spends, release by release",
             f"{drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
             svg(spends_over_time(seen.curves), height=TALL),
+        ),
+        Section(
+            "Sum over all steps, by time",
+            "What the releases of all series spent together: it grows as long as anything is published, and no promise "
+            "is about it.",
+            svg(flow(seen.flow)),
         ),
     ]

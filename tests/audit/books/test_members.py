@@ -122,28 +122,31 @@ def mixed(data: st.DataObject, chains: Iterable[Written]) -> list[bytes]:
 FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     "sum": (
         lambda: person(series("p/sleep", 10)),
-        ("member-cap", "p/sleep", "the claims of 3 series are 40: more than the cap, which is 30"),
+        ("member-cap", "p/sleep", "the claims of 3 series are 0.00000004: more than the cap, which is 0.00000003"),
     ),
     "cap-below": (
         lambda: person(cap=29),
-        ("member-cap", "p/place", "the claims of 2 series are 30: more than the cap, which is 29"),
+        ("member-cap", "p/place", "the claims of 2 series are 0.00000003: more than the cap, which is 0.000000029"),
     ),
     "cap-lowered-below": (
         lambda: lines(series("p/a", 20), series("p/b", 20), member("p/", 50, 39)),
-        ("member-cap", "p/", "the claims of 2 series are 40: more than the cap, which is 39"),
+        ("member-cap", "p/", "the claims of 2 series are 0.00000004: more than the cap, which is 0.000000039"),
     ),
     "raised": (
         lambda: lines(member("p/", 20, 30), series("p/a", 10)),
-        ("cap-raised", "p/", "raises the cap from 20 to 30"),
+        ("cap-raised", "p/", "raises the cap from 0.00000002 to 0.00000003"),
     ),
-    "claim-below-epsilon": (lambda: lines(series("p/a", 9)), ("claim", "p/a", "claims 9; epsilon is 10")),
+    "claim-below-epsilon": (
+        lambda: lines(series("p/a", 9)),
+        ("claim", "p/a", "claims 0.000000009; epsilon is 0.00000001"),
+    ),
     "claim-above-lifetime": (
         lambda: lines(series("p/a", 31, lifetime=3e-8)),
-        ("claim", "p/a", "claims 31; epsilon is 10, `lifetime` 30"),
+        ("claim", "p/a", "claims 0.000000031; epsilon is 0.00000001, `lifetime` 0.00000003"),
     ),
     "claim-without": (
         lambda: lines(series("p/a", None, lifetime=3e-8)),
-        ("claim", "p/a", "claims nothing, though its `lifetime` is 30"),
+        ("claim", "p/a", "claims nothing, though its `lifetime` is 0.00000003"),
     ),
     "claim-missing": (lambda: person(series("p/c", None)), ("claim", "p/c", "has no claim, though 'p' has a cap")),
     "claim-missing-before": (
@@ -211,7 +214,7 @@ def test_versions_share_the_claim() -> None:
 
     assert audit(version("2.5e-8", 30)).holds
     assert codes(audit(version("2.6e-8", 30))) == {"lifetime"}
-    assert "more than the series' claim, which is 30" in audit(version("2.6e-8", 30)).text()
+    assert "more than the series' claim, which is 0.00000003" in audit(version("2.6e-8", 30)).text()
     assert "allowed is each series' claim, else its first epsilon" in audit(version("2.5e-8", 30)).text()
     assert audit(version("2.5e-8", 90), lifetime_nano=30).holds
     assert codes(audit(version("2.6e-8", 90), lifetime_nano=30)) == {"lifetime"}

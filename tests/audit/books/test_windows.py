@@ -92,7 +92,7 @@ def test_landmarks_and_a_window_together_keep_to_epsilon() -> None:
     last["epsilon_nano"] = 35
     report = audit(seal(written).lines())
     assert codes(report) == {"share", "regular-peak", "theorem"}
-    assert "landmarks 66 and a window 52: more than epsilon, which is 100" in report.text()
+    assert "landmarks 0.000000066 and a window 0.000000052: more than epsilon, which is 0.0000001" in report.text()
 
 
 @pytest.mark.parametrize(
