@@ -64,7 +64,7 @@ constraints:  ## Take the newest versions of all dependencies into constraints.t
 	rm -rf build/constraints
 	$(PYTHON) -m venv build/constraints
 	build/constraints/bin/pip install --quiet pip==$(PIP)
-	build/constraints/bin/pip install --quiet .[demo,test]
+	build/constraints/bin/pip install --quiet .[demo,test,notebook]
 	build/constraints/bin/pip freeze --exclude landmark-stream > constraints.txt
 	$(MAKE) hashes LOCKER=build/constraints/bin/python
 

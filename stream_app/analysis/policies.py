@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from stream_app.analysis.release import Release
 from stream_app.privacy.landmarks import aligned
 from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.protection import LandmarkLevel
 
+STEP: Final = b'"entry":"release"'
+"""Stands in the bytes of a step's entry, which tells no policy, and of no other: in a text quotes are escaped."""
 PolicyOf = Callable[[Release], Policy | None]
 """Returns the policy that a release was made under; None where it is not known."""
 

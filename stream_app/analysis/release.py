@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stream_app.analysis.noise import Noise, noises_of, stated
 from stream_app.privacy.kinds import Category
@@ -16,6 +16,10 @@ class Quantity(NamedTuple):
 
     number: float
     noise: Noise
+
+
+CATEGORY: Final = "category"
+"""The part of a category or a choice, where it needs a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,8 @@ def _shares(kind: Category, answer: object, epsilon_nano: int) -> dict[str, Quan
     """
     t, f, noise = _answering(kind, epsilon_nano)
     return {
-        category_name(category): Quantity(((category == answer) - f) / (t - f), noise) for category in kind.categories
+        category_name(category): Quantity(((category_name(category) == category_name(answer)) - f) / (t - f), noise)
+        for category in kind.categories
     }
 
 

@@ -1,7 +1,8 @@
 """Releases as rows of a frame, whatever library it is of: one row a release, a column a part of its value.
 
 A number's columns are ``value``, ``measurement`` and so on; those of counts, vectors and positions carry their part's
-name, as in ``value_walk``. What does not apply to a row is left out of it.
+name, as in ``value_walk``, those of a category or a choice ``value_category``, a text. So a column has one type, also
+where series of several kinds stand in one frame. What does not apply to a row is left out of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from datetime import UTC
 from math import sqrt
 from typing import Any, Final
 
-from stream_app.analysis.release import Release, parts_of
+from stream_app.analysis.release import CATEGORY, Release, category_name
 from stream_app.analysis.windows import is_landmark, moment_of
 from stream_app.privacy.kinds import Category
 from stream_app.privacy.policy import Policy
@@ -76,5 +77,7 @@ def _member(name: str) -> str:
 def _columns(member: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
-    parts = parts_of(value) if isinstance(value, Mapping) else {"": value}
+    parts: Mapping[str, object] = value if isinstance(value, Mapping) else {"": value}
+    if isinstance(value, str | bool):
+        parts = {CATEGORY: category_name(value)}
     return {column(member, part): found for part, found in parts.items()}

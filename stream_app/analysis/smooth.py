@@ -196,7 +196,7 @@ def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, S
     answers = [
         None
         if release.measurement is None or release.epsilon_nano is None
-        else (kind.categories.index(release.measurement), truth_probability(release.epsilon_nano, k))
+        else (names.index(category_name(release.measurement)), truth_probability(release.epsilon_nano, k))
         for release in releases
     ]
     likelihoods = [_likelihood(answer, k) for answer in answers]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from stream_app.analysis import smooth as smoothing
 from stream_app.analysis.means import Measured, means
-from stream_app.analysis.release import Release
+from stream_app.analysis.release import CATEGORY, Release
 from stream_app.analysis.rows import column
 from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, moment_of, window
 from stream_app.api.errors import Error, told
@@ -170,4 +170,6 @@ def _parts(row: Row, member: str) -> Any:
     if member in row:
         return row[member]
     parts = {name.removeprefix(f"{member}_"): found for name, found in row.items() if name.startswith(f"{member}_")}
+    if set(parts) == {CATEGORY} and isinstance(parts[CATEGORY], str):
+        return parts[CATEGORY]
     return parts or None

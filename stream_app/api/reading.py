@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stream_app.analysis.means import Measured
-from stream_app.analysis.policies import Policies
+from stream_app.analysis.policies import STEP, Policies
 from stream_app.analysis.release import Release
 from stream_app.analysis.rows import columns_of, row_of
 from stream_app.api.errors import Error, told
@@ -120,7 +120,7 @@ async def _read_topics(settings: Settings) -> tuple[list[Release], Policies]:
             found: Any = wire.load(record.value)
             releases.append(Release.of(found))
         async for record in records_of(settings, names.ledger):
-            if not is_claim(record):
+            if not is_claim(record) and STEP not in (record.value or b""):
                 entry: Any = wire.load(record.value)
                 policies.entry(entry)
     except LookupError as error:

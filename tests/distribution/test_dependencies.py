@@ -35,9 +35,10 @@ def names(requirements: list[str]) -> list[str]:
 def test_the_table_is_complete(project: dict[str, Any]) -> None:
     """One row a dependency, under what it is for, with a reason."""
     text = (ROOT / "docs" / "dependencies.md").read_text()
-    _, running, demo, test = text.split("\n## ")
+    _, running, demo, notebook, test = text.split("\n## ")
     extras = project["optional-dependencies"]
-    for section, requirements in ((running, project["dependencies"]), (demo, extras["demo"]), (test, extras["test"])):
+    optional = ((demo, extras["demo"]), (notebook, extras["notebook"]), (test, extras["test"]))
+    for section, requirements in ((running, project["dependencies"]), *optional):
         rows = re.findall(r"^\| `([^`]+)` \| (.+?) \|", section, re.MULTILINE)
         assert sorted(plain(name) for name, _ in rows) == sorted(names(requirements))
         assert all(reason.strip() for _, reason in rows)
@@ -52,7 +53,8 @@ def test_what_is_imported_is_declared(project: dict[str, Any]) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
     } - {"stream_app", *sys.stdlib_module_names}
-    declared = {*names(project["dependencies"]), *names(project["optional-dependencies"]["demo"])}
+    optional = project["optional-dependencies"]
+    declared = {*names(project["dependencies"]), *names(optional["demo"]), *names(optional["notebook"])}
     found = {plain(each) for name in imported for each in packages_distributions()[name]}
     assert found - declared == {"mode-streaming", "rocksdict"}
 

@@ -2,13 +2,20 @@
 
 import argparse
 import asyncio
+import csv
+import io
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from typing import Any
 
 from aiokafka.errors import KafkaError
 
+from stream_app.analysis.policies import STEP, Policies
+from stream_app.analysis.release import Release
+from stream_app.analysis.rows import by_column, columns_of, row_of
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config, moment_of
@@ -55,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=int, help="stop after so many records")
     parser.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
+    parser.add_argument(
+        "--format",
+        choices=("jsonl", "csv", "parquet"),
+        default="jsonl",
+        help="of releases: a table with landmark flags and 95 %% intervals instead of records (default: %(default)s)",
+    )
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: output is JSON Lines always")
 
 
@@ -64,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--series: a head stands for many series; `audit --prove SERIES` gives the proof of one")
     if arguments.without_leaves and arguments.topic != "heads":
         raise UsageError("--without-leaves: only heads have leaves; leave it out")
+    if arguments.format != "jsonl":
+        _check_table(arguments)
     settings = settings_of(arguments)
     with reaching(settings):
         asyncio.run(_read(arguments, settings))
@@ -78,6 +93,7 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
         return
     from_end = arguments.begin == "end"
     since_ms = None if arguments.since is None else moment_of("--since", arguments.since, negative=False)
+    rows: list[Release] = []
     ends = await _ends(settings, names, topic) if _is_backup(arguments) else None
     if arguments.uncommitted and arguments.topic == "ledger":
         _print(arguments, UNCOMMITTED)
@@ -94,9 +110,15 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
         if not _wanted(arguments, record.value):
             continue
         shown += 1
-        _print(arguments, event_line(record) if arguments.topic == "events" else record.value)
+        if arguments.format != "jsonl":
+            found: Any = wire.load(record.value or b"null")
+            rows.append(Release.of(found))
+        else:
+            _print(arguments, event_line(record) if arguments.topic == "events" else record.value)
         if shown == arguments.limit:
             break
+    if arguments.format != "jsonl":
+        _write_table(arguments.format, rows, await _policies(settings, names))
     if ends is not None:
         _print(arguments, end_line(ends))
 
@@ -105,6 +127,59 @@ def _print(arguments: argparse.Namespace, line: bytes) -> None:
     sys.stdout.buffer.write(line + b"\n")
     if arguments.follow:
         sys.stdout.flush()
+
+
+def _check_table(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` for what makes no table."""
+    name = f"--format {arguments.format}"
+    if arguments.topic != "releases":
+        raise UsageError(f"{name}: only releases make a table; leave it out")
+    if arguments.follow:
+        raise UsageError(f"{name}: a table is written once all its columns are known; leave --follow out")
+    if arguments.format == "parquet":
+        if sys.stdout.isatty():
+            raise UsageError(f"{name}: is no text; send it to a file, with > releases.parquet")
+        if find_spec("pyarrow") is None:
+            raise UsageError(
+                f"{name}: needs the package pyarrow, which is not installed; pip install pyarrow, or use csv"
+            )
+
+
+async def _policies(settings: Settings, names: TopicNames) -> Policies:
+    """Return the public policies of the ledger: they say which releases are of landmarks, and how exact they are."""
+    found = Policies()
+    async for record in records_of(settings, names.ledger):
+        if not is_claim(record) and STEP not in (record.value or b""):
+            entry: Any = wire.load(record.value or b"null")
+            found.entry(entry)
+    return found
+
+
+def _write_table(form: str, releases: Sequence[Release], policies: Policies) -> None:
+    rows = [row_of(release, policies.of(release)) for release in releases]
+    columns = columns_of(rows)
+    if form == "parquet":
+        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        pq.write_table(pa.table(by_column(rows, columns)), sys.stdout.buffer)
+        return
+    text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    text.flush()
+    text.detach()
+
+
+def _cell(found: object) -> object:
+    match found:
+        case bool():
+            return str(found).lower()
+        case datetime():
+            return found.isoformat().replace("+00:00", "Z")
+        case _:
+            return found
 
 
 def _is_backup(arguments: argparse.Namespace) -> bool:
