@@ -29,10 +29,11 @@ _STYLE: Final = """
 @media (prefers-color-scheme: dark) { :root { --ground: #10161c; --text: #e6ebf0; --muted: #9dabb8; --line: #2c3843;
   --code: #182129; --accent: #74b0f4; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 52rem; padding: 1rem 1.25rem 3rem; background: var(--ground); color: var(--text);
+body { margin: 0 auto; max-width: 60rem; padding: 1rem 1.25rem 3rem; background: var(--ground); color: var(--text);
   font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
 nav { color: var(--muted); font-size: .875rem; border-bottom: 1px solid var(--line); padding-bottom: .6rem; }
-h1 { font-size: 1.7rem; } h2 { font-size: 1.3rem; margin-top: 2rem; } h3 { font-size: 1.1rem; margin-top: 1.6rem; }
+h1 { font-size: clamp(1.2rem, 6vw, 1.7rem); }
+h2 { font-size: 1.3rem; margin-top: 2rem; } h3 { font-size: 1.1rem; margin-top: 1.6rem; }
 :target { scroll-margin-top: 1rem; outline: 2px solid var(--accent); outline-offset: .3rem; }
 a { color: var(--accent); text-underline-offset: .15em; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .9em; background: var(--code);
@@ -40,7 +41,8 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .9em
 pre { background: var(--code); padding: .8rem 1rem; border-radius: .4rem; overflow-x: auto; line-height: 1.4; }
 pre code { padding: 0; background: none; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .925rem; }
-th, td { border: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top; }
+th, td { border: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top;
+  min-width: 5.5rem; overflow-wrap: anywhere; }
 img { max-width: 100%; height: auto; }
 """
 _DIGEST: Final = b64encode(sha256(_STYLE.encode()).digest()).decode()

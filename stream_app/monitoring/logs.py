@@ -6,6 +6,7 @@ A line is text, or one JSON object (`JsonLines`).
 import logging
 import re
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -233,16 +234,20 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
     if form == "json":
         handler.setFormatter(JsonLines())
         sys.excepthook = _log_uncaught
+        threading.excepthook = lambda ended: _log_uncaught(ended.exc_type, ended.exc_value, ended.exc_traceback)
+        sys.unraisablehook = lambda ended: _log_uncaught(ended.exc_type, ended.exc_value, ended.exc_traceback)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO if chosen == logging.DEBUG else max(chosen, logging.WARNING))
     logging.getLogger("aiokafka.consumer.group_coordinator").filters[:] = [_HealthyGroup()]
 
 
-def _log_uncaught(_: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-    """Log what ends the process; Python would print a text of many lines, with whatever the error holds."""
+def _log_uncaught(kind: type[BaseException], error: BaseException | None, frames: TracebackType | None) -> None:
+    """Log what ends the process or a thread; Python would print many lines, with whatever the error holds."""
     places = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(frames)]
     fields = {"places": " > ".join(places)}
-    logging.getLogger(f"{_OWN}uncaught").critical("ends by an error: %s", loggable(error), extra=fields)
+    logging.getLogger(f"{_OWN}uncaught").critical(
+        "ends by an error: %s", kind.__name__ if error is None else loggable(error), extra=fields
+    )
 
 
 class LoggableError(Exception):

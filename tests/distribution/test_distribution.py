@@ -137,9 +137,19 @@ def test_an_installed_wheel_tells_its_files(program: Path, tmp_path: Path) -> No
         ("examples", "examples", "README.md"),
         ("grafana", "deploy/grafana/dashboards", "operation.json"),
         ("prometheus", "deploy/prometheus", "rules.yml"),
+        ("docs", "docs", "alerts/LandmarkNoWorker.md"),
     ):
         assert Path(folders[name]).is_relative_to(program.parents[1])
         assert Path(folders[name], file).read_bytes() == (ROOT / place / file).read_bytes()
+
+
+def test_an_installed_wheel_has_the_docs_that_messages_name(program: Path, tmp_path: Path) -> None:
+    """Every page below docs/, with its pictures, as a message's address asks for it."""
+    folder = Path(json.loads(answer(program, tmp_path, "files", "--json"))["docs"])
+    pages = {file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*") if file.is_file()}
+    assert pages == {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
+    said = answer(program, tmp_path, "docs", "http://127.0.0.1:9466/docs/operating.md#the-groups-offsets")
+    assert said == (ROOT / "docs" / "operating.md").read_text()
 
 
 def test_the_image_builds_without_what_it_leaves_out() -> None:
