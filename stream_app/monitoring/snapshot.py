@@ -75,6 +75,7 @@ class WorkerSnapshot:
     capped_members: int
     claimed_members: int  # those of them of whose cap at least nine tenths are claimed
     partitions_running: int
+    partitions_configured: int  # that all workers together should serve; 0: the worker's version does not tell
     partitions_stopped: Mapping[str, int]  # by reason
     recovery_remaining: int
     kind: str = "worker"
@@ -183,6 +184,7 @@ def _worker(url: str, read: _Reading) -> WorkerSnapshot:
         capped_members=read.total(WorkerMetric.CAP_LEFT_MEMBERS),
         claimed_members=sum(read.by(WorkerMetric.CAP_LEFT_MEMBERS, "share").get(share, 0) for share in CLAIMED),
         partitions_running=read.total(WorkerMetric.PARTITIONS_RUNNING),
+        partitions_configured=read.total(WorkerMetric.PARTITIONS_CONFIGURED),
         partitions_stopped=read.by(WorkerMetric.PARTITIONS_STOPPED, "reason"),
         recovery_remaining=read.total(WorkerMetric.RECOVERY_REMAINING),
         detail=_detail(read),
@@ -252,6 +254,7 @@ def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
         capped_members=sum(seen.capped_members for seen in workers),
         claimed_members=sum(seen.claimed_members for seen in workers),
         partitions_running=sum(seen.partitions_running for seen in workers),
+        partitions_configured=max(seen.partitions_configured for seen in workers),
         partitions_stopped=_merged(seen.partitions_stopped for seen in workers),
         recovery_remaining=sum(seen.recovery_remaining for seen in workers),
     )

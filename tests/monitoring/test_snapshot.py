@@ -25,6 +25,7 @@ def busy() -> Metrics:
     metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.5, "0")
     metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 2.5, "1")
     metrics.set(WorkerMetric.CACHED_SERIES, 12, "1")
+    metrics.set(WorkerMetric.PARTITIONS_CONFIGURED, 5)
     metrics.set(WorkerMetric.PARTITIONS_RUNNING, 2)
     metrics.set(WorkerMetric.PARTITIONS_STOPPED, 1, "fenced")
     metrics.observe(WorkerMetric.BARRIER_SECONDS, 0.1)
@@ -86,6 +87,7 @@ def test_workers_together() -> None:
     seen = together([snapshot for snapshot in pair if isinstance(snapshot, WorkerSnapshot)])
     assert seen.most_used == "0.7 of 1.0"
     assert (seen.events, seen.lag_records, seen.lag_seconds, seen.partitions_running) == (200, 14, 9.5, 4)
+    assert seen.partitions_configured == 5, "all of them tell the same"
     assert (seen.rejects, seen.rejects_per_second, seen.partitions_stopped) == ({"late": 19}, 3.0, {"fenced": 2})
     assert list(seen.decisions.items()) == [("perturbed", 160), ("approximated", 30)]
     assert (seen.budget_left.mean, seen.budget_left.observations) == (0.5, 2)

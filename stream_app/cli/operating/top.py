@@ -27,6 +27,12 @@ PIPED_WIDTH = 200
 NANO = 10**9
 BAD = "bold red"
 
+
+def _served(seen: WorkerSnapshot) -> str:
+    """Say how many partitions are served, and of how many where the worker tells."""
+    return f"{seen.partitions_running}" + (f" of {seen.partitions_configured}" if seen.partitions_configured else "")
+
+
 WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("events", lambda seen: f"{seen.events:,}"),
     ("events a second", lambda seen: _rate(seen.events_per_second)),
@@ -38,7 +44,7 @@ WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("sampling rate", lambda seen: _mean(seen.sampling_rate)),
     ("rejects a second", lambda seen: _rate(seen.rejects_per_second)),
     ("series in memory", lambda seen: f"{seen.cached_series:,}"),
-    ("partitions served", lambda seen: f"{seen.partitions_running}"),
+    ("partitions served", _served),
     ("sum over all steps", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
     ("of it a second", lambda seen: _small(seen.spend_nano_per_second)),
 )
