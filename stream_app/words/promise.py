@@ -18,6 +18,9 @@ Parameters = Mapping[str, Any]
 
 _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
 _GLOB: Final = frozenset("*?[")
+_MARKED: Final = (
+    "Some moments were marked as yours to protect together, such as the hours of a visit; they are called landmarks."
+)
 _LARGEST_FACTOR: Final = 6_900_000_000
 """Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
 
@@ -63,7 +66,8 @@ def for_the_person(parameters: Parameters, series: str, known: Circumstances, us
             f"What you send to {series} is published added up with what others send, by the {unit.name}, with noise"
         )
     where = _where(parameters, unit, known).replace("its first event", "the first event")
-    where = where if collect else where.replace("at its ", "at your ")
+    if not collect:
+        where = where.replace("at its ", "at your ").replace("landmark", "marked moment")
     yours = _how_far(parameters, unit).replace("the item of one contributor", "the item that you sent")
     yours = yours.replace("whether one contributor takes part", "whether you took part")
     differ = (
@@ -74,9 +78,11 @@ def for_the_person(parameters: Parameters, series: str, known: Circumstances, us
         "Who has the secret key of the noise could take it off: ask who has it. Whether the promise was kept anybody "
         "can check in the ledger, without that key and without your data."
     )
+    marked = "" if collect or parameters["protection"]["level"] != "landmark" else _MARKED
     used = f"Of the budget for that {promised(used_nano, epsilon_nano)} is used so far."
-    said = [f"{published}.", differ, used, *_beyond(parameters, unit), *_open(parameters, unit, known), end, check]
-    return " ".join(said)
+    beyond = [*_beyond(parameters, unit), *_open(parameters, unit, known)]
+    said = [f"{published}.", marked, differ, *beyond, used, f"When it ends: {end[0].lower()}{end[1:]}", check]
+    return " ".join(sentence for sentence in said if sentence)
 
 
 def wrapped(paragraph: str, indent: str = "  ", width: int = 78) -> str:

@@ -136,7 +136,8 @@ def _used(series: Series) -> UsedUp:
 def _end(series: Series, found: VersionStanding) -> str:
     if series.closed:
         return "It was closed: nothing more is published."
-    return f"End: {ending(found)}."
+    said = ending(found)
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _person(name: str, series: list[str], members: Members) -> Person:

@@ -115,7 +115,7 @@ def ending(version: VersionStanding) -> str:
     """Return when a version that is in force ends, and what then."""
     match version.level:
         case "user" if version.ends_ms is None:
-            return "with its length, which the first event begins"
+            return "with its length, which the first event begins; nothing is spent after it"
         case "user":
             return f"{_moment(version.ends_ms or 0)}; nothing is spent after it"
         case "landmark" if version.ends_ms is not None:

@@ -7,11 +7,12 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit import Auditor
-from stream_app.audit.answers.asked import Answers, answers_of, for_a_person
+from stream_app.audit.answers.asked import Answers, answers_of, circumstances, for_a_person
 from stream_app.audit.answers.keys import KeyTimes
 from stream_app.audit.answers.sections import sections_of
 from stream_app.cli import main
 from stream_app.words.amount import promised
+from stream_app.words.promise import in_words
 from tests.audit.books.test_members import person
 from tests.audit.histories import History, histories
 from tests.audit.written import LEDGERS, write
@@ -41,10 +42,17 @@ def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
         (series, version, promised(*literal[series, version])) for series, version in latest.items()
     }
     assert found.closed == sum(b'"entry":"close"' in line for line in history.ledger)
+    written = {
+        entry["series"]: entry["parameters"]
+        for entry in map(orjson.loads, history.ledger)
+        if entry["entry"] == "policy"
+    }
     for series in auditor.followed():
+        known = circumstances(series, auditor.rules.members, history.lifetime_nano)
+        assert dict(found.promises)[in_words(written[series.name], "", known)], "as the ledger's own parameters say it"
         text = for_a_person(series, auditor.rules.members, history.lifetime_nano)
         assert f"{promised(*literal[series.name, latest[series.name]])} is used so far." in text
-        assert ("End: " in text) != series.closed
+        assert ("it was closed: nothing more is published" in text) == series.closed
 
 
 @MANY
