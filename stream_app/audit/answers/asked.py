@@ -137,6 +137,8 @@ def _end(series: Series, found: VersionStanding) -> str:
     if series.closed:
         return "It was closed: nothing more is published."
     said = ending(found)
+    if found.level == "user" and found.ends_ms is not None:
+        return f"Its length ends {said}."
     return f"{said[0].upper()}{said[1:]}."
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from stream_app.audit.answers.asked import Answers
 from stream_app.audit.report.page import Section, table
 
-_ALONE: Final = (
+ALONE: Final = (
     "The ledger names no members, so it does not tell which series are one person's. The promises of several series of "
     "one person add up."
 )
@@ -45,7 +45,7 @@ def _used(answers: Answers) -> Section:
 
 def _members(answers: Answers) -> Section:
     if not answers.separator:
-        return Section("Which series are one person's", _ALONE, "")
+        return Section("Which series are one person's", ALONE, "")
     rows = [
         (
             one.member,
@@ -62,7 +62,7 @@ def _members(answers: Answers) -> Section:
 
 
 def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
-    rows = [(key, _moment(first), _moment(last)) for key, first, last in keys]
+    rows = [(key, moment(first), moment(last)) for key, first, last in keys]
     note = (
         "By the times of the steps that were decided. Who has a key can take the noise off what was published under it."
     )
@@ -78,7 +78,8 @@ def _told(people: Sequence[str], *, holds: bool) -> Section:
     return Section(title, note, "\n".join(f"<p>{escape(text)}</p>" for text in people))
 
 
-def _moment(time_ms: int) -> str:
+def moment(time_ms: int) -> str:
+    """Return a time in ms as ISO 8601; what no calendar has as its number."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     except (ValueError, OverflowError):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
+from stream_app.audit.answers.text import document_of, text_of
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.ledger.drawing import add_drawing_arguments, draw, look, question_in, reads_twice
@@ -61,6 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
         seen = look(arguments, auditor, source)
         statement = None if question is None else question.answer(seen.losses, seen.curves)
         draw(arguments, report, seen, source, statement)
+        if arguments.plain:
+            asked = (seen.answers, seen.keys.listed(), seen.people)
+            document["answers"] = document_of(*asked, holds=report.holds)
+            text = "\n".join([text, text_of(*asked, holds=report.holds)])
         if statement is not None:
             document |= statement.document()
             text = "\n".join([text, *statement.lines()])

@@ -59,6 +59,12 @@ class SecondLook(NamedTuple):
 def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the page, the picture and the accounting of losses."""
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one page")
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="answer in words, too: what was promised to how many, how it stands and ends, whose series, which keys, "
+        "and what to tell the person",
+    )
     add_picture(parser, "draw spends and what is left of the budgets")
     parser.add_argument(
         "--series",
@@ -94,8 +100,8 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
 
 def reads_twice(arguments: argparse.Namespace) -> bool:
     """Tell whether the ledger will be read a second time."""
-    drawn = arguments.html is not None or arguments.picture is not None
-    return drawn or bool(arguments.correlation or arguments.compose)
+    shown = arguments.html is not None or arguments.picture is not None or arguments.plain
+    return shown or bool(arguments.correlation or arguments.compose)
 
 
 def question_in(arguments: argparse.Namespace) -> "AccountingQuestion | None":
@@ -124,12 +130,13 @@ def look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | 
     if unknown:
         raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; is it spelt right?")
     curves, flows, keys = Curves(chosen), Flow(), KeyTimes()
-    flowing = arguments.html is not None
+    flowing, answering = arguments.html is not None, arguments.html is not None or arguments.plain
 
     def feed(lines: Sequence[bytes]) -> None:
         curves.entries(lines)
         if flowing:
             flows.entries(lines)
+        if answering:
             keys.entries(lines)
 
     source.again(feed)

@@ -23,8 +23,8 @@ class FileSource:
             raise UsageError("--no-releases: it is for the topics; leave --releases away instead")
         if reads_twice(arguments) and ledger.exists() and not ledger.is_file():
             raise UsageError(
-                f"--ledger {ledger}: --html, --picture, --correlation and --compose read it twice, which no pipe can "
-                "be; name a regular file"
+                f"--ledger {ledger}: --html, --plain, --picture, --correlation and --compose read it twice, which no "
+                "pipe can be; name a regular file"
             )
         self._arguments = arguments
 

@@ -1,9 +1,11 @@
 """What a privacy officer asks of a ledger, against what the ledger itself says."""
 
+import json
 from collections import defaultdict
 from pathlib import Path
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit import Auditor
@@ -106,3 +108,24 @@ def test_the_page_answers(tmp_path: Path) -> None:
     assert "Any two histories of a series that differ only at " in shown
     assert "<p>About you (home-7) values are published" in shown
     assert "0123456789abcdef" in shown
+
+
+def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same as on the page, without matplotlib; of a ledger that does not hold nothing is told to anybody."""
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_bytes(b"".join(line + b"\n" for line in person()))
+    assert main(["audit", "--ledger", str(ledger), "--plain"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("HOLDS: no findings\n")
+    assert "\n  p, 0.00000003 of 0.00000003 claimed: p/glucose, p/place\n" in text
+    assert "\nWhat to tell the person\n  About you (p/glucose) values are published" in text
+    assert "\n  2 series:\n    Any two histories of a series" in text or text.count("\n  1 series:\n") == 2
+    assert main(["audit", "--ledger", str(ledger), "--plain", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["answers"]
+    assert sum(each["series"] for each in found["promises"]) == 2
+    assert [len(found[name]) for name in ("used", "members", "keys", "people")] == [2, 1, 1, 2]
+    ledger.write_bytes(b"".join(line + b"\n" for line in person()[:-2] + person()[-1:]))
+    assert main(["audit", "--ledger", str(ledger), "--plain", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["answers"]["people"] == []
+    assert main(["audit", "--ledger", str(ledger), "--plain"]) == 1
+    assert "nothing, before the faults that were found are explained" in capsys.readouterr().out

@@ -1,0 +1,51 @@
+"""The answers as text for a terminal, and as members of the JSON report."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from stream_app.audit.answers.asked import Answers
+from stream_app.audit.answers.sections import ALONE, moment
+from stream_app.audit.report.report import quoted
+from stream_app.words.promise import wrapped
+
+KeyTime = tuple[str, int, int]
+"""A key's fingerprint with its first and last step in ms."""
+
+
+def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:
+    """Return the answers as titled paragraphs; ``people`` are told if the ledger ``holds``."""
+    lines = ["", "What was promised, and to how many"]
+    for promise, count in answers.promises:
+        lines += [f"  {count:,} series:", wrapped(promise, "    ")]
+    lines += [f"  {answers.further:,} further promises, each to fewer series"] * bool(answers.further)
+    lines += [f"  {answers.unknown:,} series under terms that this audit does not know"] * bool(answers.unknown)
+    lines += ["", "Used against promised, the largest shares first"]
+    for one in answers.used:
+        lines.append(wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {one.used}. {one.end}"))
+    lines += ["", "Which series are one person's"]
+    lines += [] if answers.separator else [wrapped(ALONE)]
+    for person in answers.people:
+        names = ", ".join(map(quoted, person.series)) + (", ..." if person.many > len(person.series) else "")
+        lines.append(wrapped(f"{quoted(person.member)}, {person.claimed}: {names}"))
+    lines += ["", "Which key since when"]
+    lines += [f"  {key}: {moment(first)} to {moment(last)}" for key, first, last in keys]
+    lines += ["", "What to tell the person"]
+    if holds:
+        lines.append("\n\n".join(map(wrapped, people)))
+    else:
+        lines.append("  nothing, before the faults that were found are explained")
+    return "\n".join(lines)
+
+
+def document_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> dict[str, Any]:
+    """Return the same for programs; times are in ms."""
+    return {
+        "promises": [{"promise": promise, "series": count} for promise, count in answers.promises],
+        "further_promises": answers.further,
+        "unknown_terms": answers.unknown,
+        "closed": answers.closed,
+        "used": [one._asdict() for one in answers.used],
+        "members": [one._asdict() for one in answers.people],
+        "keys": [{"key": key, "first_ms": first, "last_ms": last} for key, first, last in keys],
+        "people": list(people) if holds else [],
+    }
