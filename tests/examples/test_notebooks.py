@@ -1,0 +1,64 @@
+"""The notebooks run from top to bottom, twice over one folder, and their committed outputs are what a run gives."""
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.deploy import ROOT
+
+READ: Any = nbformat.read  # it has no types
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+
+
+def run(path: Path, folder: Path) -> Any:
+    """Return a notebook that was run in a folder, without its committed outputs; raises where a cell does."""
+    notebook = READ(path, as_version=4)
+    for cell in notebook.cells:
+        cell.pop("outputs", None)
+        if cell.cell_type == "code":
+            cell.outputs = []
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where).execute()
+    return notebook
+
+
+def kinds(notebook: Any) -> list[list[set[str]]]:
+    """Return, for each cell, what its outputs are: tables, pictures, text."""
+    return [
+        [set(output.get("data", {output.output_type: 0})) for output in cell.get("outputs", [])]
+        for cell in notebook.cells
+    ]
+
+
+def test_there_are_some() -> None:
+    """One of energy, one of blood sugar."""
+    assert [path.stem for path in NOTEBOOKS] == ["energy", "glucose"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_they_run(path: Path, tmp_path: Path) -> None:
+    """Every cell ends well; a second run finds the first one's folders and changes not a byte of them."""
+    committed = READ(path, as_version=4)
+    nbformat.validate(committed)
+    assert kinds(run(path, tmp_path)) == kinds(committed)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.jsonl")}
+    run(path, tmp_path)
+    assert before == {file: file.read_bytes() for file in tmp_path.rglob("*.jsonl")}
+    assert len(before) >= 3
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_committed(path: Path) -> None:
+    """Whoever only looks sees verdict and pictures; nobody's folder or error stands in them."""
+    committed = READ(path, as_version=4)
+    text = path.read_text()
+    assert "HOLDS: no findings" in text
+    assert text.count('"image/png"') >= 1
+    assert not any(output.output_type == "error" for cell in committed.cells for output in cell.get("outputs", []))
+    assert "Traceback" not in text
+    assert "/tmp" not in text  # noqa: S108 - where a run was
+    assert len(text) < 400_000
