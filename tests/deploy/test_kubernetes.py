@@ -16,6 +16,7 @@ from stream_app.cli import COMMANDS
 from stream_app.cli.ledger import audit
 from stream_app.cli.operating import topics, worker
 from stream_app.kafka.client.acls import ROLES
+from stream_app.manual import BASE
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
 from tests.deploy.manifestschemas import validate
@@ -64,9 +65,9 @@ def settings_file() -> dict[str, Any]:
     return tomllib.loads((KUBERNETES / "landmark-stream.toml").read_text())
 
 
-def printed_rules(*files: Path) -> list[dict[str, Any]]:
+def printed_rules(*files: Path, docs_url: str = "") -> list[dict[str, Any]]:
     """Return what the script `rules` prints."""
-    command = [str(KUBERNETES / "rules"), *map(str, files)]
+    command = ["env", f"DOCS_URL={docs_url}", str(KUBERNETES / "rules"), *map(str, files)]
     return list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
@@ -89,6 +90,17 @@ def test_rules_are_those_of_every_prometheus() -> None:
         validate(manifest)
     assert [one["spec"] for one in printed] == [yaml.safe_load((PROMETHEUS / name).read_text()) for name in files]
     assert len({one["metadata"]["name"] for one in printed}) == len(files) > 0
+
+
+def test_alerts_can_name_docs_that_are_published_elsewhere() -> None:
+    """With DOCS_URL all of them, and nothing else changes."""
+    (there,) = printed_rules(docs_url="https://docs.example/")
+    (here,) = printed_rules()
+    found = [rule["annotations"] for group in there["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    assert {each.pop("runbook_url").partition("docs/alerts/")[0] for each in found} == {"https://docs.example/"}
+    found = [rule["annotations"] for group in here["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    assert {each.pop("runbook_url").partition("docs/alerts/")[0] for each in found} == {BASE}
+    assert there == here
 
 
 @pytest.mark.parametrize(("name", "template"), list(pods()), ids=lambda value: value if isinstance(value, str) else "")
