@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from stream_app.audit import Auditor, Finding
-from stream_app.audit.finding import CODES, LISTED
+from stream_app.audit.finding import CODES, LISTED, kind_of
 from stream_app.audit.remark import KeyChange, Remark
 from stream_app.audit.report.report import line_of, quoted
 from stream_app.cli import UsageError
@@ -150,9 +150,10 @@ class Following:
 
         up_seconds = time.monotonic() - self._began_seconds
         signed = auditor.heads is not None
-        return audit_page(
-            AboutAudit(self._source.topic, self._ready, signed, dict(CODES.items()), self._latest, up_seconds), view
-        )
+        meanings: dict[str, str] = dict(CODES.items())
+        breaks = frozenset(str(code) for code in CODES if kind_of(code) == "promise")
+        about = AboutAudit(self._source.topic, self._ready, signed, meanings, self._latest, up_seconds, breaks)
+        return audit_page(about, view)
 
     def _refresh(self, auditor: Auditor) -> None:
         from stream_app.monitoring.metrics import AuditMetric  # noqa: PLC0415

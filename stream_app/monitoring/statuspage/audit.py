@@ -37,6 +37,8 @@ class AboutAudit(NamedTuple):
     latest: Sequence[Found]
     """The last findings, newest first."""
     up_seconds: float
+    breaks: frozenset[str]
+    """The codes that say that a promise is broken; the others say that the books are wrong."""
 
 
 def audit_page(about: AboutAudit, view: View) -> str:
@@ -48,7 +50,8 @@ def audit_page(about: AboutAudit, view: View) -> str:
 def _state(about: AboutAudit, seen: AuditSnapshot) -> State:
     found = sum(seen.findings.values())
     if found:
-        return State("bad", f"{found:,} finding" + ("s" if found > 1 else ""))
+        wrong = "Promise broken" if about.breaks & seen.findings.keys() else "Books wrong"
+        return State("bad", f"{wrong}: {found:,} finding" + ("s" if found > 1 else ""))
     return State("good", "Holds: no findings") if about.reached else State("wait", "Reading what there is")
 
 
@@ -85,10 +88,17 @@ def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Ma
 
 def _findings(about: AboutAudit, seen: AuditSnapshot) -> Markup:
     rows = [
-        Row(code, (datum(f"found-{code}", number, figure.count(number)), f"{about.meanings.get(code, '')}."))
-        for code, number in seen.findings.items()
+        Row(
+            code,
+            (
+                datum(f"found-{code}", number, figure.count(number)),
+                "promise" if code in about.breaks else "books",
+                f"{about.meanings.get(code, '')}.",
+            ),
+        )
+        for code, number in sorted(seen.findings.items(), key=lambda each: each[0] not in about.breaks)
     ]
-    parts = [table("Findings by code", ("code", "findings", "meaning"), rows, (0,))]
+    parts = [table("Findings by code", ("code", "findings", "wrong", "meaning"), rows, (0,))]
     if any(found.place for found in about.latest):
         heads = ("found at", "code", "series and entry", "what was found")
         listed = [Row(found.when, (found.code, found.place, found.message)) for found in about.latest]

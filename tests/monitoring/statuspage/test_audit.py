@@ -21,6 +21,7 @@ def shown(metrics: Metrics, *latest: Found, reached: bool = True) -> Page:
         meanings={"fork": "two entries follow the same one"},
         latest=latest,
         up_seconds=5.0,
+        breaks=frozenset({"theorem", "lifetime"}),
     )
     return Page(audit_page(about, View(history.snapshot(scrape), history, refreshes=True)))
 
@@ -48,7 +49,11 @@ def test_findings() -> None:
     metrics = measured(entries=5)
     metrics.count(AuditMetric.FINDINGS, 2, "fork")
     page = shown(metrics, Found("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))
-    assert "✗ 2 findings" in page.text
+    assert "✗ Books wrong: 2 findings" in page.text
+    metrics.count(AuditMetric.FINDINGS, 1, "theorem")
+    worse = " ".join(shown(metrics).text.split())
+    assert "✗ Promise broken: 3 findings" in worse
+    assert worse.index("theorem 1 promise") < worse.index("fork 2 books")
     assert (page.data["found-fork"], page.data["findings"]) == (2, 2)
     assert "two entries follow the same one." in page.text
     assert "<home-7> 4 <was changed>" in page.text
