@@ -64,9 +64,11 @@ def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Itera
         return
     for argument, names in wanted.items():
         if lacking := [name for name in names if name not in known]:
-            remedy = ", or name the one series of all rows with series=" if argument == "series_column" else ""
-            # The names that it has are no values: they are a frame's own, never a first row of data.
-            yield Fault(argument, f"no column {', '.join(lacking)} among {', '.join(sorted(known))}; name it{remedy}")
+            remedy = ", or name that of all rows with series=" if argument == "series_column" else ""
+            # PRIVACY: the names it has are not shown: read from a file without a header they are the first row's values.
+            yield Fault(
+                argument, f"no column {', '.join(lacking)} among the {len(known)} that there are; name it{remedy}"
+            )
 
 
 def _event(row: Row, nth: int, columns: Columns, series: str | None) -> dict[str, Any]:

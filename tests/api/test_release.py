@@ -170,3 +170,11 @@ def test_nothing_shown_has_a_raw_value(rows: Rows, policy: ls.Policy, tmp_path: 
         for text in (html, str(result), repr(result)):
             assert not any(str(row["value"]) in text for row in rows)
     assert "&lt;script&gt;" in found._repr_html_()
+
+
+def test_column_names_may_be_values(policy: ls.Policy, tmp_path: Path) -> None:
+    """A file without a header gives its first row as names, which are raw values: no error repeats them."""
+    frame = pd.DataFrame([["2026-01-31T01:00:00Z", 7.00019]], columns=["2026-01-31T00:00:00Z", "6.00017"])
+    with pytest.raises(ls.Error, match="no column kwh among the 2 there are") as refused:
+        ls.release(frame, policy, out=tmp_path, series="home-1", value_columns="kwh")
+    assert "6.00017" not in str(refused.value)
