@@ -65,10 +65,8 @@ def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Itera
     for argument, names in wanted.items():
         if lacking := [name for name in names if name not in known]:
             remedy = ", or name that of all rows with series=" if argument == "series_column" else ""
-            # PRIVACY: the names it has are not shown: read from a file without a header they are the first row's values.
-            yield Fault(
-                argument, f"no column {', '.join(lacking)} among the {len(known)} that there are; name it{remedy}"
-            )
+            # PRIVACY: its names are not shown: read from a file without a header they are the first row's values.
+            yield Fault(argument, f"no column {', '.join(lacking)} among the {len(known)} there are; name it{remedy}")
 
 
 def _event(row: Row, nth: int, columns: Columns, series: str | None) -> dict[str, Any]:
