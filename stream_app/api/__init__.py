@@ -32,6 +32,7 @@ from stream_app.api.policy import Policy
 from stream_app.api.reading import Releases, read_releases
 from stream_app.api.releasing import Released, release
 from stream_app.api.tables import Table
+from stream_app.privacy.policy import Fault
 
 __all__ = [
     "Adaptive",
@@ -46,6 +47,7 @@ __all__ = [
     "Counts",
     "Drawn",
     "Error",
+    "Fault",
     "Location",
     "Number",
     "Padding",

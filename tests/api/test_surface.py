@@ -28,6 +28,7 @@ PARTS = {
     "Collect": "(neighbours, open_steps, *, intrusion_nano=None, statistic=None)",
     "Counts": "(keys, *, sensitivity=1, clamp=True)",
     "Drawn": "(method, start, end, *, utility='proximity', fraction=0.01)",
+    "Fault": "(member, message)",
     "Location": "(radius, resolution, bounds, *, clamp=True)",
     "Number": "(lower, upper, resolution, *, sensitivity=None, clamp=True, invalid='reject')",
     "Padding": "(probability, start, end)",
