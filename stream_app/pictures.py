@@ -3,7 +3,7 @@
 matplotlib is an extra, and is loaded when something is drawn.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import StringIO
@@ -32,7 +32,17 @@ LONG_LABEL: Final = 23
 """Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
 LANDMARK_COLOUR: Final = "#b2432f"
 REGULAR_COLOUR: Final = "#3b6ea5"
+OWN_COLOUR: Final = "#1f6f8b"
+"""Of what a picture is about; what it is compared with is grey."""
+OTHER_COLOURS: Final = ("#8d99a6", "#a9b2bb", "#77828e", "#b9a98f", "#9b8fa9", "#8fa99a")
+"""Greys, told apart by their dashes, too."""
+DASHES: Final[Sequence[Any]] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 1)), (0, (4, 4)))
+TRUTH_COLOUR: Final = "#2b2f33"
+SHADE: Final = 0.14
+"""Opacity of the colour behind landmarks."""
 _STYLE: Final = {
+    "figure.facecolor": "white",  # a picture brings its own ground, so that it reads alike on dark pages
+    "savefig.facecolor": "white",
     "text.parse_math": False,  # a series' id may hold dollar signs
     "svg.fonttype": "path",  # the same letters on every machine
     "svg.hashsalt": "landmark-stream",  # the same bytes in every run
@@ -59,7 +69,7 @@ def prepare() -> None:
 
 def svg(draw: Draw, *, height: float = HEIGHT) -> str:
     """Return one plot as an SVG element; raises `PlotError` without matplotlib."""
-    with _figure(height) as figure:
+    with canvas(height) as figure:
         draw(figure.subplots())
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
@@ -74,7 +84,7 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
         PlotError: matplotlib is missing, or it does not know the format.
         OSError: the file cannot be written.
     """
-    with _figure(HEIGHT * len(draws)) as figure:
+    with canvas(HEIGHT * len(draws)) as figure:
         for (title, draw), part in zip(draws, figure.subfigures(len(draws), squeeze=False).flat, strict=True):
             part.suptitle(title, x=0.01, ha="left")
             draw(part.subplots())
@@ -96,7 +106,14 @@ def time_axis(axes: "Axes") -> None:
 
     locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    formats = ["%Y", "%b", "%d %b", "%H:%M", "%H:%M", "%S.%f"]
+    formatter: Any = ConciseDateFormatter(  # type: ignore[no-untyped-call]
+        locator,
+        formats=formats,
+        zero_formats=["%Y", "%b", "%d %b", "%d %b", "%H:%M", "%H:%M"],
+        offset_formats=["", "%Y", "%Y", "%d %b %Y", "%d %b %Y", "%d %b %Y %H:%M"],
+    )
+    axes.xaxis.set_major_formatter(formatter)
     first, last = axes.get_xlim()
     axes.set_xlim(first, min(last, LAST_MS / DAY_MS))  # a calendar has no year 10000
     axes.set_xlabel("event time (UTC)")
@@ -124,11 +141,24 @@ def peaks(values: Sequence[float]) -> list[int]:
     return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]
 
 
+def shade_landmarks(axes: "Axes", spans_ms: Iterable[tuple[int, int]]) -> None:
+    """Shade landmarks, [start, end) in milliseconds, within the times of the axes; a legend names them once."""
+    first, last = axes.get_xlim()
+    label: str | None = "landmarks"
+    for start_ms, end_ms in spans_ms:
+        start, end = max(first, start_ms / DAY_MS), min(last, end_ms / DAY_MS)
+        if start < end:
+            axes.axvspan(start, end, color=LANDMARK_COLOUR, alpha=SHADE, lw=0, zorder=0, label=label)
+            label = None
+    axes.set_xlim(first, last)
+
+
 @contextmanager
-def _figure(height: float) -> "Iterator[Figure]":
+def canvas(height: float, width: float = WIDTH) -> "Iterator[Figure]":
+    """Bring an empty figure, in inches, with what is drawn on it in the look of all pictures; raises `PlotError`."""
     prepare()
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     with rc_context(_STYLE):  # type: ignore[arg-type]
-        yield Figure(figsize=(WIDTH, height), layout="constrained")
+        yield Figure(figsize=(width, height), layout="constrained")
