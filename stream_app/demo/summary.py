@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import cos, hypot, radians
+from math import ceil, cos, hypot, radians
 from typing import Any
 
 import numpy as np
@@ -85,9 +85,10 @@ def table_of(summaries: Iterable[SeriesSummary]) -> Table:
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated, one.rejected)
-        used, epsilon = (amount(round(each * NANO)) for each in (one.used, one.promised))
+        # Four decimals fit into 80 columns; rounded up, so that none is used unseen.
+        used, epsilon = ceil(round(one.used * NANO) / 100_000) / 10_000, amount(round(one.promised * NANO))
         error = f"{one.mean_error:,.1f} {one.unit}"
-        table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used} of {epsilon}", error)
+        table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used:.4f} of {epsilon}", error)
     return table
 
 
