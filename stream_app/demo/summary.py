@@ -80,8 +80,8 @@ def distance(raw: float | Mapping[str, float], released: float | Mapping[str, fl
 
 def table_of(summaries: Iterable[SeriesSummary]) -> Table:
     """Return the figures as a table."""
-    table = Table(title="What was published", box=SIMPLE, padding=(0, 0, 0, 1))
-    for column in ("series", "events", "perturbed", "repeated", "rejected", "used of promised", "error"):
+    table = Table(title="What was published", box=SIMPLE, padding=0)
+    for column in ("series", "events", "perturbed", "repeated", "rejected", "used of\npromised", "error"):
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated, one.rejected)
