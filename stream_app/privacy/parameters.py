@@ -5,9 +5,11 @@ checked where the policy is made (policy.py).
 """
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
+
+from stream_app.plain import MEMBERS_BY
 
 LAST_TIMESTAMP_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""
@@ -253,3 +255,37 @@ class ParametersForm(Form):
             if before >= after:
                 raise ValueError(f"bounds ascend, and none stands twice; number {number} is {after}, after {before}")
         return renew
+
+
+def members_at(place: tuple[int | str, ...]) -> tuple[str, ...]:
+    """Return the members that a policy has at a place; the place of a form that a name tells holds that name."""
+    match place:
+        case ():
+            found: type[Form] | None = ParametersForm
+        case ("protection",):
+            found = ProtectionForm
+        case ("collect",):
+            found = CollectForm
+        case ("value", "vector", "parts", _):
+            found = RangeForm
+        case ("value", "location", "bounds"):
+            found = BoundsForm
+        case ("scheme" | "value" | "dummies" as member, str() as name):
+            found = _named(member, name)
+        case _:
+            found = None
+    return () if found is None else tuple(found.model_fields)
+
+
+def _named(member: str, name: str) -> type[Form] | None:
+    """Return the form that a name tells."""
+    union = {"scheme": SchemeForm, "value": ValueForm, "dummies": DummiesForm}[member]
+    for form in get_args(get_args(union)[0]):
+        if name in {
+            known
+            for field in MEMBERS_BY.values()
+            if field in form.model_fields
+            for known in get_args(form.model_fields[field].annotation)
+        }:
+            return form  # type: ignore[no-any-return]
+    return None

@@ -10,6 +10,7 @@ from typing import Literal, assert_never
 
 from pydantic import ValidationError
 
+from stream_app.plain import MEMBERS_BY, fault, member_of
 from stream_app.privacy.collected.collect import Collect, collect_faults, collect_of, collected_kind
 from stream_app.privacy.collected.within import Within, within_faults, within_of
 from stream_app.privacy.dummies.request import Dummies, drawn, dummies_of, undrawn
@@ -23,6 +24,7 @@ from stream_app.privacy.parameters import (
     NumberForm,
     ParametersForm,
     SkipForm,
+    members_at,
 )
 from stream_app.privacy.protection import (
     EventLevel,
@@ -44,6 +46,14 @@ SCHEMES: dict[str, tuple[str, ...]] = {
     "w-event": ("uniform", "bd", "ba"),
 }
 """The schemes of each level; at level landmark bd and ba need a window of several steps."""
+LANDMARKS = ("protection", "landmarks")
+NO_LANDMARK = "is neither milliseconds since 1970, a whole number from 0 on, nor [start, end] of two of them"
+EITHER = {
+    "invalid": 'is neither "reject" nor a value of this kind',
+    "categories": "is neither a text of 1 to 200 characters nor true or false",
+}
+"""What is wrong with a member of `value` that may be one of several things: a form tells of each of them."""
+BEYOND = "lies behind the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +231,25 @@ def _identity(parts: tuple[str, ...]) -> bytes:
 
 
 def _faults(error: ValidationError) -> tuple[Fault, ...]:
-    return tuple(
-        Fault(".".join(str(part) for part in fault["loc"]) or "policy", fault["msg"])
-        for fault in error.errors(include_input=False, include_url=False, include_context=False)
-    )
+    found: dict[str, Fault] = {}
+    for each in error.errors(include_url=False):
+        location = each["loc"]
+        if location[:2] == LANDMARKS and len(location) > len(LANDMARKS):
+            # PRIVACY: by its place alone: under dummy landmarks the timestamps are a secret.
+            member = ".".join(map(str, location[:3]))
+            message = BEYOND if each["type"] == "less_than_equal" else NO_LANDMARK
+            if member not in found or message == BEYOND:
+                found[member] = Fault(member, message)
+            continue
+        if told := next((told for place, told in EITHER.items() if location[2:3] == (place,)), ""):
+            member = member_of(location[: 3 if location[2] == "invalid" else 4])
+            found[member] = Fault(member, fault(each, members_at) if len(location) == len(LANDMARKS) + 1 else told)
+            continue
+        member = member_of(location) or "policy"
+        if each["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+            member = f"{member}.{MEMBERS_BY[member]}"
+        found[member] = Fault(member, fault(each, members_at))
+    return tuple(found.values())
 
 
 def _scheme_faults(form: ParametersForm) -> list[Fault]:

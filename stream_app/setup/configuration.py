@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from stream_app.calendar.policy import in_integers
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
-from stream_app.formats import wire
+from stream_app.formats import documents, wire
 from stream_app.loss.envelope import Envelope
+from stream_app.plain import shown, unread
 from stream_app.privacy.claim import claim_of
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of
@@ -94,7 +95,7 @@ def limits_of(settings: Settings) -> Limits:
 
 def default_policies(settings: Settings) -> tuple[DefaultPolicy, ...]:
     """Return the default policies of the settings, then those of ``policies_file``, in order."""
-    found = [Written(f"policies.{nth}", table) for nth, table in enumerate(settings.policies)]
+    found = [Written(f"policies.{nth}.", table) for nth, table in enumerate(settings.policies)]
     if settings.policies_file is not None:
         found += _lines(settings.policies_file)
     return policies_from(found, limits_of(settings))
@@ -109,27 +110,33 @@ class Written(NamedTuple):
     """A default policy as it is written, at a place of settings or file, and the folder of the files that it names."""
 
     place: str
+    """What members are written behind: a table of the settings, or the line of a file."""
     document: Any
     folder: Path = Path()
+    fault: str = ""
+    """Why it is no JSON, where it is none."""
 
 
 def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPolicy, ...]:
     """Return default policies as they are written; raises `InvalidSettingsError` with every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
-    for place, written, folder in found:
+    for place, written, folder, fault in found:
         document = written
+        if fault:
+            problems.append(Problem(place.removesuffix(": "), fault))
+            continue
         if isinstance(written, Mapping):
             document, wrongs = in_integers(written, partial(_named, folder))
-            problems += [Problem(f"{place}.{wrong.member}", wrong.message) for wrong in wrongs]
+            problems += [Problem(f"{place}{wrong.member}", wrong.message) for wrong in wrongs]
         try:
             policies.append(_default_policy(document))
         except PolicyError as error:
-            problems += [Problem(f"{place}.{fault.member}", fault.message) for fault in error.faults]
+            problems += [Problem(f"{place}{each.member}", each.message) for each in error.faults]
         except ValueError as error:
-            problems.append(Problem(place, str(error)))
+            problems.append(Problem(place.removesuffix(": ").removesuffix("."), str(error)))
         else:
-            problems += [Problem(f"{place}.epsilon", fault) for fault in _over(policies[-1], limits)]
+            problems += [Problem(f"{place}epsilon", each) for each in _over(policies[-1], limits)]
     if problems:
         raise InvalidSettingsError(tuple(problems))
     return tuple(policies)
@@ -155,7 +162,7 @@ def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
 
 def _default_policy(document: object) -> DefaultPolicy:
     if not isinstance(document, Mapping):
-        raise ValueError("is no object; a default policy is a policy record whose series is a glob")  # noqa: TRY004
+        raise ValueError(f"is {shown(document)}, no object; {_RECORDS}, its series a name or a glob")  # noqa: TRY004
     glob = document.get("series")
     if not isinstance(glob, str) or not glob:
         raise ValueError('needs "series", a glob such as "home-*"')
@@ -170,17 +177,18 @@ def _default_policy(document: object) -> DefaultPolicy:
 
 
 def _lines(path: Path) -> list[Written]:
-    """Return the documents of a JSON Lines file with their places; a line that is not JSON is its own document."""
-    found: list[Written] = []
+    """Return the documents of a file of policies, one whole or one a line, with their places."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InvalidSettingsError((Problem(str(path), f"cannot be read ({error.strerror})"),)) from None
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.strip():
-            try:
-                document = wire.load(line)
-            except ValueError:
-                document = None
-            found.append(Written(f"{path}:{number}", document, path.parent))
-    return found
+        raise InvalidSettingsError((Problem(str(path), f"{unread(error)}; name a file of policies"),)) from None
+    found = documents.lines(content)
+    if not found:
+        raise InvalidSettingsError((Problem(str(path), "holds no policy; write one record a line"),))
+    return [
+        Written(f"{path}:{each.number}: ", each.document, path.parent, each.fault and f"{each.fault}; {_RECORDS}")
+        for each in found
+    ]
+
+
+_RECORDS = "a file of policies has one record a line"

@@ -4,6 +4,7 @@ The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and l
 """
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -11,11 +12,13 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
+from stream_app.plain import fault, meant
 from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
 from stream_app.setup.brokers import BrokerSettings, file_exists
 
 DEFAULT_FILE = Path("landmark-stream.toml")
 PREFIX = "LANDMARK_STREAM_"
+QUOTED = re.compile('field "([^"]+)"')
 
 _MEBIBYTE = 1024 * 1024
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -144,7 +147,7 @@ class Settings(BrokerSettings):
             InvalidSettingsError: with every problem of both.
         """
         problems = [
-            Problem(name, f"no field of that name; the fields are {', '.join(cls.model_fields)}")
+            Problem(name, _no_field(name))
             for name in sorted(os.environ)  # noqa: TID251 (this file is the reader of the environment)
             if name.startswith(PREFIX) and name.removeprefix(PREFIX).lower() not in cls.model_fields
         ]
@@ -157,7 +160,9 @@ class Settings(BrokerSettings):
         except ValidationError as error:
             problems += [Problem(".".join(map(str, found["loc"])), _sentence(found)) for found in error.errors()]
         except SettingsError as error:
-            problems.append(Problem("environment", f"{error}; tables and lists are JSON there"))
+            field = QUOTED.search(str(error))
+            name = PREFIX + field[1].upper() if field else "environment"
+            problems.append(Problem(name, "is no JSON: in the environment, tables and lists are JSON"))
         else:
             if not problems:
                 return settings
@@ -188,7 +193,11 @@ def _reason(error: Exception) -> str:
     return f"{error.strerror}: give the path of a TOML file" if isinstance(error, OSError) else f"not TOML: {error}"
 
 
+def _no_field(name: str) -> str:
+    """Say that a variable of the environment names no field."""
+    known = [PREFIX + field.upper() for field in Settings.model_fields]
+    return f"no field of that name{meant(name, known) or '; the fields are ' + ', '.join(Settings.model_fields)}"
+
+
 def _sentence(found: Any) -> str:
-    if found["type"] == "extra_forbidden":
-        return "no field of that name"
-    return str(found["msg"]).removeprefix("Value error, ")
+    return fault(found, lambda _: Settings.model_fields, noun="field")

@@ -246,10 +246,10 @@ def faults(**members: object) -> Iterator[str]:
         ({"protection": {"level": "landmark", "landmarks": [10_000], "step": STEP}}, "protection.landmarks: some lie"),
         ({"dummies": {"method": "optimal", "start": 0, "end": 16_001}}, "dummies.method: optimal takes a range of"),
         ({"dummies": {"method": "optimal", "start": 5, "end": 5}}, "dummies.end: a range"),
-        ({"dummies": {"method": "optimal", "start": 5}}, "dummies.optimal.end: Field required"),
-        ({"dummies": {"method": "padding", **RANGE, "probability": 0}}, "dummies.padding.probability"),
-        ({"dummies": {"method": "padding", **RANGE, "probability": 0.1, "fraction": 0.1}}, "dummies.padding.fraction"),
-        ({"dummies": {"method": "heuristic", **RANGE, "fraction": 1}}, "dummies.heuristic.fraction"),
+        ({"dummies": {"method": "optimal", "start": 5}}, "dummies.end: is missing"),
+        ({"dummies": {"method": "padding", **RANGE, "probability": 0}}, "dummies.probability"),
+        ({"dummies": {"method": "padding", **RANGE, "probability": 0.1, "fraction": 0.1}}, "dummies.fraction"),
+        ({"dummies": {"method": "heuristic", **RANGE, "fraction": 1}}, "dummies.fraction"),
     ],
 )
 def test_what_is_refused(members: dict[str, object], said: str) -> None:

@@ -95,13 +95,13 @@ def test_every_fault_of_every_policy_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingsError) as raised:
         policies_in(path, Limits(lifetime_nano=10**9, max_epsilon_nano=10**9))
     fields = [problem.field.removeprefix(f"{path}:") for problem in raised.value.problems]
-    assert fields == ["1.epsilon", "1.sparee", "2", "3", "4", "5", "6", "7.epsilon", "7.epsilon"]
+    assert fields == ["1: epsilon", "1: sparee", "2", "3", "4", "5", "6", "7: epsilon", "7: epsilon"]
     assert all(problem.message for problem in raised.value.problems)
 
 
 def test_a_missing_policies_file_is_a_problem(tmp_path: Path) -> None:
     """A file that cannot be read is told like any other fault."""
-    with pytest.raises(InvalidSettingsError, match="cannot be read"):
+    with pytest.raises(InvalidSettingsError, match="there is no such file"):
         policies_in(tmp_path / "none")
 
 

@@ -63,7 +63,7 @@ def test_what_decisions_depend_on_is_bounded(field: str, largest: int, monkeypat
     assert context_of(found, KeyRing("f" * 16, 0, bytes(32), found.key_epoch_ms)).fingerprint
     for above in (largest + 1, 10**20):
         monkeypatch.setenv(f"LANDMARK_STREAM_{field.upper()}", str(above))
-        with pytest.raises(InvalidSettingsError, match=f"{field}.*less than or equal to {largest}"):
+        with pytest.raises(InvalidSettingsError, match=f"{field}.*up to {largest:,}"):
             Settings.load()
 
 
@@ -214,7 +214,7 @@ def test_check_reads_a_policy_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(file)]) == 2
     printed = capsys.readouterr().out
     assert "policies.jsonl:2" in printed
-    assert "policies.jsonl:3.epsilon" in printed
+    assert "policies.jsonl:3: epsilon" in printed
 
 
 def test_check_shows_who_signs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
-from stream_app.cli.shared.policyfile import documents_in, hindrances_of, policy_in, problems_of, weaker_of
+from stream_app.cli.shared.policyfile import EMPTY, documents_in, hindrances_of, policy_in, problems_of, weaker_of
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.together import limits_in, together
 from stream_app.deciding.context import Limits
@@ -102,16 +103,18 @@ def _settings(file: Path | None) -> _Checked:
 def _policies(file: Path, config: Path | None) -> _Checked:
     try:
         documents = documents_in(file)
-    except OSError as error:
-        return _Checked([Problem(str(file), f"cannot be read ({error.strerror})")])
+    except UsageError as error:
+        return _Checked([Problem(str(file), str(error).removeprefix(f"{file}: "))])
+    if not documents:
+        return _Checked([Problem(str(file), EMPTY)])
     problems = [problem for document in documents for problem in problems_of(document)]
     if limits_in(config).lifetime_nano is None:
         renewed = [each.place for each in documents if isinstance(each.content, dict) and each.content.get("renew")]
-        problems += [Problem(f"{place}.renew", NO_LIFETIME) for place in renewed]
+        problems += [Problem(f"{place}: renew", NO_LIFETIME) for place in renewed]
     notes = []
     for weaker in weaker_of(documents):
         if weaker.certain and not weaker.marked:
-            problems.append(Problem(f"{weaker.place}.version", weaker.sentence))
+            problems.append(Problem(f"{weaker.place}: version", weaker.sentence))
         else:
             when = "" if weaker.certain else ", unless that has passed when it comes"
             notes.append(f"{weaker.place}: version {weaker.version} {weaker.sentence}{when}")
@@ -123,6 +126,13 @@ def _policies(file: Path, config: Path | None) -> _Checked:
             else:
                 notes.append(found.sentence)
     defaults = sum(any(hindrances_of(document.content)) for document in documents)
-    shown = {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
+    # What is wrong is said first: a count of policies that cannot be used would read as if they were.
+    shown = (
+        {}
+        if problems
+        else {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
+    )
     good = [document for document in documents if not any(problems_of(document))]
-    return _Checked(problems, shown, notes, [document.times for document in good], limits_in(config))
+    return _Checked(
+        problems, {} if problems else shown, notes, [document.times for document in good], limits_in(config)
+    )

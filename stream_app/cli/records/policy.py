@@ -6,7 +6,7 @@ from pathlib import Path
 from stream_app.cli import UsageError
 from stream_app.cli.records.send import send_and_tell
 from stream_app.cli.shared.arguments import add_config
-from stream_app.cli.shared.policyfile import documents_in, hindrances_of, weaker_of
+from stream_app.cli.shared.policyfile import EMPTY, documents_in, hindrances_of, weaker_of
 from stream_app.formats import records, wire
 from stream_app.privacy.policy import PolicyError, policy_of
 
@@ -20,15 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send all policies; 0. Raises `UsageError`, with nothing sent, when one of them is no policy."""
-    try:
-        documents = documents_in(arguments.file)
-    except OSError as error:
-        raise UsageError(f"{arguments.file}: cannot be read ({error.strerror}); give a file of policies") from None
+    documents = documents_in(arguments.file)
+    if not documents:
+        raise UsageError(f"{arguments.file}: {EMPTY}")
     found: list[bytes] = []
     faults: list[str] = []
     for document in documents:
-        place = f"{arguments.file}:1" if document.place == str(arguments.file) else document.place
-        if hindrances := list(hindrances_of(document.content)):
+        place = document.place
+        if hindrances := [document.fault] if document.fault else list(hindrances_of(document.content)):
             faults += [f"{place}: {hindrance}" for hindrance in hindrances]
             continue
         faults += [f"{place}: {wrong.member}: {wrong.message}" for wrong in document.wrongs]

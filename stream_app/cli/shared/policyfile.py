@@ -12,7 +12,8 @@ from stream_app.calendar.wrong import Wrong
 from stream_app.cli import UsageError
 from stream_app.cli.shared.picturefile import add_picture
 from stream_app.cli.shared.policytimes import PolicyTimes
-from stream_app.formats import wire
+from stream_app.formats import documents, wire
+from stream_app.plain import shown, unread
 from stream_app.privacy.fold import adopt
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Refused
@@ -47,6 +48,8 @@ class Document(NamedTuple):
     """What is wrong with times as people say them; what is wrong with them is not in ``content``."""
     zone: tzinfo = UTC
     """By whose clocks its landmarks are said: `protection.zone`."""
+    fault: str = ""
+    """Why it is no JSON, where it is none."""
 
     @property
     def times(self) -> PolicyTimes:
@@ -55,18 +58,18 @@ class Document(NamedTuple):
 
 
 def documents_in(file: Path) -> list[Document]:
-    """Return what a file holds, None for a line that is no JSON; raises `OSError`."""
-    content = file.read_bytes()
-    whole = document_in(content)
-    if whole is not None:
-        return [_in_integers(file, str(file), whole, content)]
-    lines = [(f"{file}:{number}", line) for number, line in enumerate(content.splitlines(), start=1) if line.strip()]
-    return [_in_integers(file, place, document_in(line), line) for place, line in lines]
+    """Return what a file holds, also the lines that are no JSON; raises `UsageError` when it cannot be read."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: {unread(error)}; name a file of policies") from None
+    return [_in_integers(file, f"{file}:{each.number}", each) for each in documents.lines(content)]
 
 
-def _in_integers(file: Path, place: str, document: object, written: bytes) -> Document:
+def _in_integers(file: Path, place: str, line: documents.Line) -> Document:
+    _, document, written, fault = line
     if not isinstance(document, dict):
-        return Document(place, document, written)
+        return Document(place, document, written, fault=fault)
     # Default policies mean the same at every start of a worker, so that no clock says when one is first renewed.
     now_ms = None if any(hindrances_of(document)) else int(time.time() * 1000)
     found, wrongs = in_integers(document, lambda name: (file.parent / name).read_bytes(), now_ms)
@@ -85,52 +88,48 @@ def policies_in(file: Path) -> list[Document]:
     Raises:
         UsageError: if it cannot be read, holds none, or holds something else; every fault is in the message.
     """
-    try:
-        documents = documents_in(file)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror}); name a file of policies") from None
-    problems = [problem for document in documents for problem in problems_of(document)]
-    if problems or not documents:
-        listed = "\n".join(f"{problem.field}: {problem.message}" for problem in problems)
-        raise UsageError(listed or f"{file}: holds no policy; write one record a line")
-    return documents
+    found = documents_in(file)
+    problems = [problem for document in found for problem in problems_of(document)]
+    if problems or not found:
+        raise UsageError("\n".join(map(said, problems)) or f"{file}: {EMPTY}")
+    return found
 
 
-def document_in(content: bytes) -> object:
-    """Return the JSON document that some bytes are; None when they are none."""
-    try:
-        return wire.load(content)
-    except ValueError:
-        return None
+EMPTY = "holds no policy; write one record a line"
+
+
+def said(problem: Problem) -> str:
+    """Return a problem as one line, that of the file first."""
+    return f"{problem.field}: {problem.message}"
 
 
 def problems_of(found: Document) -> Iterator[Problem]:
     """Yield everything that keeps a document from being a policy record."""
     place, document = found.place, found.content
     if not isinstance(document, dict):
-        yield Problem(place, "is no JSON object: write one policy record a line")
+        yield Problem(place, found.fault or next(hindrances_of(document)))
         return
-    yield from (Problem(f"{place}.{wrong.member}", wrong.message) for wrong in found.wrongs)
+    yield from (Problem(f"{place}: {wrong.member}", wrong.message) for wrong in found.wrongs)
     series, version, kind = document.get("series"), document.get("version", 1), document.get("type", "policy")
     if kind != "policy":
-        yield Problem(f"{place}.type", 'is not "policy"')
+        yield Problem(f"{place}: type", 'is not "policy"; write it, or leave it away')
     if not isinstance(series, str) or not series:
-        yield Problem(f"{place}.series", "names no series (or glob, for a default policy)")
+        yield Problem(f"{place}: series", "is missing or no text; name a series, or a glob for a default policy")
     if type(version) is not int or version < 1:
-        yield Problem(f"{place}.version", "is no integer from 1 on")
+        yield Problem(f"{place}: version", f"found {shown(version)}; write a whole number from 1 on")
         version = 1
     if type(document.get("weaker", False)) is not bool:
-        yield Problem(f"{place}.weaker", "is neither true nor false")
+        yield Problem(f"{place}: weaker", f"found {shown(document['weaker'])}; write true or false")
     try:
         policy_of(parameters_of(document), version)
     except PolicyError as error:
-        yield from (Problem(f"{place}.{fault.member}", fault.message) for fault in error.faults)
+        yield from (Problem(f"{place}: {fault.member}", fault.message) for fault in error.faults)
 
 
 def hindrances_of(document: object) -> Iterator[str]:
     """Yield what keeps a document, for all that it is a good policy, from being sent as the policy of one series."""
     if not isinstance(document, dict):
-        yield "is no JSON object: write one policy record a line"
+        yield f"is {shown(document)}, no object; a file of policies has one record a line"
         return
     missing = [name for name in REQUIRED if name not in document]
     if missing:

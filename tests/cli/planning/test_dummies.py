@@ -131,7 +131,7 @@ def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ({"method": "optimal", "end": START + 17 * HOUR}, "at most 16 steps, found 17; choose heuristic"),
         ({"epsilon": None}, "epsilon: "),
         ({"epsilon": 0}, "epsilon: "),
-        ({"utility": "odd"}, "dummies.heuristic.utility: "),
+        ({"utility": "odd"}, "dummies.utility: "),
         ({"landmarks": [START - 1]}, "protection.landmarks: some lie outside"),
         ({"landmarks": "x"}, "protection.landmarks: "),
         ({"steps": 3}, "no member of the name 'steps'"),

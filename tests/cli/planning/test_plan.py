@@ -234,8 +234,8 @@ def test_faulty_policies_are_all_named(tmp_path: Path, capsys: pytest.CaptureFix
     file = written(tmp_path, {**POLICY, "epsilon": -1}, {**POLICY, "scheme": {"name": "none"}})
     assert main(["plan", file]) == 2
     said = capsys.readouterr().err
-    assert "policies.jsonl:1.epsilon" in said
-    assert "policies.jsonl:2.scheme" in said
+    assert "policies.jsonl:1: epsilon" in said
+    assert "policies.jsonl:2: scheme" in said
     assert main(["plan", str(tmp_path / "nothing")]) == 2
     assert main(["plan", written(tmp_path)]) == 2
 

@@ -84,7 +84,7 @@ def test_a_picture(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["missing.json"], "cannot be read"),
+        (["missing.json"], "there is no such file"),
         (["POLICY", "--picture", "out"], "ending must name the format"),
         (["BAD"], "epsilon"),
     ],

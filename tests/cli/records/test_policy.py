@@ -82,7 +82,7 @@ def test_versions_of_a_file_are_compared(tmp_path: Path, capsys: pytest.CaptureF
     lost = "fewer steps in a row, or shorter ones, are protected together"
     told = f'protects less than version 2: {lost}; keep that, or say "weaker":true and set accept_weaker_policies'
     assert main(["check", file]) == 2
-    assert f"error: {file}:2.version: {told}\n" in capsys.readouterr().out
+    assert f"error: {file}:2: version: {told}\n" in capsys.readouterr().out
     assert main(["policy", file]) == 2
     assert f"nothing sent\n{file}:2: {told}\n" in capsys.readouterr().err
 
@@ -104,7 +104,7 @@ def test_what_may_have_passed_is_a_note(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["check", written(tmp_path, first, policy("home-1", 2, protection=LANDMARKS))]) == 0
     assert "note" not in capsys.readouterr().out
     assert main(["check", written(tmp_path, policy("home-1", weaker="yes"))]) == 2
-    assert ".weaker: is neither true nor false" in capsys.readouterr().out
+    assert ": weaker: found a text; write true or false" in capsys.readouterr().out
 
 
 WEEKENDS = {
@@ -180,7 +180,7 @@ def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, capsys
     assert main(["check", file]) == 2
     said = capsys.readouterr().out
     for member in members:
-        assert f"error: {file}:{member.format('.')}: " in said
+        assert f"error: {file}:{member.format(': ')}: " in said
     assert main(["policy", file]) == 2
     said = capsys.readouterr().err
     assert said.startswith("landmark-stream policy: nothing sent\n")
@@ -224,7 +224,7 @@ def test_renewal_needs_a_lifetime(
     file = written(tmp_path, policy("a", renew=[5]), policy("b"), policy("c", renew=every), policy("d", renew=[]))
     assert main(["check", file, "--json"]) == 2
     problems = json.loads(capsys.readouterr().out)["problems"]
-    assert [problem["field"] for problem in problems] == [f"{file}:1.renew", f"{file}:3.renew"]
+    assert [problem["field"] for problem in problems] == [f"{file}:1: renew", f"{file}:3: renew"]
     assert all("lifetime_epsilon" in problem["message"] for problem in problems)
     (tmp_path / "with.toml").write_text("lifetime_epsilon = 12.0")
     assert main(["check", file, "--config", "with.toml"]) == 0

@@ -211,17 +211,17 @@ def test_the_filter_is_that_of_numbers_of_the_share() -> None:
 @pytest.mark.parametrize(
     ("value", "member"),
     [
-        ({"parts": {}}, "value.vector.parts"),
-        ({"parts": {f"p{nth}": {"lower": 0, "upper": 1, "resolution": 1} for nth in range(65)}}, "value.vector.parts"),
+        ({"parts": {}}, "value.parts"),
+        ({"parts": {f"p{nth}": {"lower": 0, "upper": 1, "resolution": 1} for nth in range(65)}}, "value.parts"),
         ({"parts": {"a": {"lower": 0, "upper": 1, "resolution": 2}}}, "value.parts.a.resolution"),
         ({"parts": {"a": {"lower": 0, "upper": 1, "resolution": 1e-16}}}, "value.parts.a.resolution"),
         (
             {"parts": {"a": {"lower": 0, "upper": 1, "resolution": 1, "sensitivity": 1}}},
-            "value.vector.parts.a.sensitivity",
+            "value.parts.a.sensitivity",
         ),
-        ({"sensitivity": 1}, "value.vector.sensitivity"),
+        ({"sensitivity": 1}, "value.sensitivity"),
         ({"invalid": {"pulse": 60}}, "value.invalid"),
-        ({"invalid": 60}, "value.vector.invalid.dict[str,float]"),
+        ({"invalid": 60}, "value.invalid"),
     ],
 )
 def test_what_is_no_vector_policy(value: dict[str, object], member: str) -> None:

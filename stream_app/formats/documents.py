@@ -1,0 +1,70 @@
+"""Files of JSON documents, one whole or one a line: each at its line, with why it is none where it is none."""
+
+from typing import NamedTuple
+
+import orjson
+
+MARK = b"\xef\xbb\xbf"
+"""What some programs write before the first byte of UTF-8: it is no part of the text."""
+
+
+class Line(NamedTuple):
+    """A document at the number of its line, from 1 on; one that is no JSON is None, and has a ``fault``."""
+
+    number: int
+    document: object
+    written: bytes
+    fault: str = ""
+
+
+def lines(content: bytes) -> list[Line]:
+    """Return the documents of a file: one that is all of it, or one a line."""
+    content = content.removeprefix(MARK)
+    if content.strip() and b"\n" in content.strip():
+        try:
+            return [Line(_first(content), orjson.loads(content), content)]
+        except orjson.JSONDecodeError:
+            pass
+    found = [line(text, number) for number, text in enumerate(content.splitlines(), start=1) if text.strip()]
+    if len(found) > 1 and all(each.fault for each in found[:2]) and content.lstrip()[:1] in {b"{", b"["}:
+        return [_whole(content)]
+    return found
+
+
+def line(text: bytes, number: int) -> Line:
+    """Return the document that a line holds."""
+    try:
+        return Line(number, orjson.loads(text), text)
+    except orjson.JSONDecodeError as error:
+        return Line(number, None, text, _fault(text, error))
+
+
+def _whole(content: bytes) -> Line:
+    """Return what is wrong with a document over several lines, at the line of the fault."""
+    try:
+        return Line(_first(content), orjson.loads(content), content)
+    except orjson.JSONDecodeError as error:
+        return Line(error.lineno, None, content, _fault(content, error))
+
+
+def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
+    """Return why text is no JSON, without the text itself, which may be private."""
+    # PRIVACY: no more than marks of JSON's own is said of what stands there.
+    text = content.decode(errors="replace")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "is text of UTF-16; save it as UTF-8"
+    if "'" in text and '"' not in text:
+        return "is no JSON: it has single quotes; write double ones"
+    if not text.lstrip().startswith(("{", "[")):
+        return "is no JSON object; write one in braces, with double quotes"
+    at = f"at character {error.colno}"
+    if text[error.pos : error.pos + 1] == "," and text[error.pos + 1 :].lstrip()[:1] in {"}", "]"}:
+        return f"is no JSON: a comma before the closing bracket, {at}; leave it away"
+    if error.pos >= len(text.rstrip()):
+        return "is no JSON: it ends before its last bracket is closed; close it"
+    return f"is no JSON, {at}; look at the commas, quotes and brackets there"
+
+
+def _first(content: bytes) -> int:
+    """Return the line on which a document over several lines begins."""
+    return content[: len(content) - len(content.lstrip())].count(b"\n") + 1

@@ -1,0 +1,150 @@
+"""What is wrong with what people wrote, in plain words: what was found, what would do, which name was perhaps meant."""
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+MEMBERS_BY = {"scheme": "name", "value": "kind", "dummies": "method"}
+"""Members of a policy whose form another member names; pydantic puts that name among the places."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the known name that was perhaps meant; empty when none is near."""
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else ""
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return the question after the name that was perhaps meant, to end a sentence with; empty when none is near."""
+    near = nearest(word, known)
+    return f"; did you mean {near}?" if near else ""
+
+
+def shown(found: object) -> str:
+    """Return what sort of thing was found, never the thing: a slip may have put a raw value there."""
+    match found:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case int():
+            return "a whole number"
+        case float():
+            return "a number with decimals"
+        case Mapping():
+            return "an object"
+        case _:
+            return "a list"
+
+
+NAMED: dict[str, str] = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a number that is finite",
+    "decimal": "a number",
+    "bool": "true or false",
+    "string": "a text",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "an object, in braces",
+    "model": "an object, in braces",
+    "path": "the path of a file",
+    "secret": "a text",
+}
+"""What would do, by the beginning of the name that pydantic has for an error."""
+BOUNDS = {
+    "greater_than": ("gt", "above", ""),
+    "greater_than_equal": ("ge", "from", " on"),
+    "less_than": ("lt", "below", ""),
+    "less_than_equal": ("le", "up to", ""),
+}
+TINY = 1e-9
+"""A bound so near to 0 that nobody would write it out."""
+
+
+def member_of(location: tuple[int | str, ...]) -> str:
+    """Return the member at a place: what names a form is no part of it."""
+    parts = list(location)
+    if len(parts) > 1 and parts[0] in MEMBERS_BY:
+        del parts[1]
+    return ".".join(map(str, parts))
+
+
+Location = tuple[int | str, ...]
+"""Where an error of pydantic is."""
+
+
+def fault(
+    error: Mapping[str, Any],
+    members: Callable[[Location], Iterable[str]],
+    noun: str = "member",
+) -> str:
+    """Return what is wrong with a member, of an error of pydantic.
+
+    ``members`` gives the members that there are in the object at a place; ``noun`` is what they are called.
+    """
+    kind, context = error["type"], error.get("ctx") or {}
+    if kind == "missing":
+        return "is missing; add it"
+    if kind == "extra_forbidden":
+        known = tuple(members(error["loc"][:-1]))
+        return f"no {noun} of that name{meant(str(error['loc'][-1]), known) or '; there are ' + ', '.join(known)}"
+    if kind in {"union_tag_invalid", "literal_error", "enum"}:
+        return _one_of(error, context)
+    if kind == "union_tag_not_found":
+        return "is missing; add it: it tells which other members there are"
+    if kind == "value_error":
+        return str(error["msg"]).removeprefix("Value error, ")
+    if kind in BOUNDS:
+        name, word, after = BOUNDS[kind]
+        bound = context[name]
+        tiny = 0 < abs(bound) < TINY
+        return "write a number " + ("above 0" if tiny else f"{word} {f'{bound:,}'.removesuffix('.0')}{after}")
+    if kind in {"too_short", "too_long", "string_too_short", "string_too_long"}:
+        unit = "characters" if kind.startswith("string") else "entries"
+        word, bound = ("at least", "min_length") if kind.endswith("short") else ("at most", "max_length")
+        return f"write {word} {context[bound]:,} {unit}"
+    if kind == "string_pattern_mismatch":
+        return f"has a character that may not stand there: it must match {context['pattern']}"
+    begins = kind.split("_")[0]
+    return f"found {shown(error.get('input'))}; write {NAMED.get(begins, 'something else')}"
+
+
+def _one_of(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    written = context.get("expected_tags") or context.get("expected") or ""
+    known = [each.strip().strip("'") for each in str(written).replace(" or ", ", ").split(",")]
+    found = context.get("tag", error.get("input"))
+    near = meant(found, known) if isinstance(found, str) else ""
+    return f"is none of {', '.join(known)}{near}"
+
+
+UNREAD = {
+    FileNotFoundError: "there is no such file",
+    IsADirectoryError: "it is a folder, no file",
+    NotADirectoryError: "a part of its path is a file, no folder",
+    PermissionError: "you have no right to read it",
+}
+UNWRITTEN = {
+    FileNotFoundError: "there is no such folder",
+    IsADirectoryError: "it is a folder, no file",
+    NotADirectoryError: "a part of its path is a file, no folder",
+    FileExistsError: "it is a file, no folder",
+    PermissionError: "you have no right to write there",
+}
+
+
+def unread(error: OSError) -> str:
+    """Return why a file cannot be read."""
+    return UNREAD.get(type(error), f"it cannot be read: {_reason(error)}")
+
+
+def unwritten(error: OSError) -> str:
+    """Return why a file or a folder cannot be written."""
+    return UNWRITTEN.get(type(error), f"it cannot be written: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "the system says no more").lower()
