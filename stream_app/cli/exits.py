@@ -28,7 +28,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
     },
     "replay": {
         0: "every record was answered, rejects included",
-        2: "unusable input or configuration, or no record had a policy",
+        2: "unusable input or configuration, or every record was rejected",
     },
     "audit": {0: "holds", 1: "findings", 2: "unreadable"},
     "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},

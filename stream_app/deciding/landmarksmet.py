@@ -4,11 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
 from stream_app.formats.records import Contribution, LandmarksRecord, Observation, PolicyRecord
 from stream_app.privacy.landmarks import NO_LANDMARKS, Interval, LandmarkSet, aligned
 from stream_app.privacy.policy import PolicyError, policy_of
+
+FAR_APART = 100
+"""Steps between any two events from which on a step looks too short for them."""
 
 
 class _Series:
@@ -18,6 +22,10 @@ class _Series:
         self.step_ms, self.landmarks = 1, NO_LANDMARKS
         self.last_ms = -1  # the end of the last step with an event is behind it
         self.met = 0
+        self.first_ms = -1  # of all events; -1: none
+        self.events = 0
+        self.gap_ms = 0  # the least between two events of different steps, 0 before there are two
+        self.reach_ms: tuple[int, int] | None = None  # of all landmarks that were known
         self._over = 0  # landmark steps of earlier versions
 
     @property
@@ -29,6 +37,14 @@ class _Series:
         """Begin a version; of the one before, the landmarks that are over stay counted."""
         self._over += self.landmarks.count_before(self._next)
         self.step_ms, self.landmarks = step_ms, landmarks
+        self._reach(landmarks)
+
+    def _reach(self, landmarks: LandmarkSet) -> None:
+        intervals = landmarks.intervals
+        if intervals:
+            found = intervals[0][0] * self.step_ms, intervals[-1][1] * self.step_ms
+            before = self.reach_ms or found
+            self.reach_ms = min(before[0], found[0]), max(before[1], found[1])
 
     def add(self, spans: Iterable[int | Interval]) -> None:
         """Register landmarks; of a step whose event has come nobody knows here whether one came."""
@@ -36,12 +52,17 @@ class _Series:
             (max(first, self._next), end) for first, end in aligned(spans, self.step_ms).intervals if end > self._next
         )
         self.landmarks = self.landmarks.union(following)
+        self._reach(following)
 
     def event(self, timestamp_ms: int) -> None:
         """Take an event; a late one and a second one of its step change nothing."""
         step = timestamp_ms // self.step_ms
         if step >= self._next:
             self.met += step in self.landmarks
+            gap_ms = (step - self.last_ms // self.step_ms) * self.step_ms if self.events else 0
+            self.gap_ms = min(self.gap_ms or gap_ms, gap_ms)
+            self.first_ms = timestamp_ms if self.first_ms < 0 else self.first_ms
+            self.events += 1
             self.last_ms = (step + 1) * self.step_ms - 1
 
     @property
@@ -119,8 +140,34 @@ class LandmarksMet:
         if not counts or all(each.last_ms < 0 for each in self._series.values()):
             return ""
         met, steps = counts["landmark_steps_met"], counts["landmark_steps"]
-        advice = "" if met else "; compare their times with those of the events: zone, and milliseconds"
-        return f"{met:,} of {steps:,} landmark steps met an event{advice}"
+        return f"{met:,} of {steps:,} landmark steps met an event{'' if met else self._apart()}"
+
+    def _apart(self) -> str:
+        """Say of when the events and the landmarks are, which have nothing in common."""
+        found = [each for each in self._series.values() if each.reach_ms is not None]
+        seen = [each for each in found if each.events] or [each for each in self._series.values() if each.events]
+        events = min(each.first_ms for each in seen), max(each.last_ms // each.step_ms * each.step_ms for each in seen)
+        reaches = [each.reach_ms for each in found if each.reach_ms is not None]
+        landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
+        of = "the events are of {} to {}, the landmarks of {} to {}".format(*map(moment_in_words, events + landmarks))
+        return f": {of}; compare zones, and milliseconds"
+
+    def step_sentence(self, duplicates: int) -> str:
+        """Say that a step looks too long or too short for its events; empty when none does.
+
+        ``duplicates`` is how many records came for a step that had one.
+        """
+        seen = {name: each for name, each in self._series.items() if each.events}
+        if duplicates and seen and all(each.events == 1 for each in seen.values()):
+            name, found = next(iter(seen.items()))
+            step = f"one step of {duration_in_words(found.step_ms)}"
+            return f"all events of {name} lie in {step}; a step is given in milliseconds: is it too long?"
+        for name, found in seen.items():
+            if len(found.landmarks) > found.met and found.gap_ms >= FAR_APART * found.step_ms:
+                step, gap = duration_in_words(found.step_ms), duration_in_words(found.gap_ms)
+                kept = f"budget is kept for {found.steps:,} landmark steps, of which {found.met:,} met an event"
+                return f"a step of {name} is {step}, and its events come {gap} apart: {kept}; is the step too short?"
+        return ""
 
 
 def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:

@@ -111,6 +111,7 @@ class ReplayFolder:
     def __init__(self, path: Path) -> None:
         """Look at a folder; ``claimed`` makes these."""
         self.path = path
+        self._own_key_is_new = False
         ledger, releases, _ = (path / name for name in OUTPUTS)
         if ledger.exists():  # a run that decided nothing may be followed by any other
             self.holds = any(each.exists() and each.stat().st_size > 0 for each in (ledger, releases))
@@ -122,17 +123,33 @@ class ReplayFolder:
     @contextmanager
     def claimed(cls, path: Path) -> Iterator[Self]:
         """Make the folder where there is none and keep other runs out of it; raises `ReplayFolderError`, `OSError`."""
-        path.mkdir(parents=True, exist_ok=True)
+        made = _made(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        found: Self | None = None
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 message = "another `replay` is at work there; wait for it"
                 raise ReplayFolderError(f"--out {path}: {message}", message) from None
-            yield cls(path)
+            found = cls(path)
+            yield found
+        except BaseException:
+            if found is not None:
+                found._leave(made)
+            raise
         finally:
             os.close(descriptor)
+
+    def _leave(self, made: list[Path]) -> None:
+        """Take away what a run that failed put there: a key that nothing was decided under, and new folders."""
+        if self._own_key_is_new and not any((self.path / name).exists() for name in (RECORD_NAME, *OUTPUTS)):
+            (self.path / KEY_NAME).unlink(missing_ok=True)
+        for each in made:
+            try:
+                each.rmdir()
+            except OSError:  # something of somebody else lies in it
+                return
 
     def _latest(self) -> ReplayRun | None:
         try:
@@ -150,6 +167,7 @@ class ReplayFolder:
             if self.holds:
                 raise self.refused(f"its {KEY_NAME} is not there: lost, or it was decided with --key")
             keyfile.create(path)
+            self._own_key_is_new = True
         return keyfile.load(path, epoch_ms)
 
     def spare_key(self, epoch_ms: int | None) -> KeyRing:
@@ -231,6 +249,13 @@ class ReplayFolder:
         for name in (RECORD_NAME, *OUTPUTS):
             _beside(self.path / name).replace(self.path / name)
             keyfile.settle(self.path)
+
+
+def _made(path: Path) -> list[Path]:
+    """Make a folder; return those that were not there before, the innermost first."""
+    made = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    return made
 
 
 def _beside(path: Path) -> Path:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple
 
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.counters import Collection
@@ -43,6 +44,8 @@ class Answered(NamedTuple):
     rejected: Mapping[Reason, int]
     met: LandmarksMet
     used: MostUsed
+    first: Mapping[Reason, int] = MappingProxyType({})
+    """Of each reason the first record that was rejected for it, by its number in the input, from 0 on."""
     notes: tuple[str, ...] = ()
     """What its user should know besides."""
 
@@ -50,6 +53,11 @@ class Answered(NamedTuple):
     def steps(self) -> int:
         """How many steps were decided."""
         return sum(self.totals[decision] for decision in ("perturbed", "approximated", "withheld"))
+
+    @property
+    def refused(self) -> bool:
+        """Whether there were records, and every one of them was rejected."""
+        return self.totals["rejected"] == self.totals["events"] > 0
 
     @property
     def unruled(self) -> bool:
@@ -146,7 +154,13 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
         used.written(value)
         ledger(key, value, timestamp_ms, headers)
 
-    outlets = Outlets(counted, releases, rejects, None)
+    def refused(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        found: Any = wire.load(value)
+        first.setdefault(found["reason"], found["offset"])
+        rejects(key, value, timestamp_ms, headers)
+
+    first: dict[Reason, int] = {}
+    outlets = Outlets(counted, releases, refused, None)
     decider = Decider(asked.context, lambda _: None, outlets, Collection(keyfile.fresh_secret()))
     taken = Digest(asked.secret, asked.context)
     for offset, event in enumerate(watched(records(), "replay")):
@@ -162,7 +176,7 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return Answered(totals, decider.rejected, met, used)
+    return Answered(totals, decider.rejected, met, used, first)
 
 
 def _mixed(keys: KeyRing, event: bytes) -> bytes:

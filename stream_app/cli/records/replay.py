@@ -2,17 +2,20 @@
 
 import argparse
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.eventfile import add_mapping, events
+from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable, unless_seconds
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.progress import tracked
+from stream_app.cli.shared.rejected import explained
+from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
+from stream_app.plain import meant, unwritten
 from stream_app.replaying.folder import KEY_NAME, ReplayFolder, ReplayFolderError
-from stream_app.replaying.run import Answered, Records, Wanted, replay
+from stream_app.replaying.run import Answered, Wanted, replay
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import limits_of, policies_in
 from stream_app.setup.settings import InvalidSettingsError, Settings
@@ -40,66 +43,88 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay; 0 when every record was answered, rejects included; raises `UsageError` for input that nothing rules."""
+    """Replay; 0 when a record was decided, or there was none; raises `UsageError` when every one was rejected."""
     try:
-        answered = _run(arguments)
+        return _run(arguments)
     except (InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}; name a folder that can be written") from None
-    if arguments.json:
-        print(wire.dump(answered.document()).decode())
-    else:
-        if answered.met.sentence:
-            _warn(answered.met.sentence)
-        print("\n".join(answered.lines()))
-    if answered.unruled:
-        raise UsageError(_unruled(arguments))
-    return 0
+        raise UsageError(f"--out {arguments.out}: {unwritten(error)}; name a folder that can be written") from None
 
 
-def _run(arguments: argparse.Namespace) -> Answered:
+def _run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         folder = stack.enter_context(ReplayFolder.claimed(arguments.out))
-        records = _records(arguments, stack)
         settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
         policies = () if arguments.policies is None else policies_in(arguments.policies, limits_of(settings))
+        file = stack.enter_context(rereadable(arguments, arguments.out))
         if arguments.key and policies:
             # Two measurements of one value at two scales, or under two policies, cost both their budgets.
             _warn(
                 "if this key is in production use, deciding its events under other policies spends budget that no "
                 "ledger of production shows; use a key of its own"
             )
-        answered = replay(folder, records, Wanted(settings, policies, arguments.key, arguments.replace), tracked)
-    for note in answered.notes:
-        _warn(note)
-    return answered
+        for default in policies:
+            for warning in PolicyTimes(default.glob, default.policy).warnings():
+                _warn(warning)
+        wanted = Wanted(settings, policies, arguments.key, arguments.replace)
+        answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked)
+        for note in answered.notes:
+            _warn(note)
+        return _told(arguments, answered, file, policies)
+
+
+def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]) -> int:
+    if arguments.json:
+        print(wire.dump(answered.document()).decode())
+    else:
+        if answered.met.sentence:
+            _warn(answered.met.sentence)
+        if told := answered.met.step_sentence(answered.rejected.get("duplicate", 0)):
+            _warn(told)
+        print("\n".join(answered.lines()))
+    if answered.unruled:
+        raise UsageError(_unruled(arguments, policies))
+    sentences = list(explained(file, answered.first))
+    if answered.refused:
+        raise UsageError("\n".join(("no record was decided, the first for this:", *sentences)))
+    if not arguments.json:
+        for sentence in sentences:
+            _warn(sentence)
+        if not answered.totals["events"]:
+            _warn(f"{file.name}: holds no event, so nothing was decided")
+    return 0
+
+
+class _Watched:
+    """Shows how far the readings of a file are: the first by its bytes, later ones by its records."""
+
+    def __init__(self, file: EventFile) -> None:
+        self._file, self._records = file, 0
+
+    def tracked(self, items: Iterator[bytes], what: str) -> Iterable[bytes]:
+        """Return the items, with a bar on a terminal."""
+        total = self._records
+        done = 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal done
+            checked = items if total else unless_seconds(items, self._file.name, _warn)
+            for done, item in enumerate(checked, 1):  # noqa: B007 - it is how far the items are
+                yield item
+            self._records = done
+
+        return tracked(counted(), what, lambda: (done, total) if total else self._file.far())
 
 
 def _warn(text: str) -> None:
     print(f"landmark-stream replay: {text}", file=sys.stderr)
 
 
-def _unruled(arguments: argparse.Namespace) -> str:
+def _unruled(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -> str:
     """Say why no record was decided, in the words that the user gave."""
     series = f"--series {arguments.series}" if arguments.series else f"a series of {arguments.file}"
     if arguments.policies is None:
         return f"no record was decided: no policy is for {series}; give --policies, or policy records among the events"
-    return f"no record was decided: no policy of {arguments.policies} (--policies) is for {series}; write both alike"
-
-
-def _records(arguments: argparse.Namespace, stack: ExitStack) -> Records:
-    """Return what reads the input. It is read twice at least: the noise key is made of the whole input."""
-    path: Path = arguments.file
-    if path.is_file() or not path.exists():
-        return lambda: events(arguments)
-    # PRIVACY: a pipe can be read once. Its raw values wait in a file without a name, which goes when the run ends.
-    spool = tempfile.TemporaryFile(dir=arguments.out)  # noqa: SIM115 - closed by the stack
-    stack.callback(spool.close)
-    spool.writelines(event + b"\n" for event in events(arguments))
-
-    def again() -> Iterator[bytes]:
-        spool.seek(0)
-        return (line.rstrip(b"\n") for line in spool)
-
-    return again
+    found = f"no record was decided: no policy of {arguments.policies} (--policies) is for {series}; write both alike"
+    return found + (meant(arguments.series, [each.glob for each in policies]) if arguments.series else "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
-from stream_app.cli.shared.eventfile import add_mapping, events, record_key
+from stream_app.cli.shared.eventfile import add_mapping, events, record_key, unless_seconds
 from stream_app.cli.shared.progress import tracked
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.landmarksmet import LandmarksMet
@@ -27,10 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Send all; 0 when every event was acknowledged."""
     met = LandmarksMet(_defaults(settings_of(arguments)))
-    code = send_and_tell(arguments, met.sent(tracked(events(arguments), "send")), met.document)
+    file = events(arguments)
+    found = tracked(unless_seconds(file, file.name, _warn), "send", file.far)
+    code = send_and_tell(arguments, met.sent(found), met.document)
     if met.sentence and not arguments.json:
-        print(f"landmark-stream send: {met.sentence}", file=sys.stderr)
+        _warn(met.sentence)
     return code
+
+
+def _warn(text: str) -> None:
+    print(f"landmark-stream send: {text}", file=sys.stderr)
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:

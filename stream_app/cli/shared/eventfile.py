@@ -1,20 +1,38 @@
-"""Files of events: JSON Lines as they are, or CSV with a mapping to observations."""
+"""Files of events: JSON Lines as they are, or CSV with a mapping to observations; ``-`` is standard input."""
 
 import argparse
 import csv
-from collections.abc import Iterator
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
+from stream_app.calendar.words import moment_as_seconds
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import INTEGER, milliseconds_of
+from stream_app.cli.shared.eventfaults import (
+    SURPLUS,
+    encoding_fault,
+    missing_columns,
+    time_fault,
+    too_many_cells,
+)
 from stream_app.deciding.members import member_of
 from stream_app.formats import wire
+from stream_app.formats.documents import MARK
 from stream_app.formats.records import MemberRecord
+from stream_app.plain import unread
+
+STDIN = "-"
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """Declare FILE, which may be left away unless it is ``needed``, and the mapping of CSV columns."""
-    text = "JSON Lines of event records, or CSV (by its ending, .csv)"
+    text = "JSON Lines of event records, or CSV (by its ending, .csv); -: standard input, CSV with the columns' options"
     parser.add_argument("file", type=Path, nargs=None if needed else "?", help=text)
     series = parser.add_mutually_exclusive_group()
     series.add_argument("--series", help="CSV: the series of all rows")
@@ -24,17 +42,154 @@ def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
     parser.add_argument("--value-columns", metavar="COLUMN[,COLUMN...]", help=columns)
 
 
-def events(arguments: argparse.Namespace) -> Iterator[bytes]:
-    """Yield the bytes of each event record; raises `UsageError` naming field and remedy."""
-    path: Path = arguments.file
-    try:
-        if path.suffix.lower() == ".csv":
-            yield from _csv_events(arguments, path)
-        else:
-            with path.open("rb") as lines:
-                yield from (line.rstrip(b"\r\n") for line in lines if line.strip())
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read ({type(error).__name__}); give a UTF-8 file") from None
+class Placed(NamedTuple):
+    """An event record, and the number of the line that it ends on."""
+
+    line: int
+    record: bytes
+
+
+class EventFile:
+    """The file of events that the arguments name; it can be read as often as it can be opened."""
+
+    def __init__(self, arguments: argparse.Namespace, opened: Callable[[], BinaryIO] | None = None) -> None:
+        """Take the arguments; ``opened`` gives the bytes where they are not those of the file itself."""
+        self.arguments = arguments
+        path: Path = arguments.file
+        self._stdin = str(path) == STDIN
+        self.name = "standard input" if self._stdin else str(path)
+        mapped = arguments.timestamp_column or arguments.value_columns
+        self.is_csv = bool(mapped) if self._stdin else path.suffix.lower() == ".csv"
+        self._opened = opened or self._itself
+        self._bytes: BinaryIO | None = None
+
+    def _itself(self) -> BinaryIO:
+        if self._stdin:
+            return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+        path: Path = self.arguments.file
+        return path.open("rb")
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether it can be read twice; what is not there is told by reading it."""
+        path: Path = self.arguments.file
+        return not self._stdin and (path.is_file() or not path.exists() or path.is_dir())
+
+    def far(self) -> tuple[int, int]:
+        """Return how many bytes were read, and how many there are, 0 where nobody knows."""
+        if self._bytes is None or self._bytes.closed or not self._bytes.seekable():
+            return 0, 0
+        return self._bytes.tell(), os.fstat(self._bytes.fileno()).st_size
+
+    def placed(self) -> Iterator[Placed]:
+        """Yield each event record; raises `UsageError` with the line, the column and the remedy."""
+        try:
+            with self._opened() as found:
+                self._bytes = found
+                yield from self._rows(found) if self.is_csv else self._lines(found)
+        except UnicodeDecodeError:
+            with self._opened() as found:
+                raise UsageError(encoding_fault(self.name, found)) from None
+        except OSError as error:
+            raise UsageError(f"{self.name}: {unread(error)}; name a file of events") from None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the bytes of each event record."""
+        return (placed.record for placed in self.placed())
+
+    def _lines(self, found: BinaryIO) -> Iterator[Placed]:
+        for number, line in enumerate(found, 1):
+            text = line.removeprefix(MARK) if number == 1 else line
+            if text.strip():
+                yield Placed(number, text.rstrip(b"\r\n"))
+
+    def _rows(self, found: BinaryIO) -> Iterator[Placed]:
+        arguments = self.arguments
+        if not arguments.timestamp_column or not arguments.value_columns:
+            raise UsageError("a CSV file needs --timestamp-column and --value-columns")
+        if arguments.series is None and arguments.series_column is None:
+            raise UsageError("a CSV file needs --series or --series-column")
+        text = io.TextIOWrapper(found, encoding="utf-8-sig", newline="")
+        reader = csv.DictReader(text, restkey=SURPLUS)
+        names = list(reader.fieldnames or ())
+        if not names:
+            raise UsageError(f"{self.name}: is empty; its first line names the columns, each other line is an event")
+        columns = [name if name in names else name.strip() for name in arguments.value_columns.split(",")]
+        wanted = [arguments.timestamp_column, *columns, *([arguments.series_column] if arguments.series_column else [])]
+        if missing := [name for name in wanted if name not in names]:
+            raise UsageError(f"{self.name}:1: {missing_columns(missing, wanted, names)}")
+        try:
+            for row in reader:
+                place = f"{self.name}:{reader.line_num}"
+                if any(row.get(SURPLUS) or ()):
+                    raise UsageError(f"{place}: {too_many_cells(row, names)}")
+                yield Placed(
+                    reader.line_num,
+                    wire.dump(
+                        {
+                            "type": "observation",
+                            "series": arguments.series
+                            if arguments.series is not None
+                            else row[arguments.series_column],
+                            "timestamp": self._timestamp(row[arguments.timestamp_column], place),
+                            "value": _value(row, columns),
+                        }
+                    ),
+                )
+        except csv.Error:
+            place = f"{self.name}:{reader.line_num}"
+            raise UsageError(f"{place}: a cell is too long, or holds a NUL; is a quote not closed?") from None
+
+    def _timestamp(self, cell: str | None, place: str) -> object:
+        """Return milliseconds; a cell that is no time in any form stays none, and makes the record malformed."""
+        text = (cell or "").strip()
+        if fault := time_fault(text):
+            raise UsageError(f"{place}: {self.arguments.timestamp_column}: {fault}")
+        try:
+            return milliseconds_of(text)
+        except UsageError as error:
+            raise UsageError(f"{place}: {self.arguments.timestamp_column}: {error}") from None
+
+
+def events(arguments: argparse.Namespace) -> EventFile:
+    """Return the events of the file that the arguments name."""
+    return EventFile(arguments)
+
+
+@contextmanager
+def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFile]:
+    """Give a file of events that can be read twice; what a pipe gives waits in a folder meanwhile."""
+    direct = EventFile(arguments)
+    if direct.is_regular:
+        yield direct
+        return
+    # PRIVACY: a pipe can be read once. Its raw values wait in a file of mode 0600 without a name, which is gone when
+    # the run ends, however it ends.
+    with tempfile.TemporaryFile(dir=folder) as spool:
+        try:
+            with direct._itself() as found:  # noqa: SLF001 - of its own class
+                while block := found.read(1 << 20):
+                    spool.write(block)
+            spool.flush()
+        except OSError as error:
+            raise UsageError(f"{direct.name}: {unread(error)}; name a file of events") from None
+
+        def again() -> BinaryIO:
+            spool.seek(0)
+            return os.fdopen(os.dup(spool.fileno()), "rb")
+
+        yield EventFile(arguments, again)
+
+
+def unless_seconds(records: Iterable[bytes], name: str, warn: Callable[[str], None]) -> Iterator[bytes]:
+    """Yield the records of a file; warn before the first one where its time looks like seconds."""
+    for number, record in enumerate(records):
+        if number == 0:
+            found = wire.decode(record)
+            at = getattr(found, "timestamp_ms", None)
+            if at is not None and (warning := moment_as_seconds(at)):
+                warn(f"{name}: {warning}")
+        yield record
 
 
 def record_key(event: bytes, separator: str | None) -> bytes | None:
@@ -43,36 +198,6 @@ def record_key(event: bytes, separator: str | None) -> bytes | None:
     if isinstance(found, MemberRecord):
         return found.member.encode()
     return member_of(found.series, separator).encode() if found.series else None
-
-
-def _csv_events(arguments: argparse.Namespace, path: Path) -> Iterator[bytes]:
-    if not arguments.timestamp_column or not arguments.value_columns:
-        raise UsageError("a CSV file needs --timestamp-column and --value-columns")
-    if arguments.series is None and arguments.series_column is None:
-        raise UsageError("a CSV file needs --series or --series-column")
-    columns = arguments.value_columns.split(",")
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        wanted = [arguments.timestamp_column, *columns, *([arguments.series_column] if arguments.series_column else [])]
-        missing = [name for name in wanted if name not in (reader.fieldnames or ())]
-        if missing:
-            # PRIVACY: the names it has are not shown: without a header they would be the first row's raw values.
-            found = len(reader.fieldnames or ())
-            raise UsageError(f"{path}: no column {', '.join(missing)} among the {found} that its first line names")
-        for row in reader:
-            yield wire.dump(
-                {
-                    "type": "observation",
-                    "series": arguments.series if arguments.series is not None else row[arguments.series_column],
-                    "timestamp": _timestamp(row[arguments.timestamp_column]),
-                    "value": _value(row, columns),
-                }
-            )
-
-
-def _timestamp(cell: str | None) -> object:
-    """Return milliseconds; a cell that is no timestamp stays as it is and makes the record malformed."""
-    return milliseconds_of((cell or "").strip())
 
 
 def _value(row: dict[str, str], columns: list[str]) -> object:

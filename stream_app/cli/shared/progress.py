@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
+SHOWN_EVERY = 200
+"""Items between two moves of a bar."""
 
 
 @contextmanager
@@ -21,13 +23,21 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
     columns = (TextColumn(what), BarColumn(), TaskProgressColumn(show_speed=True), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)
 
 
-def tracked(items: Iterable[Item], what: str) -> Iterable[Item]:
-    """Return the items, with a bar that moves as they are taken, on a terminal."""
-    from rich.console import Console  # noqa: PLC0415 - see `progress`
-    from rich.progress import track  # noqa: PLC0415
+def tracked(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | None = None) -> Iterable[Item]:
+    """Return the items, with a bar that moves as they are taken, on a terminal.
 
-    console = Console(stderr=True)
-    return track(items, what, console=console) if console.is_terminal else items
+    ``far`` tells how much is done and how much there is; without it nobody knows how much there is.
+    """
+    return _moving(items, what, far) if sys.stderr.isatty() else items
+
+
+def _moving(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | None) -> Iterator[Item]:
+    with progress(what) as shown:
+        assert shown is not None, "a terminal is there"
+        for number, item in enumerate(items):
+            yield item
+            if number % SHOWN_EVERY == 0:
+                shown(*(far() if far else (number, 0)))

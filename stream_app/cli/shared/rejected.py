@@ -1,0 +1,102 @@
+"""Why a record of a file was rejected, at its line: what of its form a reason code cannot tell."""
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from stream_app.calendar.words import moment_in_words
+from stream_app.cli.shared.eventfile import EventFile, Placed
+from stream_app.formats import documents, wire
+from stream_app.plain import meant, shown
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.reason import Reason
+
+TYPES = ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion", "member")
+_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+_UNIT = re.compile(r"-?[0-9]+([.,][0-9]+)? ?[^0-9\s]+.*")
+_MICROSECONDS, _NANOSECONDS = 10**15, 10**18
+
+
+def explained(file: EventFile, first: Mapping[Reason, int]) -> Iterator[str]:
+    """Yield a sentence for each reason, of the first record that was rejected for it."""
+    numbers = {number: reason for reason, number in first.items() if reason != "no-policy"}  # of series, no line's own
+    for number, placed in enumerate(islice(file.placed(), max(numbers, default=-1) + 1)):
+        if number in numbers:
+            yield f"{file.name}:{placed.line}: {_why(file.arguments, numbers[number], placed, csv=file.is_csv)}"
+
+
+def _why(arguments: argparse.Namespace, reason: Reason, placed: Placed, *, csv: bool) -> str:
+    found = documents.line(placed.record, placed.line)
+    document = found.document
+    if not isinstance(document, dict):
+        return _no_record(placed.record, found.fault)
+    if reason == "malformed":
+        return _malformed(arguments, document, csv=csv)
+    if reason == "invalid-value":
+        return _invalid(arguments, document.get("value"), csv=csv)
+    series, at = document.get("series"), document.get("timestamp")
+    if reason == "duplicate" and isinstance(at, int) and document.get("type", "observation") == "observation":
+        of = f"a second record of {series} for the step of {moment_in_words(at)}, which has one release"
+        several = csv and arguments.series is not None
+        return of + ("; if the file has several series, name their column with --series-column" if several else "")
+    if reason == "late" and isinstance(at, int):
+        return f"{moment_in_words(at)} lies before a step that was decided; sort the file by time"
+    return f"the first record that is {reason}, as told above"
+
+
+def _no_record(written: bytes, fault: str) -> str:
+    if written.lstrip().startswith(b"[") or not fault:
+        return "is a list or a part of one; write one record a line, without brackets around all of them"
+    if "no JSON object" in fault:
+        return "is no JSON object; write one record a line; a file of CSV is known by its ending, .csv"
+    return f"{fault}; a file of events has one record a line"
+
+
+def _malformed(arguments: argparse.Namespace, document: Mapping[str, object], *, csv: bool) -> str:
+    if csv:
+        if document["series"] is None or document["series"] == "":
+            return f"{arguments.series_column or '--series'}: is empty; name the series"
+        return f"{arguments.timestamp_column}: {_no_time(document['timestamp'])}"
+    kind = document.get("type", "observation")
+    if kind not in TYPES:
+        return f"type: is none of {', '.join(TYPES)}{meant(kind, TYPES) if isinstance(kind, str) else ''}"
+    wanted = ("series", "timestamp", "value") if kind == "observation" else ("series",)
+    if missing := [name for name in wanted if name not in document]:
+        return f"{', '.join(missing)}: is missing{''.join(meant(name, document) for name in missing)}"
+    if not isinstance(document["series"], str) or not document["series"]:
+        return f"series: found {shown(document['series'])}; write a text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
+    if "timestamp" in document:
+        return f"timestamp: {_no_time(document['timestamp'], iso=False)}"
+    return f"is no {kind} record; docs/reference/records.md has its members"
+
+
+def _no_time(found: object, *, iso: bool = True) -> str:
+    """Return what is wrong with a timestamp; where ISO 8601 is none, integers alone are."""
+    if type(found) is int and found > LAST_TIMESTAMP_MS:
+        unit, factor = ("nano", "1,000,000") if found >= _NANOSECONDS else ("micro", "1,000")
+        return f"lies behind the year 9999; is it {unit}seconds? Write milliseconds: divide by {factor}"
+    if type(found) is int and found < 0:
+        return "lies before 1970; write milliseconds since 1970-01-01 UTC"
+    what = "whole milliseconds since 1970" + (
+        ", or ISO 8601 with offset, as in 2026-01-31T08:00:00+01:00" if iso else ""
+    )
+    return f"is no time; write {what}" if iso else f"found {shown(found)}; write {what}"
+
+
+def _invalid(arguments: argparse.Namespace, value: object, *, csv: bool) -> str:
+    # PRIVACY: of a value its form alone is told, to whoever has the file; an example stands for it.
+    columns = arguments.value_columns.split(",") if csv else []
+    several = isinstance(value, dict)
+    names = [name for name, cell in value.items() if isinstance(cell, str)] if isinstance(value, dict) else columns
+    cells = [cell for cell in value.values() if isinstance(cell, str)] if isinstance(value, dict) else [value]
+    place = f"{names[0]}: " if names else "value: "
+    cell = cells[0] if cells else None
+    if cell in {"", None}:
+        return f"{place}is empty; leave the row out, or set `invalid` in the policy to a public substitute"
+    if isinstance(cell, str) and _COMMA.fullmatch(cell):
+        return f"{place}a number like 1,5 has a comma; write a point, as in 1.5"
+    if isinstance(cell, str) and _UNIT.fullmatch(cell):
+        return f"{place}a number like 1.5 kWh has more than digits and a point; write the number alone"
+    fits = "the policy's members" if several else "the policy's kind"
+    return f"{place}is {shown(cell)} that does not fit {fits}; `check` of the policy tells its kind"
