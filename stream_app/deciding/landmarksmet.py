@@ -22,7 +22,7 @@ class _Series:
         self.step_ms, self.landmarks = 1, NO_LANDMARKS
         self.last_ms = -1  # the end of the last step with an event is behind it
         self.met = 0
-        self.first_ms = -1  # of all events; -1: none
+        self.first_ms = self.newest_ms = -1  # of all events; -1: none
         self.events = 0
         self.gap_ms = 0  # the least between two events of different steps, 0 before there are two
         self.reach_ms: tuple[int, int] | None = None  # of all landmarks that were known
@@ -62,6 +62,7 @@ class _Series:
             gap_ms = (step - self.last_ms // self.step_ms) * self.step_ms if self.events else 0
             self.gap_ms = min(self.gap_ms or gap_ms, gap_ms)
             self.first_ms = timestamp_ms if self.first_ms < 0 else self.first_ms
+            self.newest_ms = timestamp_ms
             self.events += 1
             self.last_ms = (step + 1) * self.step_ms - 1
 
@@ -146,7 +147,7 @@ class LandmarksMet:
         """Say of when the events and the landmarks are, which have nothing in common."""
         found = [each for each in self._series.values() if each.reach_ms is not None]
         seen = [each for each in found if each.events] or [each for each in self._series.values() if each.events]
-        events = min(each.first_ms for each in seen), max(each.last_ms // each.step_ms * each.step_ms for each in seen)
+        events = min(each.first_ms for each in seen), max(each.newest_ms for each in seen)
         reaches = [each.reach_ms for each in found if each.reach_ms is not None]
         landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
         of = "the events are of {} to {}, the landmarks of {} to {}".format(*map(moment_in_words, events + landmarks))

@@ -95,7 +95,7 @@ def test_default_policies_are_known_by_their_globs() -> None:
     list(met.sent([json.dumps(observation("b1", 3, 1.0)).encode()]))
     assert not met.sentence
     list(met.sent([json.dumps(observation("a1", 13, 1.0)).encode()]))
-    assert met.sentence.startswith("0 of 1 landmark steps met an event; compare their times with those of the events")
+    assert met.sentence.startswith("0 of 1 landmark steps met an event: the events are of 1970-01-01T00:00:00.013Z")
 
 
 def test_replay_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from itertools import islice
 from stream_app.calendar.words import moment_in_words
 from stream_app.cli.shared.eventfile import EventFile, Placed
 from stream_app.formats import documents, wire
+from stream_app.manual import page_at
 from stream_app.plain import meant, shown
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.reason import Reason
@@ -68,7 +69,7 @@ def _malformed(arguments: argparse.Namespace, document: Mapping[str, object], *,
         return f"series: found {shown(document['series'])}; write a text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
     if "timestamp" in document:
         return f"timestamp: {_no_time(document['timestamp'], iso=False)}"
-    return f"is no {kind} record; docs/reference/records.md has its members"
+    return f"is no {kind} record; {page_at('reference/records.md')} has its members"
 
 
 def _no_time(found: object, *, iso: bool = True) -> str:
