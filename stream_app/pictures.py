@@ -10,6 +10,8 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stream_app.whole import whole
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -88,10 +90,11 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
         for (title, draw), part in zip(draws, figure.subfigures(len(draws), squeeze=False).flat, strict=True):
             part.suptitle(title, x=0.01, ha="left")
             draw(part.subplots())
-        try:
-            figure.savefig(path, dpi=110)
-        except ValueError as error:
-            raise PlotError(f"{path}: {error}") from error
+        known = figure.canvas.get_supported_filetypes()
+        if path.suffix.removeprefix(".").lower() not in known:
+            raise PlotError(f"{path}: no picture has that ending; there are {', '.join(sorted(known))}")
+        with whole(path) as beside:
+            figure.savefig(beside, dpi=110)
 
 
 def label_of(series: str) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from stream_app.calendar.localtime import DAY, FIRST_DAY, LocalTime, local_time, midnight, readings, span, zone_of
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
+from stream_app.plain import unread
 from stream_app.privacy.landmarks import MOST_INTERVALS, LandmarkSet
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
@@ -199,8 +200,8 @@ def _calendar(form: Mapping[str, object], zone: tzinfo | None, read: Reader) -> 
         try:
             content = read(named)
         except (OSError, ValueError) as error:  # a name with a NUL is no name
-            reason = (isinstance(error, OSError) and error.strerror) or "no name of a file"
-            wrongs.append(Wrong("ics", quoted(named), f"it cannot be read ({reason}); name an iCalendar file"))
+            reason = unread(error) if isinstance(error, OSError) else "it is no name of a file"
+            wrongs.append(Wrong("ics", quoted(named), f"{reason}; name an iCalendar file"))
     else:
         wrongs.append(Wrong("ics", quoted(named), "name an iCalendar file"))
     wrongs.tell()

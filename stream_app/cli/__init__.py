@@ -8,13 +8,16 @@ import argparse
 import importlib
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Collection, Sequence
 from types import ModuleType
 from typing import NamedTuple
 
 from stream_app import __version__
-from stream_app.cli.exits import exit_codes_of
+from stream_app.cli.exits import INTERRUPTED, exit_codes_of
+from stream_app.cli.parsing import Parser
 
 
 class Command(NamedTuple):
@@ -74,7 +77,7 @@ def module_of(command: str) -> ModuleType:
 
 def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
     """Return the parser of all commands, with the arguments of the named ones alone: only their modules are loaded."""
-    parser = argparse.ArgumentParser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
+    parser = Parser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (_, summary) in COMMANDS.items():
@@ -83,6 +86,11 @@ def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
             module_of(name).add_arguments(command)
         command.epilog = "\n".join(filter(None, (command.epilog, exit_codes_of(name))))
     return parser
+
+
+def _terminated(_number: int, _frame: object) -> None:
+    """End at a signal as at an error: the signal's own end would leave behind what was half written."""
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,12 +103,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if any("\0" in word for word in words):
         parser.error("an argument holds a NUL character, which no path can; leave it away")
     arguments = parser.parse_args(words)
+    alone = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if alone and arguments.command in INTERRUPTED:
+        signal.signal(signal.SIGTERM, _terminated)  # what was begun is taken away as at Ctrl-C
     try:
         return int(module_of(arguments.command).run(arguments))
     except UsageError as error:
         print(f"landmark-stream {arguments.command}: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        if told := INTERRUPTED.get(arguments.command):
+            print(f"landmark-stream {arguments.command}: interrupted: {told}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader, such as `head`, has enough: nothing more can be printed, nor flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -48,6 +48,26 @@ OWN: Final[dict[str, dict[int, str]]] = {
 """The meaning of codes for single commands, where it is more exact."""
 
 
+_ANEW = "nothing is written; the same command begins anew"
+INTERRUPTED: Final[dict[str, str]] = {
+    "replay": "nothing is written and no budget is spent; the same command begins anew",
+    "audit": _ANEW,
+    "explain": _ANEW,
+    "standing": _ANEW,
+    "left": _ANEW,
+    "plan": _ANEW,
+    "loss": _ANEW,
+    "correlate": _ANEW,
+    "dummies": _ANEW,
+    "verify": f"{_ANEW}, and with --runs or --seconds it takes less time",
+    "evaluate": "finished trials are kept in the folder of --out; the same command goes on behind them",
+    "resend": "what was sent stays; delete the events topic and make it anew with `topics` before the same command",
+    "topics": "topics that were made stay; the same command makes those that are missing",
+    "demo": "what it started is stopped; the same command begins anew",
+}
+"""What Ctrl-C left, and how to go on; the commands that are not here are meant to be ended so, or say it themselves."""
+
+
 def exit_codes_of(command: str) -> str:
     """Return a sentence on the exit codes of a command, for its help."""
     found = {0: "done", 2: "unusable input or configuration", **OWN.get(command, {})}

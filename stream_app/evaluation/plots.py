@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stream_app.evaluation.dataset import SHARE_WRONG
 from stream_app.evaluation.experiment import Row
 from stream_app.evaluation.trial import CONSTANT, NOTHING
+from stream_app.whole import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,7 +207,8 @@ def _picture(path: Path, panels: Groups, panel: Panel, width: float = PANEL_WIDT
         for axes in places:
             axes.set_visible(False)
         figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=4, frameon=False)
-        figure.savefig(path, dpi=110)
+        with whole(path) as beside:
+            figure.savefig(beside, dpi=110)
 
 
 def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from stream_app.loss.correlation import Correlation, CorrelationError
 from stream_app.loss.form import correlation_of
+from stream_app.plain import unread
 
 _LONGEST_INTEGER = 18
 """Digits that surely fit 64 bits; what is longer is read as a double, which may be infinite."""
@@ -27,7 +28,7 @@ def load(path: Path) -> Correlation:
     try:
         return correlation_of(decoded(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise CorrelationFileError(path, f"cannot be read ({error.strerror}); name a file of `correlate`") from None
+        raise CorrelationFileError(path, f"{unread(error)}; name a file of `correlate`") from None
     except UnicodeDecodeError:
         raise CorrelationFileError(path, "not UTF-8; write JSON") from None
     except (CorrelationError, ValueError) as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from stream_app.formats import wire
+from stream_app.plain import unread, unwritten
 from stream_app.privacy.noise.key import MINIMUM_EPOCH_MS, SECRET_BYTES, KeyRing
 
 FORMAT = 1
@@ -160,7 +161,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
             file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
         except OSError as error:
             remedy = "name the file of `keys new`, as a user who may read it, and write it to erase"
-            raise KeyFileError(path, f"cannot be opened ({error.strerror}); {remedy}") from None
+            raise KeyFileError(path, f"{unread(error)}; {remedy}") from None
         with file:
             try:
                 fcntl.flock(file, operation | fcntl.LOCK_NB)
@@ -192,7 +193,7 @@ def write_private(path: Path, content: bytes) -> None:
             path, "exists already, and overwriting a key would lose what it made for ever; choose another path"
         ) from None
     except OSError as error:
-        raise KeyFileError(path, f"cannot be written ({error.strerror}); choose a writable folder") from None
+        raise KeyFileError(path, f"{unwritten(error)}; choose a writable folder") from None
 
 
 def read_private(path: Path) -> bytes:
@@ -205,7 +206,7 @@ def read_private(path: Path) -> bytes:
         mode = stat.S_IMODE(path.stat().st_mode)
         content = path.read_bytes()
     except OSError as error:
-        raise KeyFileError(path, f"cannot be read ({error.strerror}); make one with `keys new`") from None
+        raise KeyFileError(path, f"{unread(error)}; make one with `keys new`") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise KeyFileError(path, f"mode is {mode:04o}, so others may read it; run `chmod 600` and consider it seen")
     return content

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
-from stream_app.plain import fault, meant
+from stream_app.plain import fault, meant, unread
 from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
 from stream_app.setup.brokers import BrokerSettings, file_exists
 
@@ -190,7 +190,7 @@ def _read(file: Path | None) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    return f"{error.strerror}: give the path of a TOML file" if isinstance(error, OSError) else f"not TOML: {error}"
+    return f"{unread(error)}; give the path of a TOML file" if isinstance(error, OSError) else f"not TOML: {error}"
 
 
 def _no_field(name: str) -> str:

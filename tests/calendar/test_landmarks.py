@@ -219,7 +219,7 @@ def test_every_fault_is_told_at_once() -> None:
         ("2.last", 'found "2026-01-01"; name a day not before `first`'),
         ("3.dates.0", 'found "2026-02-30"; write ISO 8601, such as 2026-01-31T08:00:00+01:00, or 2026-01-31 for a day'),
         ("3.dates.1", f'found "2026-01-01T00:00"; {day}'),
-        ("4.ics", 'found "none.ics"; it cannot be read (No such file or directory); name an iCalendar file'),
+        ("4.ics", 'found "none.ics"; there is no such file; name an iCalendar file'),
         ("5.zone", 'found "Mars"; name a zone of the IANA database, such as Europe/Paris'),
         ("5.ics", "found 5; name an iCalendar file"),
     ]

@@ -179,7 +179,7 @@ def test_unusable_input(
         (["--epsilon", "0"], "'0' is no budget"),
         (["--shares", "5", "101"], "'101' is no share"),
         (["--seeds", "0"], "not a whole number above 0"),
-        (["--only", "nothing"], "invalid choice"),
+        (["--only", "nothing"], '--only "nothing" is not known'),
     ],
 )
 def test_unusable_options(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:

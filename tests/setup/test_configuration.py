@@ -181,11 +181,11 @@ def test_correlations_are_read_by_name(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("name", "household", "problems"),
     [
-        ("household", None, {"correlations.household": "cannot be read"}),
+        ("household", None, {"correlations.household": "there is no such file"}),
         ("household", "{", {"correlations.household": "not JSON"}),
         ("household", '{"backward": [[1, 0], [0.5, 0.4]], "forward": null}', {"correlations.household": "row 1"}),
         ("village", json.dumps(HALF), {"correlations": "names 'village', the entries are: household, town"}),
-        ("village", None, {"correlations.household": "cannot be read", "correlations": "names 'village'"}),
+        ("village", None, {"correlations.household": "there is no such file", "correlations": "names 'village'"}),
     ],
 )
 def test_faulty_correlations_are_all_said_at_once(

@@ -94,7 +94,7 @@ def test_no_toml(text: str) -> None:
 
 def test_named_file_must_exist() -> None:
     """A file that was asked for is not silently left out."""
-    with pytest.raises(InvalidSettingsError, match="No such file"):
+    with pytest.raises(InvalidSettingsError, match="there is no such file"):
         Settings.load(Path("other.toml"))
 
 

@@ -21,6 +21,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import positive
 from stream_app.cli.shared.picturefile import add_picture, check_ending, drawing
 from stream_app.pictures import picture, prepare, svg
+from stream_app.whole import whole
 
 if TYPE_CHECKING:
     from stream_app.accounting.statement import Statement
@@ -169,7 +170,8 @@ def draw(
                 from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - see `question_in`
 
                 sections += sections_of(statement)
-            arguments.html.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")
+            with whole(arguments.html) as beside:
+                beside.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")
 
 
 def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:

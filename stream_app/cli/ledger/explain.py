@@ -13,6 +13,7 @@ from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import moment_of
 from stream_app.cli.shared.progress import progress
+from stream_app.plain import unread
 from stream_app.words.promise import wrapped
 
 
@@ -56,7 +57,7 @@ def _from_files(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
             if inquiry.tosses and arguments.releases is not None:
                 read_lines(arguments.releases, inquiry.releases, shown)
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
+        raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from error
     except UncommittedError as error:
         raise UsageError(f"--ledger {arguments.ledger}: {error}") from None
     return inquiry.answer()

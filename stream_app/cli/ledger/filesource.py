@@ -8,6 +8,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.ledger.drawing import reads_twice
 from stream_app.cli.ledger.headoptions import feed_head_files
 from stream_app.cli.shared.progress import progress
+from stream_app.plain import unread
 
 
 class FileSource:
@@ -41,7 +42,7 @@ class FileSource:
             with progress("audit") as shown:
                 lines = read_files(auditor, ledger, self._arguments.releases, shown)
         except OSError as error:
-            raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
+            raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from error
         except UncommittedError as error:
             raise UsageError(f"--ledger {ledger}: {error}") from None
         if lines and not auditor.recognised:

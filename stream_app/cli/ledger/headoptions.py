@@ -7,6 +7,7 @@ from stream_app.audit import Auditor
 from stream_app.audit.files import read_records
 from stream_app.audit.heads.publickey import PublicKeyError, PublicKeys, read_public_keys
 from stream_app.cli import UsageError
+from stream_app.plain import unread
 
 
 def add_head_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,4 +68,4 @@ def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
         if arguments.heads is not True:
             read_records(arguments.heads, auditor.heads.record)
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
+        raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from error

@@ -14,6 +14,7 @@ from stream_app.cli import UsageError, printable
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
 from stream_app.cli.shared.progress import progress
 from stream_app.formats import wire
+from stream_app.plain import unread
 from stream_app.setup.settings import Settings
 
 LINES_BYTES = 128 * 1024
@@ -119,7 +120,7 @@ def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
                 if shown is not None:
                     shown(file.tell(), path.stat().st_size)
     except OSError as error:
-        raise UsageError(f"--ledger {path}: {error.strerror}; name a file that can be read") from None
+        raise UsageError(f"--ledger {path}: {unread(error)}; name a file that can be read") from None
 
 
 def _read_topic(settings: Settings, remains: Remains) -> None:

@@ -15,6 +15,7 @@ from stream_app.cli import UsageError
 from stream_app.formats import wire
 from stream_app.loss.composition import CompositionError
 from stream_app.loss.temporal import Adversary
+from stream_app.plain import unread
 from stream_app.setup import correlationfile
 
 
@@ -90,7 +91,7 @@ def _member_of(path: Path) -> dict[str, str]:
     try:
         found = wire.load(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"--members {path}: {error.strerror}; name a file that can be read") from error
+        raise UsageError(f"--members {path}: {unread(error)}; name a file that can be read") from error
     except ValueError as error:
         raise UsageError(f"--members {path}: not JSON: {error}; {remedy}") from error
     if not isinstance(found, dict) or not all(isinstance(member, str) for member in found.values()):

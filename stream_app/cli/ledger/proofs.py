@@ -14,6 +14,8 @@ from stream_app.audit.topic import TopicError, read_head_topic
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.kafka.client.security import client_arguments
+from stream_app.plain import unread, unwritten
+from stream_app.whole import whole
 
 
 def prove(arguments: argparse.Namespace) -> int:
@@ -31,9 +33,10 @@ def prove(arguments: argparse.Namespace) -> int:
             f"--prove: the heads name no entry of series {arguments.prove!r}; is it spelt right, and signed?"
         )
     try:
-        arguments.out.write_bytes(proof_bytes(proof))
+        with whole(arguments.out) as beside:
+            beside.write_bytes(proof_bytes(proof))
     except OSError as error:
-        raise UsageError(f"--out {arguments.out}: {error.strerror}; name a file that can be written") from error
+        raise UsageError(f"--out {arguments.out}: {unwritten(error)}; name a file that can be written") from error
     head = proof.head
     print(f"{arguments.out}: head {head.number} of partition {head.partition} names entry {proof.leaf.sequence}")
     return 0
@@ -54,7 +57,7 @@ def check(arguments: argparse.Namespace) -> int:
     except PublicKeyError as error:
         raise UsageError(f"--public-key {error}") from error
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from error
+        raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from error
     if arguments.json:
         print(dump({"holds": not findings, "series": 1, "entries": 1, "findings": [*map(Finding._asdict, findings)]}))
     else:
@@ -80,4 +83,4 @@ def _read_file(path: Path, prover: Prover) -> None:
     try:
         read_records(path, prover.record)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; name a file that can be read") from error
+        raise UsageError(f"{path}: {unread(error)}; name a file that can be read") from error

@@ -15,6 +15,7 @@ from stream_app.audit.standing.text import table_of, text_of
 from stream_app.cli import UsageError
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
 from stream_app.cli.shared.progress import progress
+from stream_app.plain import unread
 from stream_app.words.promise import wrapped
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _read(arguments: argparse.Namespace, settings: "Settings | None", feed: Feed
         with progress("standing") as shown:
             read_lines(arguments.ledger, feed, shown)
     except OSError as error:
-        raise UsageError(f"--ledger {arguments.ledger}: {error.strerror}; name a file that can be read") from None
+        raise UsageError(f"--ledger {arguments.ledger}: {unread(error)}; name a file that can be read") from None
     except UncommittedError as error:
         raise UsageError(f"--ledger {arguments.ledger}: {error}") from None
 

@@ -21,7 +21,9 @@ from stream_app.loss.correlation import Correlation, CorrelationError, Strength
 from stream_app.loss.estimation import States, by_cells, by_grid, by_quantiles, by_values, counted, estimated
 from stream_app.loss.form import matrix_document
 from stream_app.loss.matrix import MOST_STATES, MatrixError
+from stream_app.plain import unwritten
 from stream_app.privacy.values import is_number
+from stream_app.whole import whole
 
 STATES = 10
 CELL_METRES = 1_000.0
@@ -231,11 +233,14 @@ def _states(arguments: argparse.Namespace, readings: Readings) -> tuple[str, Sta
 
 def _write(path: Path, document: bytes) -> None:
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with (
+            whole(path) as beside,
+            os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file,
+        ):
             os.fchmod(file.fileno(), 0o600)  # the mode of a file that was there already, too
             file.write(document + b"\n")
     except OSError as error:
-        raise UsageError(f"--out {path}: {error.strerror}; name a file that can be written") from None
+        raise UsageError(f"--out {path}: {unwritten(error)}; name a file that can be written") from None
 
 
 def _lines(origin: dict[str, Any], strength: dict[str, dict[str, Any]]) -> list[str]:

@@ -18,6 +18,7 @@ from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
+from stream_app.plain import unread
 from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.options import Histograms, Sets
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
@@ -150,7 +151,7 @@ def _read(file: Path) -> Mapping[str, Any]:
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
         found = wire.load(content)
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}; name a file that can be read, or - for standard input") from None
+        raise UsageError(f"{file}: {unread(error)}; name a file that can be read, or - for standard input") from None
     except ValueError:
         raise UsageError(f'{file}: not JSON; write {{"start": .., "end": .., "landmarks": [..], ..}}') from None
     if not isinstance(found, dict):

@@ -24,10 +24,12 @@ from stream_app.evaluation.trial import key_of
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.pictures import PlotError, prepare
+from stream_app.plain import unwritten
 from stream_app.privacy.parameters import LARGEST_EPSILON
 from stream_app.privacy.values import NANO
 from stream_app.setup.configuration import policies_in
 from stream_app.setup.settings import InvalidSettingsError
+from stream_app.whole import whole
 
 DOCUMENT = "evaluation.json"
 STEPS = 1_000
@@ -112,7 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
             with progress("evaluate") as moved:
                 evaluation.run(store, arguments.jobs, moved or _unseen)
             document = evaluation.document(store)
-        (out / DOCUMENT).write_bytes(wire.dump(document) + b"\n")
+        with whole(out / DOCUMENT) as beside:
+            beside.write_bytes(wire.dump(document) + b"\n")
         if not arguments.no_plots:
             from stream_app.evaluation.plots import draw  # noqa: PLC0415 - needs matplotlib, an extra
 
@@ -120,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             drawn = []
     except OSError as error:
-        raise UsageError(f"--out: {error.filename}: {error.strerror}; name a folder that can be written") from None
+        raise UsageError(f"--out: {error.filename}: {unwritten(error)}; name a folder that can be written") from None
     if arguments.json:
         print(wire.dump(document).decode())
         return 0

@@ -14,6 +14,7 @@ from stream_app.loss.form import correlation_of
 from stream_app.loss.landmark import LandmarkError, landmark_losses
 from stream_app.loss.planning import supremum
 from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
+from stream_app.plain import unread
 from stream_app.setup import correlationfile
 
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")
@@ -73,7 +74,7 @@ def _question(file: Path) -> LossQuestion:
     try:
         text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}; name a file that can be read, or - for standard input") from None
+        raise UsageError(f"{file}: {unread(error)}; name a file that can be read, or - for standard input") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file}: not UTF-8; write JSON") from None
     try:

@@ -14,6 +14,7 @@ from stream_app.formats import wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.rebuild.backup import BackupError, Resent, assert_empty, refused_in
+from stream_app.plain import unread
 from stream_app.setup.settings import Settings
 
 
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     except BackupError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}; name a file that can be read") from None
+        raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from None
     if arguments.json:
         print(wire.dump({"sent": sent, "refused": found.refused, "behind": found.behind}).decode())
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stream_app.cli import UsageError
 from stream_app.pictures import Draw, PlotError, picture, prepare
+from stream_app.plain import unwritten
 
 
 def add_picture(parser: argparse.ArgumentParser, shows: str) -> None:
@@ -40,5 +41,8 @@ def drawing(options: str = "--picture") -> Iterator[None]:
     """Raise `UsageError` in place of what keeps plots from being drawn or written; ``options`` asked for them."""
     try:
         yield
-    except (PlotError, OSError) as error:
+    except PlotError as error:
         raise UsageError(f"{options}: {error}") from error
+    except OSError as error:
+        file = f" {error.filename}" if error.filename else ""
+        raise UsageError(f"{options}{file}: {unwritten(error)}; name a file that can be written") from error

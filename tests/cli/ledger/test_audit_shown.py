@@ -55,7 +55,7 @@ def test_any_name_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_error_drives_no_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever a file is called, the error names it escaped."""
     assert main(["audit", "--ledger", f"{folder}/\x1b[2J\x9bHOLDS"]) == 2
-    assert "/\\x1b[2J\\x9bHOLDS: No such file" in capsys.readouterr().err
+    assert "/\\x1b[2J\\x9bHOLDS: there is no such file" in capsys.readouterr().err
 
 
 def test_nothing_is_said_to_hold_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

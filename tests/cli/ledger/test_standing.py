@@ -170,7 +170,7 @@ def test_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("p",), "p: neither a series nor a member of this ledger; 3 begin so (of other members), the first 'p-1/x'"),
         (("p-17", "--lifetime", "none"), "'none' is not a number"),
         ((), "one of the arguments NAME --members is required"),
-        (("p-17", "--members"), "argument --members: not allowed with argument NAME"),
+        (("p-17", "--members"), "--members and NAME exclude each other"),
     ],
 )
 def test_unusable_questions(

@@ -152,7 +152,7 @@ def test_unusable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     for words, said in (
         ([str(tmp_path / "a")], "not an object"),
         ([str(tmp_path / "b")], "not JSON"),
-        ([str(tmp_path / "c")], "No such file"),
+        ([str(tmp_path / "c")], "there is no such file"),
         ([ask(tmp_path), "--series", "home-7"], "give --key with it"),
         ([ask(tmp_path), "--key", str(tmp_path / "c")], "make one with `keys new`"),
         ([ask(tmp_path), "--picture", str(tmp_path / "d")], "must name the format"),

@@ -57,7 +57,7 @@ def test_a_moment_that_looks_like_seconds_is_said(capsys: pytest.CaptureFixture[
         (["--add", "soon", "5", "7/2"], '--add soon: found "soon"; write ISO 8601'),
         (["--add", "5", '{"weekly":["sat"]'], '--add {"weekly":["sat"]: found'),
         (["--add", '{"dates":[]}'], '--add {"dates":[]}: zone: found nothing'),
-        (["--add", "5", "--ics", "none.ics"], '--ics none.ics: found "none.ics"; it cannot be read'),
+        (["--add", "5", "--ics", "none.ics"], '--ics none.ics: found "none.ics"; there is no such file'),
         (["--add", "5", "--zone", "Mars"], '--zone: found "Mars"; name a zone'),
         (["--add", "5", "--wait", "0"], "--wait 0: give an interval above 0 seconds"),
         (["--add", "253402300800000"], "name times from 1970 to 9999"),

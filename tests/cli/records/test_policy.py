@@ -160,7 +160,7 @@ def test_a_calendar_lies_beside_its_policy(tmp_path: Path, capsys: pytest.Captur
     assert "brokers at 127.0.0.1:1" in capsys.readouterr().err, "nothing else is wrong"
     (tmp_path / "nights.ics").unlink()
     assert main(["policy", file]) == 2
-    told = f'{file}:1: protection.landmarks.0.ics: found "nights.ics"; it cannot be read'
+    told = f'{file}:1: protection.landmarks.0.ics: found "nights.ics"; there is no such file'
     assert told in capsys.readouterr().err
 
 

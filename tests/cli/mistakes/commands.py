@@ -1,0 +1,91 @@
+"""Mistakes in the command line itself."""
+
+from tests.cli.mistakes.mistake import REPLAY, Mistake
+
+COMMANDS = (
+    Mistake(
+        "A command mistyped",
+        "repaly energy.csv",
+        "Write the command that is meant.",
+    ),
+    Mistake(
+        "No command",
+        "",
+        "Name a command.",
+    ),
+    Mistake(
+        "A sub-command mistyped",
+        "kafka sart",
+        "Write the one that is meant.",
+    ),
+    Mistake(
+        "A topic in the singular",
+        "read release",
+        "Write the one that is meant.",
+    ),
+    Mistake(
+        "An option mistyped",
+        REPLAY.replace("--policies", "--polices"),
+        "Write the option that is meant.",
+    ),
+    Mistake(
+        "A choice that there is not",
+        "read releases --from begin",
+        "Take one of those.",
+    ),
+    Mistake(
+        "An option without its value",
+        "replay energy.csv --out",
+        "Add the value.",
+    ),
+    Mistake(
+        "Columns with a space between them",
+        REPLAY.replace("kwh", "latitude longitude"),
+        "Join them by a comma alone.",
+    ),
+    Mistake(
+        "Words where a number belongs",
+        "read releases --limit ten",
+        "Write digits.",
+    ),
+    Mistake(
+        "A shell that there is not",
+        "completion tcsh",
+        "Take one of those.",
+    ),
+    Mistake(
+        "Nothing to register",
+        "landmarks home-7",
+        "Say --add or --ics.",
+    ),
+    Mistake(
+        "A zone mistyped",
+        "landmarks home-7 --add 2026-01-01 --zone Europe/Pariss --dry-run",
+        "Write a zone of the IANA database.",
+    ),
+    Mistake(
+        "A watermark at no time",
+        "watermark home-7 --at noon",
+        "Write a time.",
+    ),
+    Mistake(
+        "Data to evaluate without a policy",
+        "evaluate energy.csv",
+        "Name the policy.",
+    ),
+    Mistake(
+        "A CSV in place of matrices",
+        "loss energy.csv",
+        "Write JSON.",
+    ),
+    Mistake(
+        "A range of dummies that is no JSON",
+        "dummies energy.csv",
+        "Write JSON.",
+    ),
+    Mistake(
+        "A broker setting without its value",
+        "kafka start --set log.retention.hours",
+        "Write NAME=VALUE.",
+    ),
+)
