@@ -177,7 +177,7 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
 
 def test_what_keeps_a_worker_from_starting_is_one_object_too(installation: Installation) -> None:
     """A missing key, another number of partitions: code 2, and nothing on standard error that is no JSON."""
-    for changed, told in (({"key_file": "none"}, "cannot be opened"), ({"partitions": "3"}, "partition count is 2")):
+    for changed, told in (({"key_file": "none"}, "no such file"), ({"partitions": "3"}, "partition count is 2")):
         with installation.worker("json", log_format="json", **changed) as worker:
             assert worker.await_end() == 2
         line = orjson.loads(worker.log.read_text().splitlines()[-1])

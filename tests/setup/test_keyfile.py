@@ -153,7 +153,10 @@ def test_a_link_leads_to_the_file_that_is_erased(tmp_path: Path) -> None:
     (folder / "loop").symlink_to("loop")
     (folder / "nowhere").symlink_to("gone")
     for name in ("loop", "nowhere"):
-        with pytest.raises(keyfile.KeyFileError, match="it cannot be read"), keyfile.held(folder / name):
+        with (
+            pytest.raises(keyfile.KeyFileError, match=r"there is no such file|it cannot be read"),
+            keyfile.held(folder / name),
+        ):
             pass
 
 
