@@ -203,12 +203,14 @@ def _members(plan: Plan, outlook: Outlook) -> Iterator[tuple[str, Any]]:
 
 
 def _draw(path: Path, plan: Plan) -> None:
-    kind, found = plan.request.policy.kind, plan.outlooks
+    kind, found, horizon = plan.request.policy.kind, plan.outlooks, plan.request.horizon
     whose = f"{label_of(plan.series)}, epsilon {plan.request.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
-    draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", errors_of(found))]
+    draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", errors_of(found, kind))]
     if plan.request.adversary is not None:
-        draws.append(("Temporal loss of each event", losses_of(found)))
-    draws.append(("Spent at each event", spends_of(found)))
+        draws.append(("Temporal loss of each event", losses_of(found, horizon)))
+    draws.append(("Spent at each event", spends_of(found, horizon)))
     if plan.crowds:
-        draws.append(("Landmarks against noise: solid at a landmark, dashed at a regular step", noise_of(plan.crowds)))
+        draws.append(
+            ("Landmarks against noise: full at a landmark, hollow at a regular step", noise_of(plan.crowds, kind))
+        )
     write_picture(path, draws)

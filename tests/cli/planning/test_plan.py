@@ -9,8 +9,9 @@ import pytest
 from stream_app.cli import main
 from stream_app.outlook.horizon import horizon_of
 from stream_app.outlook.outlook import outlooks
-from stream_app.outlook.plots import spends_of
+from stream_app.outlook.plots import errors_of, range_of, spends_of
 from stream_app.outlook.request import PlanRequest
+from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, OWN_COLOUR, REGULAR_COLOUR, canvas
 from stream_app.privacy.policy import policy_of
 
 HOUR_MS = 3_600_000
@@ -143,20 +144,38 @@ def test_large_figures_are_written_out(tmp_path: Path, capsys: pytest.CaptureFix
     assert ",000 │" in shown
 
 
-def test_a_picture_shades_landmarks() -> None:
-    """Where they are among the events, which are whole numbers."""
+def test_a_picture_highlights_the_own_scheme_and_shades_landmarks() -> None:
+    """Others are grey, times are dates, the value's range is a line, and no legend lies on what is drawn."""
     pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+    from matplotlib.colors import to_rgba  # noqa: PLC0415 - an optional extra
 
     policy = policy_of({member: value for member, value in POLICY.items() if member != "series"}, 1)
-    found = list(outlooks(PlanRequest(policy, horizon_of(policy), None, None), lambda: None))
-    axes = Figure().subplots()
-    spends_of(found)(axes)
-    assert axes.get_legend_handles_labels()[1].count("landmarks") == 1
-    places = [place for place, landmark in enumerate(found[0].landmarks) if landmark]
-    shaded = [patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches]
-    assert len(places) == round(sum(extent.width for extent in shaded)) > 0
-    assert all(tick == int(tick) for tick in axes.get_xticks())
+    horizon = horizon_of(policy)
+    found = list(outlooks(PlanRequest(policy, horizon, None, None), lambda: None))
+    events = len(found[0].landmarks)
+    assert events == horizon.events
+    for spends in (True, False):
+        with canvas(3.4) as figure:
+            axes: Any = figure.subplots()
+            (spends_of(found, horizon) if spends else errors_of(found, policy.kind))(axes)
+            figure.draw_without_rendering()
+            (legend,) = figure.legends
+            assert not legend.get_window_extent().overlaps(axes.get_window_extent())
+            labels = axes.get_legend_handles_labels()[1]
+            lines = {str(line.get_label()): line for line in axes.lines}
+            if spends:
+                own = [line.get_color() for label, line in lines.items() if label.endswith(" *")]
+                assert own == [OWN_COLOUR]
+                assert OWN_COLOUR not in [line.get_color() for label, line in lines.items() if not label.endswith(" *")]
+                assert labels.count("landmarks") == 1
+                shaded = sum(patch.get_width() for patch in axes.patches) * DAY_MS / horizon.every_ms
+                assert round(shaded) == sum(found[0].landmarks) > 0
+                assert "UTC" in axes.get_xlabel()
+            else:
+                assert [line.get_ydata()[0] for line in lines.values()] == [range_of(policy.kind)]
+                bars = [patch.get_facecolor() for patch in axes.patches]
+                assert bars.count(to_rgba(LANDMARK_COLOUR)) == bars.count(to_rgba(REGULAR_COLOUR)) == 1
+                assert len(bars) > 2
 
 
 def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
