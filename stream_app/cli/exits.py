@@ -26,6 +26,16 @@ OWN: Final[dict[str, dict[int, str]]] = {
         1: "refused by the worker",
         3: "sent, and no worker answered in time",
     },
+    "policy": {
+        0: "sent, with --wait: and taken",
+        1: "--wait: refused by the worker",
+        3: "--wait: sent, and no worker answered in time",
+    },
+    "watermark": {
+        0: "sent, with --wait: and steps closed",
+        1: "--wait: refused by the worker",
+        3: "--wait: sent, and no worker answered in time, or there was nothing to close",
+    },
     "replay": {
         0: "every record was answered, rejects included",
         2: "unusable input or configuration, or every record was rejected",

@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Do the action; 0 when the broker is as asked (``status``: 0 when it answers, else 1)."""
     folder: Path = arguments.folder
     broker = LocalBroker.find(folder)
+    stopped = arguments.action == "stop" and broker is not None
     try:
         if arguments.action == "start" and broker is None:
             broker = _start(arguments)
@@ -47,7 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     except LocalBrokerError as error:
         raise UsageError(str(error)) from error
     answers = broker is not None and broker.answers()
-    _show(folder, broker, answers=answers, as_json=arguments.json)
+    if stopped and not arguments.json:
+        print(f"stopped: the broker of {folder} has ended, its data stay for the next `kafka start`")
+    else:
+        _show(folder, broker, answers=answers, as_json=arguments.json)
     return 1 if arguments.action == "status" and not answers else 0
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from stream_app.cli import UsageError
 from stream_app.cli.records.send import send_and_tell
+from stream_app.cli.shared.answers import add_wait, sent_and_answered
 from stream_app.cli.shared.arguments import add_config
+from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.policyfile import EMPTY, documents_in, hindrances_of, weaker_of
 from stream_app.formats import records, wire
 from stream_app.privacy.policy import PolicyError, policy_of
@@ -14,12 +16,23 @@ from stream_app.privacy.policy import PolicyError, policy_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("file", type=Path, help="one policy record as JSON, or one a line")
+    add_wait(parser)
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print the count as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send all policies; 0. Raises `UsageError`, with nothing sent, when one of them is no policy."""
+    """Send all policies; 0, with ``--wait`` 1 where one is refused and 3 without an answer.
+
+    Raises `UsageError`, with nothing sent, when one of them is no policy.
+    """
+    found = _checked(arguments)
+    if arguments.wait is not None:
+        return sent_and_answered(settings_of(arguments), found, "policy", arguments.wait, as_json=arguments.json)
+    return send_and_tell(arguments, found)
+
+
+def _checked(arguments: argparse.Namespace) -> list[bytes]:
     documents = documents_in(arguments.file)
     if not documents:
         raise UsageError(f"{arguments.file}: {EMPTY}")
@@ -50,4 +63,4 @@ def run(arguments: argparse.Namespace) -> int:
             faults.append(f"{weaker.place}: {weaker.sentence}")
     if faults:
         raise UsageError("nothing sent\n" + "\n".join(faults))
-    return send_and_tell(arguments, found)
+    return found

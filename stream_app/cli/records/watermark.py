@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 
 from stream_app.cli import UsageError
+from stream_app.cli.shared.answers import add_wait, sent_and_answered
 from stream_app.cli.shared.arguments import add_config, milliseconds_of
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.deciding.members import member_of
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long items and readings may come late (default: 0)",
     )
+    add_wait(parser)
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print each round's count as one JSON object")
 
@@ -43,12 +45,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--every {arguments.every}: give an interval above 0 seconds")
     if not arguments.lag >= 0:
         raise UsageError(f"--lag {arguments.lag}: give 0 seconds or more")
+    if arguments.wait is not None and (arguments.every is not None or arguments.intrusion):
+        raise UsageError("--wait: it is for one watermark of each series; leave --every or --intrusion away")
     settings = settings_of(arguments)
     for timestamp_ms in _times(arguments):
         found = [
             Event(member_of(series, settings.member_separator).encode(), record(series, timestamp_ms, arguments))
             for series in arguments.series
         ]
+        if arguments.wait is not None:
+            waiting = [event.value for event in found]
+            return sent_and_answered(settings, waiting, "release", arguments.wait, as_json=arguments.json)
         with reaching(settings):
             sent = asyncio.run(send_events(settings, found))
         document = {"sent": sent} if arguments.intrusion else {"sent": sent, "timestamp": timestamp_ms}

@@ -1,0 +1,68 @@
+"""``--wait``: what a worker made of records that were sent, one line each, with the rule that refused."""
+
+import argparse
+import asyncio
+from collections.abc import Iterable
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.configured import reaching
+from stream_app.cli.shared.eventfile import record_key
+from stream_app.formats import wire
+from stream_app.formats.records import Watermark
+from stream_app.kafka.client.answer import Answer, answer_to
+from stream_app.kafka.client.sending import Event
+from stream_app.privacy.reason import REASONS
+from stream_app.setup.settings import Settings
+
+REFUSED, NO_ANSWER = 1, 3
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--wait``."""
+    parser.add_argument(
+        "--wait",
+        type=float,
+        metavar="SECONDS",
+        help="wait at most so long for what a worker makes of each record, and print it",
+    )
+
+
+def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, seconds: float, *, as_json: bool) -> int:
+    """Send records one by one and tell each answer; 0 when all were taken, 1 when one was refused, 3 without answer.
+
+    ``kind`` is that of the ledger entry which a record that was taken has. Raises `UsageError`, also for no interval.
+    """
+    if not seconds > 0:
+        raise UsageError(f"--wait {seconds:g}: give an interval above 0 seconds")
+    codes = {0}
+    for record in found:
+        event = Event(record_key(record, settings.member_separator), record)
+        with reaching(settings):
+            answer = asyncio.run(answer_to(settings, event, kind, seconds))
+        codes.add(0 if answer.entry is not None else REFUSED if answer.reject is not None else NO_ANSWER)
+        if as_json:
+            place = {"partition": answer.place.partition, "offset": answer.place.offset}
+            print(wire.dump({**place, "entry": answer.entry, "reject": answer.reject}).decode(), flush=True)
+        else:
+            print(f"{_named(record)}: {told(answer, seconds, record)}", flush=True)
+    return REFUSED if REFUSED in codes else max(codes)
+
+
+def _named(record: bytes) -> str:
+    return str(getattr(wire.decode(record), "series", None) or "a record")
+
+
+def told(answer: Answer, seconds: float, record: bytes) -> str:
+    """Return what became of a record, with the rule that refused it and the remedy."""
+    if answer.entry is not None:
+        return f"taken, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
+    if answer.reject is not None:
+        reason = answer.reject["reason"]
+        if reason == "malformed" and isinstance(wire.decode(record), Watermark):
+            return (
+                "refused (malformed): the series has one observation a step, so nothing waits for a watermark; one is "
+                "for policies with `collect` or `protection.within`, and there with `absent` it has a seed"
+            )
+        return f"refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+    where = f"partition {answer.place.partition}, offset {answer.place.offset}"
+    return f"sent ({where}), and no answer came in {seconds:g} s; see that a worker runs: it will still decide it"
