@@ -63,7 +63,8 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
 
 def _count_states(counts: BudgetCounts, states: States) -> None:
     # In the order of their groups once, however many groups there are: the event loop waits meanwhile.
-    figures, numbers = states.figures, states.figures[:, GROUP]
+    figures = states.figures[: len(states.names)]
+    numbers = figures[:, GROUP]
     order = np.argsort(numbers, kind="stable")
     ends = np.searchsorted(numbers[order], np.arange(FREE, len(states.groups)), "right")
     for group, begin, end in zip(states.groups, ends[:-1], ends[1:], strict=True):

@@ -5,6 +5,7 @@ not change is one `Period`, which series of one default policy share. Mutable, o
 """
 
 from collections.abc import Sequence
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from struct import Struct
 from typing import Final, TypeVar, final
 from weakref import WeakValueDictionary
@@ -84,7 +85,7 @@ class States:
         """The place of each series."""
         self.names: list[str] = []
         self.periods: list[Period] = []
-        self.figures: Matrix = np.full((_FEWEST, WIDTH), FREE, np.int64)
+        self.figures: Matrix = _grown(np.zeros((0, WIDTH), np.int64), _FEWEST)
         self.levels: Levels = np.zeros((0, NUMBER_WIDTH))
         """The states of filters, as long as the other figures once a group has one."""
         self.groups: list[Group] = []
@@ -283,7 +284,13 @@ _M = TypeVar("_M", Matrix, Levels)
 
 
 def _grown(figures: _M, length: int) -> _M:
-    """Return figures with free places behind them."""
-    grown = np.full((length, figures.shape[1]), FREE, figures.dtype)
+    """Return figures with zeros behind them, in pages of their own.
+
+    The system gives a page when something is first written there, and has all of them back once they are let go. From
+    the heap each growth would leave a hole there, all together as large as the figures.
+    """
+    width = figures.shape[1]
+    pages = mmap(-1, length * width * figures.itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    grown = np.frombuffer(pages, figures.dtype).reshape(length, width)
     grown[: len(figures)] = figures
     return grown

@@ -1,5 +1,10 @@
 """Series as columns: what is kept, for how long, and how many at once."""
 
+import subprocess
+import sys
+
+import pytest
+
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
@@ -133,3 +138,29 @@ def test_equal_rules_may_be_two_objects() -> None:
     assert len(decider.places) == len(names)
     assert entries == alone.ledger[-len(names) :]
     assert {name: reader.find(name) for name in names} == alone.rows
+
+
+_GROWN = """
+import numpy as np
+from stream_app.deciding.columns.states import WIDTH, _grown
+def resident():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
+for size in (1 << 20, 16 << 20, 31 << 20):
+    np.full(size, 1, np.uint8)  # as large fetches do: from now on the heap has what is smaller
+before, kept = resident(), []
+for _ in range(4):
+    figures = _grown(np.zeros((0, WIDTH), np.int64), 1024)
+    while len(figures) < 150_000:
+        figures[:] = 1
+        figures = _grown(figures, 2 * len(figures))
+    kept.append(figures)
+print((resident() - before) / (sum(figures.nbytes for figures in kept) / 2))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_growing_keeps_no_memory_but_what_is_written() -> None:
+    """Half of the places are free after growing: their pages, and all that was before, are the system's."""
+    ran = subprocess.run([sys.executable, "-c", _GROWN], capture_output=True, text=True, check=True)
+    assert 0.9 < float(ran.stdout) < 1.3

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import rocksdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,3 +80,23 @@ def test_a_table_that_cannot_be_made_is_trouble_of_the_copy(tmp_path: Path) -> N
     assert store.reopen(0) is not None
     store.load(0, ROWS, 2)
     assert (store.offset(0), len(list(store.scan(0, b"s")))) == (2, len(ROWS))
+
+
+def test_rows_packed_by_snappy_are_read_and_new_ones_are_packed_by_lz4(tmp_path: Path) -> None:
+    """A copy of an earlier version, which took RocksDB's default, goes on with both in it."""
+    store, rows = store_in(tmp_path), list(ROWS.items())
+    path = store.partition_path(0)
+    path.mkdir(parents=True)
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)  # noqa: FBT003
+    options.set_compression_type(rocksdict.DBCompressionType.snappy())
+    earlier = rocksdict.Rdict(str(path), options=options)
+    for key, value in rows[:500]:
+        earlier[key] = value
+    earlier.flush()
+    earlier.close()
+    store.load(0, dict(rows[500:]), 1)
+    assert list(store.scan(0, b"s")) == [value for _, value in sorted(rows)]
+    store.release(0)
+    tables = [table.read_bytes() for table in path.glob("*.sst")]
+    assert {name for name in (b"Snappy", b"LZ4") if any(name in table for table in tables)} == {b"Snappy", b"LZ4"}
