@@ -61,6 +61,8 @@ OWN: Final[dict[str, dict[int, str]]] = {
 _ANEW = "nothing is written; the same command begins anew"
 INTERRUPTED: Final[dict[str, str]] = {
     "replay": "nothing is written and no budget is spent; the same command begins anew",
+    "send": "what is in the topic stays; send the whole file again: what was decided is rejected as duplicate or late, "
+    "and spends nothing",
     "audit": _ANEW,
     "explain": _ANEW,
     "standing": _ANEW,
