@@ -10,9 +10,11 @@ import numpy as np
 from rich.box import SIMPLE
 from rich.table import Table
 
+from stream_app.analysis.constant import best_constant
 from stream_app.demo.data import DemoSeries
 from stream_app.formats import wire
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
+from stream_app.privacy.policy import policy_of
 from stream_app.privacy.reason import REASONS
 from stream_app.privacy.values import NANO
 from stream_app.words.amount import amount
@@ -33,6 +35,7 @@ class SeriesSummary:
     promised: float  # epsilon
     left: float
     mean_error: float
+    constant_error: float  # of the best constant, chosen with knowledge of all values
 
     def document(self) -> dict[str, object]:
         """Return the figures as JSON values."""
@@ -64,7 +67,15 @@ def summarise(
         last["budget_nano"] / NANO,
         (last["budget_nano"] - used_nano) / NANO,
         float(np.mean(errors)),
+        constant_error(series),
     )
+
+
+def constant_error(series: DemoSeries) -> float:
+    """Return the mean error of the one value that is nearest to all readings: nobody knows it beforehand."""
+    raws = [value for _, value in series.readings]
+    constant: Any = best_constant(policy_of(series.policy, 1).kind, raws)
+    return float(np.mean([distance(raw, constant) for raw in raws]))
 
 
 def distance(raw: float | Mapping[str, float], released: float | Mapping[str, float]) -> float:

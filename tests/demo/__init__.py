@@ -1,0 +1,1 @@
+"""The demo: its figures and its picture, of releases that stand for a broker's."""
