@@ -15,6 +15,7 @@ from stream_app.pictures import (
     label_of,
     legend_below,
     peaks,
+    shade_landmarks,
     thinned,
     time_axis,
 )
@@ -77,6 +78,7 @@ def shares_over_time(curves: Sequence[Curve]) -> Draw:
             )
         axes.set_ylim(-2, 102)
         axes.set_ylabel("budget left (%)")
+        _shade(axes, curves)
         time_axis(axes)
         legend_below(axes)
 
@@ -113,6 +115,7 @@ def spends_over_time(curves: Sequence[Curve]) -> Draw:
         else:
             axes.set_ylim(bottom=0)
         axes.set_ylabel("epsilon of one release")
+        _shade(axes, curves)
         time_axis(axes)
         legend_below(axes)
 
@@ -144,6 +147,12 @@ def worst(losses: Sequence[SeriesLoss]) -> Draw:
         legend_below(axes)
 
     return draw
+
+
+def _shade(axes: "Axes", curves: Sequence[Curve]) -> None:
+    """Shade the landmarks of a single series; those of several would lie over each other and belong to nobody."""
+    if len(curves) == 1:
+        shade_landmarks(axes, sorted(set(curves[0].spans_ms)))
 
 
 def _duration(width_ms: int) -> str:

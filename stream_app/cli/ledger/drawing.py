@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +18,7 @@ from stream_app.audit.report.curve import Curve, Curves
 from stream_app.audit.report.flow import Flow
 from stream_app.audit.report.page import Section, page
 from stream_app.audit.report.plots import flow, shares_left, shares_over_time, spends_over_time, worst
+from stream_app.calendar.words import moment_in_words
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import positive
 from stream_app.cli.shared.picturefile import add_picture, check_ending, drawing
@@ -158,8 +160,9 @@ def draw(
     with drawing(OPTIONS):
         if arguments.picture is not None:
             drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
+            audited = f"Audited {datetime.now(UTC):%Y-%m-%d}{_dates(seen.curves)}"  # the page has no date: same ledger, same bytes
             draws = (
-                (f"Spends of {drawn} (diamonds are landmarks)", spends_over_time(seen.curves)),
+                (f"Spends of {drawn} (diamonds are landmarks)\n{audited}", spends_over_time(seen.curves)),
                 (f"Budget left of {drawn}\n{AT_NOTHING}", shares_over_time(seen.curves)),
             )
             picture(arguments.picture, draws)
@@ -174,6 +177,14 @@ def draw(
                 beside.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")
 
 
+def _dates(curves: Sequence[Curve]) -> str:
+    """Return the dates of the data that are drawn; empty where there are none."""
+    drawn = [curve.times_ms for curve in curves if curve.times_ms]
+    if not drawn:
+        return ""
+    return f", data of {moment_in_words(min(map(min, drawn)))} to {moment_in_words(max(map(max, drawn)))}"
+
+
 def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
     """Return what was audited and by what; without the date, so that the same ledger gives the same bytes."""
     ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
@@ -184,7 +195,7 @@ def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -
 def _sections(seen: SecondLook) -> list[Section]:
     if not seen.losses:
         return []
-    drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
+    drawn = f"{len(seen.curves)} of {len(seen.losses)} series{_dates(seen.curves)}"
     omitted = sum(curve.omitted for curve in seen.curves)
     if omitted:
         drawn += f", without their last {omitted} releases"

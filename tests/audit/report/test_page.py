@@ -1,17 +1,18 @@
 """The page and the picture: verdict first, nothing loaded, nothing of the ledger acting in it, true figures."""
 
 import sys
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from stream_app import __version__
-from stream_app.audit.report.curve import Curves
+from stream_app.audit.report.curve import Curve, Curves
 from stream_app.audit.report.flow import MOST_BINS, Flow
-from stream_app.audit.report.plots import spends_over_time
+from stream_app.audit.report.plots import shares_over_time, spends_over_time
 from stream_app.cli import main
-from stream_app.pictures import DRAWN_PEAKS, peaks
+from stream_app.pictures import DRAWN_PEAKS, Draw, peaks
 from tests.audit.written import LEDGERS, write
 
 HOSTILE = "$\\frac{1}{2}$ <script>alert('home')</script> & \"\n"
@@ -122,6 +123,28 @@ def test_legends_name_what_is_drawn() -> None:
     assert legend("event") == ["event"]
 
 
+def test_landmarks_of_a_single_series_are_shaded() -> None:
+    """Within the times drawn; of several series none are, whose they were could not be told."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+
+    def shaded(draw: Callable[[Sequence[Curve]], Draw], *names: str) -> int:
+        curves = Curves(names)
+        for name in names:
+            curves.entries(write(LEDGERS[name], name).lines())
+        axes = Figure().subplots()
+        draw(curves.curves)(axes)
+        first, last = axes.get_xlim()
+        assert all(
+            first <= patch.get_extents().transformed(axes.transData.inverted()).x0 < last for patch in axes.patches
+        )
+        return len(axes.patches)
+
+    for draw in (spends_over_time, shares_over_time):
+        assert shaded(draw, "uniform") > 0
+        assert shaded(draw, "event") == shaded(draw, "uniform", "user") == 0
+
+
 def test_an_empty_ledger_has_a_page(tmp_path: Path) -> None:
     """With a verdict and nothing to draw."""
     empty = tmp_path / "ledger.jsonl"
@@ -141,7 +164,7 @@ def test_without_matplotlib_the_remedy_is_told_at_once(
 def test_series_can_be_chosen(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Those named are looked at; one that is not there is told."""
     shown = page(ledger, "--series", "home-1", "--series", "home-2").texts
-    assert any(text.startswith(f"2 of {len(LEDGERS)} series. At 0 ") for text in shown)
+    assert any(text.startswith(f"2 of {len(LEDGERS)} series, data of ") and ". At 0 " in text for text in shown)
     out = ledger.with_name("other.html")
     assert main(["audit", "--ledger", str(ledger), "--html", str(out), "--series", "stranger"]) == 2
     assert "--series: 'stranger' is not in the ledger" in capsys.readouterr().err
