@@ -160,7 +160,8 @@ def draw(
     with drawing(OPTIONS):
         if arguments.picture is not None:
             drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
-            audited = f"Audited {datetime.now(UTC):%Y-%m-%d}{_dates(seen.curves)}"  # the page has no date: same ledger, same bytes
+            # The page has no day of the audit: the same ledger gives the same bytes.
+            audited = f"Audited {datetime.now(UTC):%Y-%m-%d}{_dates(seen.curves)}"
             draws = (
                 (f"Spends of {drawn} (diamonds are landmarks)\n{audited}", spends_over_time(seen.curves)),
                 (f"Budget left of {drawn}\n{AT_NOTHING}", shares_over_time(seen.curves)),
