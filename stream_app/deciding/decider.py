@@ -1,6 +1,7 @@
 """Decides the records of a batch in order: each sees the rows that those before it changed. Pure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, assert_never, final
 
 from stream_app.deciding import rows
@@ -23,6 +24,8 @@ MOST_BULK_BYTES = 16 * 1024 * 1024
 Headers = list[tuple[str, bytes]]
 Append = Callable[[bytes | None, bytes, int, Headers], None]
 """Takes an output record: key, value, timestamp in milliseconds, headers."""
+Extend = Callable[[Sequence[bytes | None], Sequence[bytes], Sequence[int], Sequence[Headers]], None]
+"""Takes many as columns, equally many of each."""
 Settle = Callable[[bytes, tuple[Sealed, ...]], None]
 """Compares the entries of a record, whose key is given, with those that bind; raises when one differs."""
 
@@ -31,14 +34,34 @@ Settle = Callable[[bytes, tuple[Sealed, ...]], None]
 class Outlets:
     """Where a batch's output records go, a topic each.
 
-    ``settle`` sees ledger entries before their topic does; it is None where no entry binds.
+    ``settle`` sees ledger entries before their topic does; it is None where no entry binds. ``many`` takes ledger
+    entries and releases as columns; by default they go where those that come one by one go.
     """
 
-    def __init__(self, ledger: Append, release: Append, reject: Append, settle: Settle | None) -> None:
+    def __init__(
+        self,
+        ledger: Append,
+        release: Append,
+        reject: Append,
+        settle: Settle | None,
+        many: tuple[Extend, Extend] | None = None,
+    ) -> None:
         self.ledger: Final = ledger
         self.release: Final = release
         self.reject: Final = reject
         self.settle: Final = settle
+        self.many: Final = (partial(_extend, ledger), partial(_extend, release)) if many is None else many
+
+
+def _extend(
+    append: Append,
+    keys: Sequence[bytes | None],
+    values: Sequence[bytes],
+    timestamps_ms: Sequence[int],
+    headers: Sequence[Headers],
+) -> None:
+    for record in zip(keys, values, timestamps_ms, headers, strict=True):
+        append(*record)
 
 
 @final

@@ -105,6 +105,15 @@ class Pages(Protocol):
     def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
         """Add a record after the others."""
 
+    def extend(
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes],
+        timestamps_ms: Iterable[int],
+        headers: Iterable[Headers],
+    ) -> None:
+        """Add as many records as there are keys: for many this costs less than to append each."""
+
 
 class Writer(Protocol):
     """The transactional producer of one partition's owner; all of its records go to that partition of their topics."""

@@ -1,6 +1,7 @@
 """A batch decided: together what can be, one by one what cannot, put out in the order of its records."""
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final, final
@@ -17,6 +18,7 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
 from stream_app.deciding.members import FindMember, no_member
 from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.columns import Output
 from stream_app.formats.records import InputRecord, Records
 
 SLICE = 128
@@ -24,6 +26,8 @@ SLICE = 128
 
 Put = tuple[int, Callable[[], None]]
 """An output of the record at an offset, to be put out when it is its turn."""
+_BEHIND_ALL: Final = 1 << 63
+"""No record has this offset: Kafka's are below it."""
 
 
 @final
@@ -112,23 +116,29 @@ class BatchDecider:
 
     def _put_out(self, records: Records, chosen: Ints, steps: list[Steps]) -> Iterator[None]:
         """Put out everything that waits, in the order of the records."""
-        ledger, release, offsets = self._outlets.ledger, self._outlets.release, records.offsets
         made = outputs(self._states, steps, len(chosen), self._context.keys.fingerprint)
-        waiting = iter(self._puts)
-        single = next(waiting, None)
-        for count, (at, output) in enumerate(zip(chosen.tolist(), made, strict=True), 1):
-            offset, (key, timestamp_ms, entry, released) = offsets[at], output
-            while single is not None and single[0] < offset:
-                single[1]()
-                single = next(waiting, None)
-            headers = [(INPUT_HEADER, b"%d" % offset)]
-            ledger(key, entry, timestamp_ms, headers)
-            release(key, released, timestamp_ms, headers)
-            if count % (4 * SLICE) == 0:
-                yield
-        while single is not None:
-            single[1]()
-            single = next(waiting, None)
+        offsets = list(map(records.offsets.__getitem__, chosen.tolist()))
+        done, room = 0, 4 * SLICE
+        for offset, put in (*self._puts, (_BEHIND_ALL, _nothing)):
+            until = bisect_left(offsets, offset, done)
+            while done < until:
+                some = offsets[done : min(until, done + room)]
+                self._put_together(islice(made, len(some)), some)
+                done, room = done + len(some), room - len(some)
+                if not room:
+                    yield
+                    room = 4 * SLICE
+            put()
+        for _ in made:  # behind its last step it gives the hashes back to the states
+            raise ValueError("more steps were decided than records were chosen")
+
+    def _put_together(self, made: Iterable[Output], offsets: list[int]) -> None:
+        """Put out what the records at these offsets came to."""
+        keys, times_ms, entries, releases = zip(*made, strict=True)
+        headers = [[(INPUT_HEADER, b"%d" % offset)] for offset in offsets]
+        ledger, release = self._outlets.many
+        ledger(keys, entries, times_ms, headers)
+        release(keys, releases, times_ms, headers)
 
     def stored(self) -> list[tuple[bytes, bytes]]:
         """Return the table rows to write for what changed."""
@@ -177,6 +187,10 @@ class BatchDecider:
 def _add(found: dict[tuple[str, str], int], group: Group, nano: int) -> None:
     payer = (group.rule.scheme.name, group.default)
     found[payer] = found.get(payer, 0) + nano
+
+
+def _nothing() -> None:
+    """Put nothing out."""
 
 
 def _hold(puts: list[Put], append: Append) -> Append:

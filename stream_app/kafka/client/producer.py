@@ -1,7 +1,7 @@
 """The transactional producer of one input partition, and the pages that its batches are made of."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -34,17 +34,31 @@ class Pages:
 
     def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
         """Add a record after the others."""
+        self.extend((key,), (value,), (timestamp_ms,), (headers,))
+
+    def extend(
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        timestamps_ms: Iterable[int],
+        headers: Iterable[Headers],
+    ) -> None:
+        """Add as many records as there are keys: for many this costs less than to append each."""
         # The page's own `append` looks for serializers, of which there are none, and costs as much as the rest.
-        append = self._append
-        if append is None or append(self._count, timestamp_ms, key, value, headers) is None:
-            self._seal()
-            page = self._new()
-            self.pages.append(page)
-            self._append = append = page._builder.append  # noqa: SLF001
-            # The first record of a page always fits; a broker's limit shows when it is sent.
-            append(0, timestamp_ms, key, value, headers)
-        self._count += 1
-        self.records += 1
+        append, count = self._append, self._count
+        for key, value, timestamp_ms, head in zip(keys, values, timestamps_ms, headers, strict=True):
+            if append is None or append(count, timestamp_ms, key, value, head) is None:
+                self._count = count
+                self._seal()
+                page = self._new()
+                self.pages.append(page)
+                self._append = append = page._builder.append  # noqa: SLF001
+                # The first record of a page always fits; a broker's limit shows when it is sent.
+                append(0, timestamp_ms, key, value, head)
+                count = 0
+            count += 1
+        self._count = count
+        self.records += len(keys)
 
     def sealed(self) -> list[Any]:
         """Return the pages; no record can be added after that."""

@@ -1,7 +1,7 @@
 """The transactional producer of one partition's owner, in memory."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from aiokafka.errors import (
@@ -41,6 +41,17 @@ class MemoryPages:
             self._room = self._batch_bytes
         self._room -= size
         self.batches[-1].append(Draft(key, value, timestamp_ms, headers))
+
+    def extend(
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes],
+        timestamps_ms: Iterable[int],
+        headers: Iterable[Headers],
+    ) -> None:
+        """Add as many records as there are keys."""
+        for record in zip(keys, values, timestamps_ms, headers, strict=True):
+            self.append(*record)
 
 
 class MemoryWriter:

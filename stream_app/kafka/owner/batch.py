@@ -9,7 +9,7 @@ from typing import Any
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decider import Headers, Outlets
+from stream_app.deciding.decider import Outlets
 from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.outcome import Renewal
 from stream_app.deciding.rows import SeriesRow
@@ -112,10 +112,11 @@ async def decide(
     pages = (new(), new(), new(), new())
     ledger, releases, rejects, _ = pages
     if silent:
-        outlets = Outlets(_drop, _drop, _drop, tail.confirm)
+        outlets = Outlets(_drop, _drop, _drop, tail.confirm, (_drop, _drop))
     else:
         settle = tail.settle if tail.binds(given.start) else None
-        outlets = Outlets(ledger.append, releases.append, rejects.append, settle)
+        many = ledger.extend, releases.extend
+        outlets = Outlets(ledger.append, releases.append, rejects.append, settle, many)
     decider = BatchDecider(context, rows, outlets, collection, rows.find_member, rows.fewest)
     clock, spent = asyncio.get_running_loop().time, 0.0
     resumed = clock()
@@ -145,5 +146,5 @@ async def decide(
     return batch
 
 
-def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+def _drop(*_: object) -> None:
     """Write nothing: it was written before."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from typing import Self
 
 from stream_app.kafka.brokers import Extent, LocalStateError, Writer
@@ -156,10 +157,8 @@ class Transactions:
     def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
         """Put the changed rows into the changelog pages; a default policy's row, which series share, once."""
         batch.stored = [(key, value) for key, value in batch.stored if key[:1] != b"d" or not self._known(key)]
-        append, now_ms = batch.changelog.append, self._parts.now_ms()
-        for key, value in batch.stored:
-            append(key, value, now_ms, [])
-        append(PARTITION_KEY, partition_row, now_ms, [])
+        keys, values = zip(*batch.stored, (PARTITION_KEY, partition_row), strict=True)
+        batch.changelog.extend(keys, values, repeat(self._parts.now_ms(), len(keys)), repeat([], len(keys)))
 
     def _known(self, key: bytes) -> bool:
         if key in self._shared:

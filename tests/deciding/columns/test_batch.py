@@ -26,16 +26,17 @@ class Desk:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.out: list[tuple[Any, ...]] = []
+        self.out: dict[str, list[tuple[Any, ...]]] = {}
         self.reader = RowReader(MemoryRows(), 0, 10_000, 1)
         self.rows: dict[str, SeriesRow] = {}
         self.collections = Collection(bytes(32)), Collection(bytes(32))
 
     def outlets(self) -> Outlets:
-        """Return outlets that keep what comes, with its topic."""
+        """Return outlets that keep what comes, topic by topic."""
 
         def put(topic: str) -> Any:
-            return lambda *sent: self.out.append((topic, *sent))
+            kept = self.out.setdefault(topic, [])
+            return lambda *sent: kept.append(sent)
 
         return Outlets(put("ledger"), put("releases"), put("rejects"), None)
 

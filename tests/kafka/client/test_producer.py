@@ -9,8 +9,9 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaTimeoutError, RequestTimedOutError, UnknownTopicOrPartitionError
+from aiokafka.producer.message_accumulator import BatchBuilder
 
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.producer import Pages, PartitionProducer
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.stops import can_reopen
 from stream_app.localbroker.broker import LocalBroker
@@ -99,3 +100,24 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker,
 def test_brokers_that_are_slow_stop_no_partition() -> None:
     """A page that waited for the one before it longer than aiokafka does is sent anew by a new owner."""
     assert can_reopen(KafkaTimeoutError("Batch is closed"))
+
+
+def test_records_appended_together_are_the_same_batches() -> None:
+    """Across the ends of pages too, and with single ones between: the bytes of the batches are equal."""
+    values = [bytes([nth % 251]) * (nth % 97) for nth in range(500)]
+    keys = [b"home-%d" % (nth % 7) for nth in range(500)]
+    times = list(range(1_000, 1_500))
+    headers = [[("input", b"%d" % nth)] if nth % 3 else [] for nth in range(500)]
+    alone, together = (Pages(lambda: BatchBuilder(2_000, 0, is_transactional=1)) for _ in range(2))
+    for record in zip(keys, values, times, headers, strict=True):
+        alone.append(*record)
+    for first, end in ((0, 1), (1, 200), (200, 200), (200, 499)):
+        some = slice(first, end)
+        together.extend(keys[some], values[some], times[some], headers[some])
+    together.append(keys[-1], values[-1], times[-1], headers[-1])
+    assert alone.records == together.records == 500
+    pages = [[(page.record_count(), bytes(page._build())) for page in each.sealed()] for each in (alone, together)]  # noqa: SLF001
+    assert pages[0] == pages[1]
+    assert len(pages[0]) > 10
+    with pytest.raises(ValueError, match="shorter"):
+        together.extend(keys[:2], values[:1], times[:2], headers[:2])
