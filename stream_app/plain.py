@@ -146,5 +146,12 @@ def unwritten(error: OSError) -> str:
     return UNWRITTEN.get(type(error), f"it cannot be written: {_reason(error)}")
 
 
+def unusable(error: OSError) -> str:
+    """Return why a file or a folder cannot be used, where nobody knows whether it was to be read or written."""
+    if isinstance(error, PermissionError):
+        return "you have no right to it"
+    return UNREAD.get(type(error), f"it cannot be used: {_reason(error)}")
+
+
 def _reason(error: OSError) -> str:
     return (error.strerror or "the system says no more").lower()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from stream_app.calendar.wrong import WrongTimesError
+from stream_app.plain import unusable
 from stream_app.privacy.policy import Fault, PolicyError
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError
@@ -36,4 +37,4 @@ def told() -> Iterator[None]:
     except KeyFileError as error:
         raise Error.of("key", str(error)) from None
     except OSError as error:
-        raise Error.of(str(error.filename), f"{error.strerror}; name a file or folder that can be used") from None
+        raise Error.of(str(error.filename), f"{unusable(error)}; name a file or folder that can be used") from None

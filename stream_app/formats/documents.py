@@ -4,8 +4,12 @@ from typing import NamedTuple
 
 import orjson
 
+NO_OBJECT = "is no JSON object; write one in braces, with double quotes"
 MARK = b"\xef\xbb\xbf"
 """What some programs write before the first byte of UTF-8: it is no part of the text."""
+
+MOST_FAULTS = 5
+"""Lines that are no JSON, of which each is told."""
 
 
 class Line(NamedTuple):
@@ -28,7 +32,32 @@ def lines(content: bytes) -> list[Line]:
     found = [line(text, number) for number, text in enumerate(content.splitlines(), start=1) if text.strip()]
     if len(found) > 1 and all(each.fault for each in found[:2]) and content.lstrip()[:1] in {b"{", b"["}:
         return [_whole(content)]
-    return found
+    return _few(found)
+
+
+def _few(found: list[Line]) -> list[Line]:
+    """Return the lines, of those that are no JSON a few, the last of which says how many more there are.
+
+    Where none is an object, the first stands for all, and says what the file looks like.
+    """
+    wrong = [each for each in found if each.fault]
+    if wrong and len(wrong) == len(found) and found[1:] and wrong[0].fault == NO_OBJECT:
+        behind = f"nor are the {len(found) - 1:,} lines behind it"
+        return [wrong[0]._replace(fault=f"is no JSON object, {behind}; {_like(wrong[0].written)}")]
+    if len(wrong) <= MOST_FAULTS:
+        return found
+    last = wrong[MOST_FAULTS - 1]
+    told = last._replace(fault=f"{last.fault}; {len(wrong) - MOST_FAULTS:,} lines more are no JSON")
+    return [told if each is last else each for each in found if not each.fault or each.number <= last.number]
+
+
+def _like(written: bytes) -> str:
+    """Say what a file looks like by its first line."""
+    if b"=" in written:
+        return "it looks like settings, which --config names; name a file of policies"
+    if any(mark in written for mark in (b",", b";", b"\t")):
+        return "it looks like CSV, so data; name a file of policies"
+    return "name a file of policies, one JSON object a line"
 
 
 def line(text: bytes, number: int) -> Line:
@@ -56,7 +85,7 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     if "'" in text and '"' not in text:
         return "is no JSON: it has single quotes; write double ones"
     if not text.lstrip().startswith(("{", "[")):
-        return "is no JSON object; write one in braces, with double quotes"
+        return NO_OBJECT
     at = f"at character {error.colno}"
     if text[error.pos : error.pos + 1] == "," and text[error.pos + 1 :].lstrip()[:1] in {"}", "]"}:
         return f"is no JSON: a comma before the closing bracket, {at}; leave it away"

@@ -43,8 +43,13 @@ def decoded(text: str) -> object:
     """
     try:
         return json.loads(text, parse_int=_number)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON ({error}); write one object") from None
+    except json.JSONDecodeError as error:
+        if not text.lstrip().startswith(("{", "[")):
+            raise ValueError("is no JSON; write one object, in braces") from None
+        at = f"line {error.lineno}, character {error.colno}"
+        raise ValueError(f"is no JSON at {at}; look at the commas, quotes and brackets there") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply; write matrices as lists of rows") from None
 
 
 def _number(digits: str) -> int | float:

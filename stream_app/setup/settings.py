@@ -19,6 +19,7 @@ from stream_app.setup.brokers import BrokerSettings, file_exists
 DEFAULT_FILE = Path("landmark-stream.toml")
 PREFIX = "LANDMARK_STREAM_"
 QUOTED = re.compile('field "([^"]+)"')
+PLACE = re.compile(r"at line (\d+), column (\d+)")
 
 _MEBIBYTE = 1024 * 1024
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -154,7 +155,7 @@ class Settings(BrokerSettings):
         try:
             content = _read(file)
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidSettingsError((Problem(str(file or DEFAULT_FILE), _reason(error)), *problems)) from error
+            raise InvalidSettingsError((_unread(str(file or DEFAULT_FILE), error), *problems)) from error
         try:
             settings = cls(**content)
         except ValidationError as error:
@@ -189,8 +190,16 @@ def _read(file: Path | None) -> dict[str, Any]:
         return tomllib.load(content)
 
 
-def _reason(error: Exception) -> str:
-    return f"{unread(error)}; give the path of a TOML file" if isinstance(error, OSError) else f"not TOML: {error}"
+def _unread(file: str, error: Exception) -> Problem:
+    """Return why a file holds no settings, at the line of the fault: no more of it, which may be a password."""
+    if isinstance(error, OSError):
+        return Problem(file, f"{unread(error)}; give the path of a TOML file")
+    if isinstance(error, UnicodeDecodeError):
+        return Problem(file, "is no text of UTF-8; save it as UTF-8")
+    if place := PLACE.search(str(error)):
+        wanted = "write NAME = VALUE, a text in double quotes, or a table as [NAME], each once"
+        return Problem(f"{file}:{place[1]}", f"is no TOML, at character {place[2]}; {wanted}")
+    return Problem(file, "is no TOML: it ends before what its last lines began; close the quotes and brackets")
 
 
 def _no_field(name: str) -> str:

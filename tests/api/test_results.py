@@ -104,7 +104,7 @@ def test_audit_and_standing(found: ls.Released, capsys: pytest.CaptureFixture[st
         ls.audit(folder / "releases.jsonl")
     with pytest.raises(ls.Error, match="name: "):
         ls.standing(folder, "home-7")
-    with pytest.raises(ls.Error, match="No such file"):
+    with pytest.raises(ls.Error, match="there is no such file"):
         ls.audit(folder / "nothing")
 
 

@@ -182,7 +182,7 @@ def test_correlations_are_read_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     ("name", "household", "problems"),
     [
         ("household", None, {"correlations.household": "there is no such file"}),
-        ("household", "{", {"correlations.household": "not JSON"}),
+        ("household", "{", {"correlations.household": "is no JSON"}),
         ("household", '{"backward": [[1, 0], [0.5, 0.4]], "forward": null}', {"correlations.household": "row 1"}),
         ("village", json.dumps(HALF), {"correlations": "names 'village', the entries are: household, town"}),
         ("village", None, {"correlations.household": "there is no such file", "correlations": "names 'village'"}),

@@ -88,7 +88,7 @@ def test_every_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_toml(text: str) -> None:
     """A file that is not TOML is named."""
     write(text)
-    with pytest.raises(InvalidSettingsError, match="not TOML"):
+    with pytest.raises(InvalidSettingsError, match="is no TOML"):
         Settings.load()
 
 

@@ -9,6 +9,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
+from stream_app.plain import unread
+
 _FINGERPRINT_BYTES: Final = 8
 
 
@@ -51,7 +53,7 @@ def read_public_keys(paths: Iterable[Path]) -> PublicKeys:
         try:
             key = load_pem_public_key(path.read_bytes())
         except OSError as error:
-            raise PublicKeyError(f"{path}: {error.strerror}; name a file that can be read") from error
+            raise PublicKeyError(f"{path}: {unread(error)}; name a file that can be read") from error
         except (ValueError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PublicKey):

@@ -93,7 +93,7 @@ def _member_of(path: Path) -> dict[str, str]:
     except OSError as error:
         raise UsageError(f"--members {path}: {unread(error)}; name a file that can be read") from error
     except ValueError as error:
-        raise UsageError(f"--members {path}: not JSON: {error}; {remedy}") from error
+        raise UsageError(f"--members {path}: is no JSON; {remedy}") from error
     if not isinstance(found, dict) or not all(isinstance(member, str) for member in found.values()):
         raise UsageError(f"--members {path}: no object of texts; {remedy}")
     return found

@@ -1,6 +1,7 @@
 """Why the brokers could not be used: what was asked, what was found, and the remedy; never a password."""
 
 import asyncio
+import socket
 import ssl
 from dataclasses import dataclass
 
@@ -105,7 +106,21 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
             "See that one listens there with security_protocol, and that it takes certificate_file: trusted, in date"
         )
         return found, remedy
-    return found, "Start one with `kafka start`, or name others"
+    remedy = "Start one with `kafka start`, or name others"
+    return _unreached(error) if isinstance(error, OSError) else found, remedy
+
+
+def _unreached(error: OSError) -> str:
+    """Return why no connection came to be; Python joins the errors of several addresses into one without a number."""
+    match error:
+        case ConnectionRefusedError():
+            return "no program listens there"
+        case TimeoutError():
+            return "no answer came in time"
+        case socket.gaierror():
+            return "no machine of that name is known"
+        case _:
+            return (error.strerror or "no connection can be made").lower()
 
 
 def _principal(settings: Settings) -> str:

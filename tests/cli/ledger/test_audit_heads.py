@@ -90,7 +90,7 @@ def test_a_witness_is_compared(folder: Path, capsys: pytest.CaptureFixture[str])
         (["--ledger", "ledger.jsonl", "--public-key", "key.pem"], "give --heads"),
         (["--ledger", "ledger.jsonl", "--witness", "heads.jsonl"], "give --heads"),
         (["--ledger", "ledger.jsonl", "--heads", "none", "--public-key", "key.pem"], "none: there is no such file"),
-        (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "none"], "none: No such file"),
+        (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "none"], "none: there is no such file"),
         (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "heads.jsonl"], "keys public"),
         (["--prove", SERIES, "--heads", "heads.jsonl"], "--out FILE"),
         (["--prove", SERIES, "--out", "proof.json"], "--heads"),

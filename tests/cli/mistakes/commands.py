@@ -79,6 +79,28 @@ COMMANDS = (
         "Write JSON.",
     ),
     Mistake(
+        "Matrices with a comma too many",
+        "loss my.json",
+        "Leave it away.",
+        {"my.json": '{"backward": null,\n "epsilons": [1, 1],}\n'},
+    ),
+    Mistake(
+        "Data to learn from that are not there",
+        "correlate energi.csv --series home-7 --timestamp-column time --value-columns kwh",
+        "Write the path of the file.",
+    ),
+    Mistake(
+        "A public key that is not there",
+        "audit --ledger energy.csv --heads energy.csv --public-key signer.pub",
+        "Write the path of the file.",
+    ),
+    Mistake(
+        "Brokers that are away",
+        "read releases --config my.toml",
+        "Start them, or name others.",
+        {"my.toml": 'bootstrap_servers = "127.0.0.1:1"\n'},
+    ),
+    Mistake(
         "A range of dummies that is no JSON",
         "dummies energy.csv",
         "Write JSON.",

@@ -195,6 +195,24 @@ POLICIES = (
         "Name the file of policies.",
     ),
     Mistake(
+        "A text without quotes in the settings",
+        "check --config my.toml",
+        "Write the quotes.",
+        {"my.toml": "partitions = 4\nprefix = home\n"},
+    ),
+    Mistake(
+        "A bracket of the settings that is not closed",
+        "check --config my.toml",
+        "Close it.",
+        {"my.toml": "policies = [\n"},
+    ),
+    Mistake(
+        "A few lines of policies that are none",
+        CHECK,
+        "Mend them, one after the other.",
+        {"policies.jsonl": policy() + "home-7\n" * 9},
+    ),
+    Mistake(
         "A setting mistyped",
         "check --config my.toml",
         "Write the name that is meant.",

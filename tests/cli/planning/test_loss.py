@@ -142,8 +142,8 @@ def test_text_says_what_the_figures_are(tmp_path: Path, capsys: pytest.CaptureFi
         ({**QUESTION, "landmarks": 3}, ("landmarks", "indices")),
         ({**QUESTION, "epsilon": [1]}, ("epsilon", "epsilons")),
         ([], ("not an object",)),
-        ("{", ("not JSON",)),
-        ("[" * 100_000, ("not JSON",)),
+        ("{", ("is no JSON at line 1, character 2",)),
+        ("[" * 100_000, ("nested too deeply",)),
     ],
 )
 def test_bad_input_exits_2_and_names_the_place(
