@@ -5,7 +5,7 @@ from typing import Final
 
 from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.members import Members
-from stream_app.audit.books.terms import Terms, read_terms
+from stream_app.audit.books.terms import Terms, read_terms, with_epsilon
 from stream_app.audit.form.entry import PolicyEntry
 from stream_app.audit.form.reader import spelt
 from stream_app.audit.remark import Remark
@@ -34,6 +34,7 @@ class Rules:
         self.members = Members()
         self.used: Used | None = None
         self._known: dict[str, Terms] = {}
+        self._alike: dict[str, Terms] = {}  # some terms by all of their policy but its epsilon
 
     def need(self, promised_nano: int, series: str) -> None:
         """Note what a series promised in all."""
@@ -52,8 +53,18 @@ class Rules:
         spelling = f"{entry.policy} {spelt(entry.parameters)}"
         terms = self._known.get(spelling)
         if terms is None:
-            terms = read_terms(entry.policy, entry.parameters)
-            if len(self._known) >= MOST_TERMS:
-                self._known.clear()
-            self._known[spelling] = terms
+            alike = f"{entry.policy} {spelt({**entry.parameters, 'epsilon': None})}"
+            known = self._alike.get(alike)
+            if known is None:
+                terms = _keep(self._alike, alike, read_terms(entry.policy, entry.parameters))
+            else:
+                terms = with_epsilon(known, entry.parameters)
+            _keep(self._known, spelling, terms)
         return terms
+
+
+def _keep(known: dict[str, Terms], spelling: str, terms: Terms) -> Terms:
+    if len(known) >= MOST_TERMS:
+        known.clear()
+    known[spelling] = terms
+    return terms

@@ -1,7 +1,7 @@
 """The terms of one policy version, read from the parameters in its ledger entry; unknown terms are refused."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from typing import Any, Final, Literal
@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from stream_app.audit.books.landmarks import LandmarkSet
 from stream_app.audit.books.share import MILLION, Share, share_of, user
 from stream_app.audit.books.window import Frame
+from stream_app.audit.form.domains import PARAMETERS
 from stream_app.audit.form.lattice import decimal_of, grid_of
 from stream_app.audit.form.policy import cells_of, fault_of, sensitivity_of
 
@@ -71,9 +72,8 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
     level: Level = protection["level"]
     step = protection.get("step", 1)
     name = scheme["name"]
-    budget = floor(decimal_of(parameters["epsilon"]) * NANO)
+    budget = _budget(parameters)
     lifetime = parameters.get("lifetime")
-    regular = floor(decimal_of(scheme.get("regular_share", 0.5)) * MILLION)
     is_halved = collect.get("statistic") == "mean" and collect["neighbours"] == "add-remove"
     filtered = (parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none"
     return Terms(
@@ -87,10 +87,10 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         length=protection["length"] if level == "user" else 0,
         frame=_frame(protection, scheme, budget),
         scheme=name,
-        share=user(budget) if level == "user" else share_of(name, budget, regular),
+        share=_share(parameters, budget),
         tosses=name in ("adaptive", "bd", "ba") and (_is_private(scheme) or _falls(scheme)),
         compares=_is_private(scheme),
-        spelling=f'"policy":{version},"budget_nano":{budget}',
+        spelling=_spelling(version, budget),
         scale_nano=_scale(parameters) * NANO,
         scales_nano={name: scale * NANO for name, scale in _scales(value).items()},
         statistic=collect.get("statistic") or "",
@@ -110,6 +110,39 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
             "protection": {name: part for name, part in protection.items() if name != "landmarks"},
         },
     )
+
+
+def with_epsilon(known: Terms, parameters: Mapping[str, Any]) -> Terms:
+    """Return what `read_terms` does of parameters that differ from those of `known` in their epsilon alone.
+
+    Most of the reading is not repeated, since it does not look at the epsilon; where it does, all of it is.
+    """
+    epsilon = parameters.get("epsilon")
+    if known.frame is not None or not PARAMETERS["epsilon"].fits(epsilon):
+        return read_terms(known.version, parameters)
+    budget = _budget(parameters)
+    return replace(
+        known,
+        budget_nano=budget,
+        share=_share(parameters, budget),
+        spelling=_spelling(known.version, budget),
+        lasting={**known.lasting, "epsilon": epsilon},
+    )
+
+
+def _budget(parameters: Mapping[str, Any]) -> int:
+    return floor(decimal_of(parameters["epsilon"]) * NANO)
+
+
+def _share(parameters: Mapping[str, Any], budget: int) -> Share:
+    if parameters["protection"]["level"] == "user":
+        return user(budget)
+    scheme = parameters["scheme"]
+    return share_of(scheme["name"], budget, floor(decimal_of(scheme.get("regular_share", 0.5)) * MILLION))
+
+
+def _spelling(version: int, budget: int) -> str:
+    return f'"policy":{version},"budget_nano":{budget}'
 
 
 def _is_private(scheme: Mapping[str, Any]) -> bool:

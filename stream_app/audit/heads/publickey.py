@@ -1,13 +1,15 @@
-"""The public keys that may have signed a head. The auditor must know them; the ledger is never asked which to trust."""
+"""The public keys that may have signed a head. The auditor must know them; the ledger is never asked which to trust.
+
+What reads and asks keys is loaded where there is one: without heads that would be a fifth of an audit's start.
+"""
 
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from stream_app.plain import unread
 
@@ -21,12 +23,14 @@ class PublicKeyError(Exception):
 class PublicKeys:
     """Trusted Ed25519 keys by fingerprint: the 8-byte BLAKE2b digest of the raw key, in hex."""
 
-    def __init__(self, keys: Iterable[Ed25519PublicKey]) -> None:
-        raw = {key.public_bytes(Encoding.Raw, PublicFormat.Raw): key for key in keys}
+    def __init__(self, keys: "Iterable[Ed25519PublicKey]") -> None:
+        raw = {key.public_bytes_raw(): key for key in keys}
         self._keys = {blake2b(text, digest_size=_FINGERPRINT_BYTES).hexdigest(): key for text, key in raw.items()}
 
     def signed(self, fingerprint: str, content: bytes, signature: bytes) -> bool | None:
         """Tell whether the key of this fingerprint made a signature; None when it is none of these keys."""
+        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see above
+
         key = self._keys.get(fingerprint)
         if key is None:
             return None
@@ -48,6 +52,10 @@ def read_public_keys(paths: Iterable[Path]) -> PublicKeys:
     Raises:
         PublicKeyError: a file cannot be read or holds no Ed25519 public key.
     """
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - see above
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415
+
     keys = []
     for path in paths:
         try:

@@ -1,7 +1,6 @@
 """``audit --follow``: beside a live worker, each finding is a log line and a metric within seconds of its commit."""
 
 import argparse
-import asyncio
 import logging
 import signal
 import time
@@ -91,6 +90,8 @@ class Following:
 
     def run(self, auditor: Auditor) -> "Waiting":
         """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""
+        import asyncio  # noqa: PLC0415 - files are audited without it
+
         from stream_app.monitoring.serve import ListenError  # noqa: PLC0415
 
         try:
@@ -101,6 +102,8 @@ class Following:
             raise UsageError(f"--http-port: {error} {remedy}") from None
 
     async def _run(self, auditor: Auditor) -> "Waiting":
+        import asyncio  # noqa: PLC0415 - see `run`
+
         from stream_app.monitoring.serve import Server  # noqa: PLC0415
 
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
