@@ -31,6 +31,11 @@ OWN: Final[dict[str, dict[int, str]]] = {
         1: "--wait: refused by the worker",
         3: "--wait: sent, and no worker answered in time",
     },
+    "send": {
+        0: "sent, with --wait: and none refused",
+        1: "--wait: some refused by the worker",
+        3: "--wait: sent, and not all answered in time",
+    },
     "watermark": {
         0: "sent, with --wait: and steps closed",
         1: "--wait: refused by the worker",

@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching
@@ -10,6 +10,7 @@ from stream_app.cli.shared.eventfile import record_key
 from stream_app.formats import wire
 from stream_app.formats.records import Watermark
 from stream_app.kafka.client.answer import Answer, answer_to
+from stream_app.kafka.client.outcome import Outcome
 from stream_app.kafka.client.sending import Event
 from stream_app.privacy.reason import REASONS
 from stream_app.setup.settings import Settings
@@ -27,13 +28,33 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def checked_wait(seconds: float) -> None:
+    """Raise `UsageError` for what is no interval."""
+    if not seconds > 0:
+        raise UsageError(f"--wait {seconds:g}: give an interval above 0 seconds")
+
+
+def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
+    """Yield what became of a file of records: its ledger entries by decision, its rejects by reason with the remedy."""
+    entries = ", ".join(f"{count:,} {decision}" for decision, count in sorted(found.decisions.items()))
+    yield f"{found.answered:,} of {found.sent:,} answered" + (f"; ledger entries: {entries}" if entries else "")
+    if found.kept:
+        yield f"{found.kept:,} of them have no entry of their own: they wait in a step that is open, or are intrusions"
+    for reason, count in found.rejects.most_common():
+        yield f"{count:,} refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+    if found.answered < found.sent:
+        yield (
+            f"no answer to {found.sent - found.answered:,} in {seconds:g} s; see that a worker runs: it will still "
+            "decide them, and `read ledger` or `read rejects` shows it"
+        )
+
+
 def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, seconds: float, *, as_json: bool) -> int:
     """Send records one by one and tell each answer; 0 when all were taken, 1 when one was refused, 3 without answer.
 
     ``kind`` is that of the ledger entry which a record that was taken has. Raises `UsageError`, also for no interval.
     """
-    if not seconds > 0:
-        raise UsageError(f"--wait {seconds:g}: give an interval above 0 seconds")
+    checked_wait(seconds)
     codes = {0}
     for record in found:
         event = Event(record_key(record, settings.member_separator), record)

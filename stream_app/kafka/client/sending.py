@@ -6,6 +6,7 @@ from itertools import islice
 from typing import NamedTuple, Self
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.security import client_arguments, started
@@ -22,25 +23,39 @@ class Event(NamedTuple):
     value: bytes
 
 
-async def send_events(settings: Settings, events: Iterable[Event]) -> int:
+class Sent:
+    """What was acknowledged: how many events, and where they stand, as ranges of offsets by partition."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.places: dict[int, list[range]] = {}
+
+    def add(self, partition: int, first: int, count: int) -> None:
+        """Take in a batch that was acknowledged."""
+        self.events += count
+        self.places.setdefault(partition, []).append(range(first, first + count))
+
+
+async def send_events(settings: Settings, events: Iterable[Event], acknowledged: Sent | None = None) -> int:
     """Send all events in order; return how many. Raises aiokafka's errors when one is not acknowledged.
 
+    ``acknowledged`` takes in each batch as it is acknowledged, so that whoever is interrupted knows how far it came.
     Events of a series keep their order; a record without a series goes to partition 0, whose worker rejects it.
     """
     names = TopicNames.of(settings.prefix, settings.application)
-    sent = 0
+    sent = Sent() if acknowledged is None else acknowledged
     async with started(_producer(settings)) as producer:
         partition_of = router(len(await producer.partitions_for(names.events)))
         remaining = iter(events)
         while chunk := list(islice(remaining, CHUNK_EVENTS)):
             deliveries = [
-                await producer.send_batch(batch, names.events, partition=partition)
+                (await producer.send_batch(batch, names.events, partition=partition), batch.record_count())
                 for partition, batch in _batches(producer, chunk, partition_of)
             ]
-            for delivery in deliveries:
-                await delivery
-            sent += len(chunk)
-    return sent
+            for delivery, count in deliveries:
+                place = await delivery
+                sent.add(place.partition, place.offset, count)
+    return sent.events
 
 
 class Place(NamedTuple):
@@ -81,7 +96,7 @@ def _producer(settings: Settings) -> AIOKafkaProducer:
 
 def _batches(
     producer: AIOKafkaProducer, chunk: list[Event], partition_of: Callable[[bytes], int]
-) -> Iterator[tuple[int, object]]:
+) -> Iterator[tuple[int, BatchBuilder]]:
     """Yield full batches by partition, each partition's in order."""
     by_partition: dict[int, list[Event]] = {}
     for event in chunk:

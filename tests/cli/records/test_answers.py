@@ -1,16 +1,19 @@
 """``--wait``: `policy` and `watermark` print what a worker made of each record, and the rule that refused it."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from stream_app.cli.shared.answers import told
+from stream_app.cli.shared.answers import outcome_told, told
 from stream_app.formats import wire
 from stream_app.kafka.client.answer import Answer
+from stream_app.kafka.client.outcome import Outcome
 from stream_app.kafka.client.sending import Place
 from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.installation import Installation
+from stream_app.privacy.reason import REASONS
+from tests.kafka.installation import START_MS, Installation
 from tests.run import policy
 
 
@@ -49,6 +52,40 @@ def test_policies_and_watermarks_are_answered(installation: Installation, capsys
         assert code == 1
         assert isinstance(answer["reject"], dict)
         assert answer["reject"]["reason"] == "malformed"
+
+
+def test_a_file_of_events_is_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """Decisions and rejects are counted, of policies, events and contributions; 3 without a worker, 1 where refused."""
+    file = installation.folder / "own.jsonl"
+    hour = 3_600_000
+
+    def asked(lines: list[dict[str, object]], *words: str, code: int) -> str:
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert installation.command("send", str(file), "--wait", *words) == code
+        return capsys.readouterr().out
+
+    reading: dict[str, object] = {"series": "lone-1", "timestamp": START_MS, "value": 1.0}
+    found = json.loads(asked([policy("lone-1"), reading], "1", "--json", code=3))
+    assert (found["sent"], found["answered"], found["decisions"]) == (2, 0, {})
+    with installation.worker() as worker:
+        worker.await_committed(2)
+        later = [{**reading, "timestamp": START_MS + nth * hour} for nth in (1, 2)]
+        found = json.loads(asked(later, "60", "--json", code=0))
+        assert (found["sent"], found["answered"], found["rejects"], found["kept"]) == (2, 2, {}, 0)
+        assert sum(found["decisions"].values()) == 2
+        found = json.loads(asked([*later, policy("lone-2"), {**reading, "series": "elsewhere"}], "60", code=1))
+        assert (found["sent"], found["answered"], found["decisions"], found["kept"]) == (4, 4, {"policy": 1}, 0)
+        assert found["rejects"] == {"late": 1, "duplicate": 1, "no-policy": 1}
+
+
+def test_an_outcome_is_told_with_its_remedies() -> None:
+    """Entries by decision, rejects by reason with the rule, what waits, and what nobody answered."""
+    found = Outcome(9, 7, Counter(perturbed=3), Counter({"duplicate": 2}), 2)
+    answered, kept, refused, away = outcome_told(found, 5)
+    assert answered == "7 of 9 answered; ledger entries: 3 perturbed"
+    assert kept.startswith("2 of them have no entry of their own")
+    assert refused.startswith(f"2 refused (duplicate): {REASONS['duplicate'].meaning}; what to do: ")
+    assert away.startswith("no answer to 2 in 5 s; see that a worker runs")
 
 
 def test_a_watermark_that_nothing_waits_for_says_so() -> None:

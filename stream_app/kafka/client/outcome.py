@@ -1,0 +1,98 @@
+"""What workers made of a whole file of records: waited for by the group's offsets, read from ledger and rejects."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.formats import wire
+from stream_app.kafka.client.cluster import group_offsets
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.sending import Sent
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.privacy.reason import Reason
+from stream_app.setup.settings import Settings
+
+POLL_SECONDS = 0.5
+Starts = Mapping[tuple[str, int], int]
+"""The ends of ledger and rejects before anything was sent, by topic and partition."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Records by what became of them; those of ``kept`` wait in a step that is open, or changed nothing to tell of."""
+
+    sent: int
+    answered: int = 0
+    decisions: Counter[str] = field(default_factory=Counter)
+    rejects: Counter[Reason] = field(default_factory=Counter)
+    kept: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+async def ends_of(settings: Settings) -> Starts:
+    """Return where ledger and rejects end now."""
+    names = TopicNames.of(settings.prefix, settings.application)
+    places = [(topic, partition) for topic in (names.ledger, names.rejects) for partition in range(settings.partitions)]
+    async with LogReader.opened(settings, "read_committed") as reader:
+        return {place: (await reader.bounds(*place))[1] for place in places}
+
+
+async def outcome_of(
+    settings: Settings, sent: Sent, starts: Starts, seconds: float, told: Callable[[int], None]
+) -> Outcome:
+    """Wait at most some seconds until workers passed all that was sent, and return what became of it until then.
+
+    ``told`` gets how many are answered, as that grows. Raises aiokafka's errors.
+    """
+    names = TopicNames.of(settings.prefix, settings.application)
+    found = Outcome(sent.events)
+    offsets: Mapping[int, int] = {}
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                offsets = await group_offsets(settings, names.events)
+                found.answered = _passed(sent, offsets)
+                told(found.answered)
+                if found.answered == sent.events:
+                    break
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        pass
+    # A worker commits its offset in the transaction of what it wrote: what lies before it is there to be read.
+    heard: set[tuple[int, int]] = set()
+    async with LogReader.opened(settings, "read_committed") as reader:
+        for (topic, partition), start in starts.items():
+            mine = sent.places.get(partition, [])
+            if not mine:
+                continue
+            async for records in reader.records(topic, partition, start):
+                for record in records:
+                    offset = next((int(value) for name, value in record.headers if name == INPUT_HEADER), None)
+                    if (
+                        offset is None
+                        or offset >= offsets.get(partition, 0)
+                        or not any(offset in each for each in mine)
+                    ):
+                        continue
+                    heard.add((partition, offset))
+                    document: Any = wire.load(record.value)
+                    if topic == names.rejects:
+                        found.rejects[document["reason"]] += 1
+                    else:
+                        found.decisions[document.get("decision") or document["entry"]] += 1
+    found.kept = found.answered - len(heard)
+    return found
+
+
+def _passed(sent: Sent, offsets: Mapping[int, int]) -> int:
+    return sum(
+        max(0, min(offsets.get(partition, 0), each.stop) - each.start)
+        for partition, ranges in sent.places.items()
+        for each in ranges
+    )
