@@ -194,7 +194,8 @@ def _given(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
 def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
     if arguments.step is not None and not 1 <= arguments.step <= LONGEST_STEP_MS:
         raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1, at most {LONGEST_STEP_MS}")
-    readings = Readings.of(tracked(events(arguments), "correlate"), arguments.key)
+    file = events(arguments)
+    readings = Readings.of(tracked(file, "correlate", file.far), arguments.key)
     by, states = _states(arguments, readings)
     # PRIVACY: exact statistics of raw values leave here, outside of every guarantee; `WARNING` and `--help` say so, the
     # file is written for its owner alone, and `--strength` reads no data.
