@@ -166,7 +166,10 @@ def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
     assert broker is not None
     assert broker.answers()
     assert f"\nexport LANDMARK_STREAM_BOOTSTRAP_SERVERS={broker.bootstrap_servers}\n" in done.stderr
-    subprocess.run([*words, "stop", "--folder", str(tmp_path)], check=True, capture_output=True)
+    stop = [*words, "stop", "--folder", str(tmp_path)]
+    ended = subprocess.run(stop, check=True, capture_output=True, text=True)
+    told = f"stopped: the broker of {tmp_path} has ended, its data stay for the next `kafka start`\n"
+    assert (ended.stdout, ended.stderr) == (told, "")
     assert not broker.state.process.alive()
 
 
