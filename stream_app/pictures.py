@@ -40,19 +40,26 @@ OTHER_COLOURS: Final = ("#8d99a6", "#a9b2bb", "#77828e", "#b9a98f", "#9b8fa9", "
 """Greys, told apart by their dashes, too."""
 DASHES: Final[Sequence[Any]] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 1)), (0, (4, 4)))
 TRUTH_COLOUR: Final = "#2b2f33"
+INK: Final = "#1d2733"
+"""Of letters and lines; in a page they take the colour of its text."""
+SERIES_COLOURS: Final = (
+    "#1f77b4", "#b3590a", "#25902a", "#c4302f", "#8a63b0", "#8f5a4f", "#b94f98", "#757c83", "#7f7f1c", "#128491",
+)  # fmt: skip
+"""One a series, in turn; each can be seen on a white page and on a dark one."""
 SHADE: Final = 0.14
 """Opacity of the colour behind landmarks."""
+_GROUNDS: Final = ("figure.facecolor", "savefig.facecolor", "axes.facecolor")
 _STYLE: Final = {
-    "figure.facecolor": "white",  # a picture brings its own ground, so that it reads alike on dark pages
-    "savefig.facecolor": "white",
     "text.parse_math": False,  # a series' id may hold dollar signs
     "svg.fonttype": "path",  # the same letters on every machine
     "svg.hashsalt": "landmark-stream",  # the same bytes in every run
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.prop_cycle": f"cycler('color', {list(SERIES_COLOURS)})",
     "grid.alpha": 0.25,
     "font.size": 10,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
 }
 
 Draw = Callable[["Axes"], None]
@@ -70,13 +77,16 @@ def prepare() -> None:
 
 
 def svg(draw: Draw, *, height: float = HEIGHT) -> str:
-    """Return one plot as an SVG element; raises `PlotError` without matplotlib."""
-    with canvas(height) as figure:
+    """Return one plot as an SVG element on the ground and in the letters' colour of its page.
+
+    Raises `PlotError` without matplotlib.
+    """
+    with canvas(height, ground="none") as figure:
         draw(figure.subplots())
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    return text[text.index("<svg") :].replace(INK, "currentColor")
 
 
 def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
@@ -157,11 +167,15 @@ def shade_landmarks(axes: "Axes", spans_ms: Iterable[tuple[int, int]]) -> None:
 
 
 @contextmanager
-def canvas(height: float, width: float = WIDTH) -> "Iterator[Figure]":
-    """Bring an empty figure, in inches, with what is drawn on it in the look of all pictures; raises `PlotError`."""
+def canvas(height: float, width: float = WIDTH, ground: str = "white") -> "Iterator[Figure]":
+    """Bring an empty figure, in inches, with what is drawn on it in the look of all pictures; raises `PlotError`.
+
+    A picture has a ground of its own, so that it reads alike on dark pages.
+    """
     prepare()
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with rc_context(_STYLE):  # type: ignore[arg-type]
+    style: dict[Any, object] = {**_STYLE, **dict.fromkeys(_GROUNDS, ground)}
+    with rc_context(style):
         yield Figure(figsize=(width, height), layout="constrained")

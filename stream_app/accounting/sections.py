@@ -8,6 +8,7 @@ from stream_app.accounting.temporal import CorrelatedLoss, Steps
 from stream_app.audit.report.page import Section, table
 from stream_app.pictures import (
     DAY_MS,
+    INK,
     LANDMARK_COLOUR,
     REGULAR_COLOUR,
     Draw,
@@ -111,7 +112,7 @@ def temporal(correlated: CorrelatedLoss) -> Draw:
     def draw(axes: "Axes") -> None:
         steps, loss = correlated.steps, correlated.loss
         for label, losses, colour, width in (
-            ("total loss", loss.total, "black", 1.4),
+            ("total loss", loss.total, INK, 1.4),
             ("backward loss", loss.backward, REGULAR_COLOUR, 1.0),
             ("forward loss", loss.forward, LANDMARK_COLOUR, 1.0),
         ):
@@ -138,7 +139,7 @@ def landmark_loss(correlated: CorrelatedLoss) -> Draw:
         steps, losses = correlated.steps, correlated.landmark
         places = peaks(losses)
         estimate = [losses[at] for at in places]
-        axes.plot(_times(steps, places), estimate, color="black", lw=1.2, label="landmarks and this step: an estimate")
+        axes.plot(_times(steps, places), estimate, color=INK, lw=1.2, label="landmarks and this step: an estimate")
         landmarks = steps.landmarks
         marked = [landmarks[at] for at in thinned(len(landmarks))]
         heights = [losses[at] for at in marked]

@@ -11,24 +11,28 @@ from stream_app.audit.report.report import Report
 SHOWN: Final = 200
 """Findings on the page that say that the books are wrong, and remarks; those that break a promise all stand there."""
 
-_STYLE: Final = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; color: #1d2733; background: #fff;
-  max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+STYLE: Final = """
+:root { color-scheme: light dark; --ground: #fff; --text: #1d2733; --muted: #5a6673; --line: #e3e7eb;
+  --good: #2e7d4f; --goodbed: #eef7f1; --bad: #b2432f; --badbed: #fbeeeb; }
+@media screen and (prefers-color-scheme: dark) { :root { --ground: #10161c; --text: #e6ebf0; --muted: #9dabb8;
+  --line: #2c3843; --good: #7fd3a3; --goodbed: #15301f; --bad: #ff9a8a; --badbed: #431c16; } }
+body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; color: var(--text); background: var(--ground);
+  max-width: 62rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
 h1 { font-size: 1.7rem; padding: .6rem 1rem; border-left: .5rem solid; }
-h1.holds { border-color: #2e7d4f; background: #eef7f1; }
-h1.fails { border-color: #b2432f; background: #fbeeeb; }
+h1.holds { border-color: var(--good); background: var(--goodbed); }
+h1.fails { border-color: var(--bad); background: var(--badbed); }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .3rem; }
 p { margin: .3rem 0 .6rem; max-width: 52rem; }
-p.note { color: #5a6673; font-size: .9rem; }
+p.note { color: var(--muted); font-size: .9rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; vertical-align: top; padding: .25rem 1.2rem .25rem 0; border-bottom: 1px solid #e3e7eb; }
+th, td { text-align: left; vertical-align: top; padding: .25rem 1.2rem .25rem 0; border-bottom: 1px solid var(--line); }
 td { overflow-wrap: break-word; min-width: 4rem; max-width: 26rem; }
 th { font-weight: 600; white-space: nowrap; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 div.wide { overflow-x: auto; }
 svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .9em; }
+@media (max-width: 44rem) { body { margin-top: 1rem; } h1 { font-size: 1.3rem; } th, td { padding-right: .7rem; } }
 """
 
 
@@ -51,7 +55,7 @@ def page(report: Report, sections: Iterable[Section], origin: str) -> str:
         '<html lang="en"><head><meta charset="utf-8">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{verdict}</title><style>{_STYLE}</style></head><body>",
+        f"<title>{verdict}</title><style>{STYLE}</style></head><body>",
         f'<h1 class="{"holds" if report.holds else "fails"}">{verdict}</h1>',
         f'<p class="note">{escape(origin)}</p>',
         *(f"<p>{escape(line)}</p>" for line in (*report.judgement(), *report.summary())),

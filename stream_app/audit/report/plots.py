@@ -8,6 +8,7 @@ from stream_app.audit.report.curve import Curve
 from stream_app.audit.report.flow import Flow
 from stream_app.pictures import (
     DAY_MS,
+    INK,
     LANDMARK_COLOUR,
     NANO,
     REGULAR_COLOUR,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 FAR: Final = 20
 """From this ratio of the largest spend to the smallest on, the axis is logarithmic: a power of ten surely shows."""
-_ANY_COLOUR: Final = "#5a6673"
+_ANY_COLOUR: Final = INK
 """Of a marker in a legend that stands for every series."""
 
 
@@ -54,7 +55,7 @@ def shares_left(losses: Sequence[SeriesLoss]) -> Draw:
 
     def draw(axes: "Axes") -> None:
         shares = [100 * loss.share_left for loss in losses]
-        axes.hist(shares, bins=[5 * edge for edge in range(21)], color=REGULAR_COLOUR, edgecolor="white")
+        axes.hist(shares, bins=[5 * edge for edge in range(21)], color=REGULAR_COLOUR, edgecolor="none", rwidth=0.96)
         axes.set_xlim(0, 100)
         axes.locator_params(axis="y", integer=True)
         axes.set_xlabel("budget left in the present period (%)")

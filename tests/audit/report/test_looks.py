@@ -1,0 +1,58 @@
+"""The report's page and its plots can be read on a white ground and on a dark one, and on narrow screens."""
+
+import re
+from typing import Any
+
+import pytest
+
+from stream_app.audit.report import page
+from stream_app.pictures import INK, LANDMARK_COLOUR, REGULAR_COLOUR, SERIES_COLOURS, legend_below, svg
+
+LEAST_OF_PARTS, LEAST_OF_LETTERS = 3.0, 4.5
+"""Contrast that WCAG 2.2 asks of parts of pictures (1.4.11) and of text (1.4.3)."""
+
+
+def _grounds_and_letters(html: str) -> list[dict[str, str]]:
+    """Return the colours by their names: of the light page, and of the dark one."""
+    found = re.findall(r":root \{([^}]*)\}", html)
+    assert len(found) == 2
+    return [dict(re.findall(r"--(\w+): (#\w+)", block)) for block in found]
+
+
+def _luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_contrasts_of_light_and_dark() -> None:
+    """Letters and what is drawn stand out from both grounds; print is light."""
+    style = page.STYLE
+    assert "@media screen and (prefers-color-scheme: dark)" in style
+    for colours in _grounds_and_letters(style):
+        for letters, ground in (("text", "ground"), ("muted", "ground"), ("text", "goodbed"), ("text", "badbed")):
+            assert _contrast(colours[letters], colours[ground]) >= LEAST_OF_LETTERS, (letters, ground)
+        for drawn in (*SERIES_COLOURS, LANDMARK_COLOUR, REGULAR_COLOUR, colours["good"], colours["bad"]):
+            assert _contrast(drawn, colours["ground"]) >= LEAST_OF_PARTS, drawn
+
+
+def test_plots_take_ground_and_letters_of_their_page() -> None:
+    """No ground of their own, and no letter or axis in a colour of its own."""
+    pytest.importorskip("matplotlib")
+
+    def draw(axes: Any) -> None:
+        axes.plot([1, 2], label="one")
+        axes.set_xlabel("time")
+        legend_below(axes)
+
+    drawn = svg(draw)
+    assert "currentColor" in drawn
+    assert INK not in drawn
+    fills = set(re.findall(r"(?:fill|stroke): (#\w+)", drawn))
+    assert not fills & {"#ffffff", "#000000"}, fills
