@@ -19,6 +19,8 @@ from stream_app.kafka.client.sending import Event, send_events
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.setup.keyfile import fresh_secret
 
+_UNANSWERED = "refused for a series that neither collects nor reads several times a step: --wait SECONDS tells"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
@@ -59,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         with reaching(settings):
             sent = asyncio.run(send_events(settings, found))
         document = {"sent": sent} if arguments.intrusion else {"sent": sent, "timestamp": timestamp_ms}
-        print(wire.dump(document).decode() if arguments.json else f"{sent} sent", flush=True)
+        said = f"{sent} sent" if arguments.every is not None or arguments.intrusion else f"{sent} sent; {_UNANSWERED}"
+        print(wire.dump(document).decode() if arguments.json else said, flush=True)
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.cli import main
 from stream_app.cli.shared.answers import outcome_told, told
 from stream_app.formats import wire
 from stream_app.kafka.client.answer import Answer
@@ -52,6 +53,10 @@ def test_policies_and_watermarks_are_answered(installation: Installation, capsys
         assert code == 1
         assert isinstance(answer["reject"], dict)
         assert answer["reject"]["reason"] == "malformed"
+        assert main(["watermark", "lone-1", "--at", "6", "--config", installation.config()]) == 0
+        assert capsys.readouterr().out == (
+            "1 sent; refused for a series that neither collects nor reads several times a step: --wait SECONDS tells\n"
+        )
 
 
 def test_a_file_of_events_is_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
