@@ -151,7 +151,7 @@ def test_no_line_loses_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ("words", "message"),
     [
         (["data.csv"], "--policies: FILE needs one"),
-        (["data.csv", "--policies", "missing.jsonl"], "cannot be read"),
+        (["data.csv", "--policies", "missing.jsonl"], "there is no such file"),
         (["data.csv", "--policies", "policies.jsonl"], "--timestamp-column"),
         (["--policies", "policies.jsonl"], "leave it away"),
         (["--out", "data.csv/below"], "name a folder that can be written"),

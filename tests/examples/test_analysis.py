@@ -13,7 +13,7 @@ import analysis
 from release import Location, Perturbed, Release, parse
 from stream_app.cli import main
 
-STEPS = 3_000
+STEPS = 4_500
 NUMBERS = (0.5, 2.0, 9.5)
 CATEGORIES = ("walk", "ride", "rest")
 TRUTH = tuple(itertools.islice(itertools.cycle(("walk", "ride", "walk", "walk")), STEPS))

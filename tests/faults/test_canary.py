@@ -152,9 +152,8 @@ def commands(site: Site, aviary: Aviary, inputs: Path) -> Iterator[tuple[str, by
         table = site.folder / f"table{nth}.csv"
         table.write_bytes(f"when,what\n{timestamp},{value}\n".encode(encoding))
         mapping = ("--series", "csv-0", "--timestamp-column", "when", "--value-columns", "what")
-        code = 0 if nth == 1 else 2
-        yield run("replay", str(table), *mapping, "--out", str(site.folder / "replay-csv"), code=code)
-        yield run("send", str(table), *mapping, "--config", config, code=code)
+        yield run("replay", str(table), *mapping, "--out", str(site.folder / "replay-csv"), code=2)
+        yield run("send", str(table), *mapping, "--config", config, code=0 if nth == 1 else 2)
 
 
 def answers(worker: Worker) -> Iterator[tuple[str, bytes]]:

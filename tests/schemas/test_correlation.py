@@ -57,7 +57,7 @@ def test_rules_beyond_the_schema(tmp_path: Path, rule: str) -> None:
 def test_what_is_no_document(tmp_path: Path, text: bytes) -> None:
     """Refused, whatever the bytes; a file that is not there too."""
     assert problem(tmp_path, text) is not None
-    with pytest.raises(CorrelationFileError, match="cannot be read"):
+    with pytest.raises(CorrelationFileError, match="there is no such file"):
         correlationfile.load(tmp_path / "missing.json")
 
 

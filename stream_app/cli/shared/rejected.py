@@ -43,7 +43,7 @@ def _why(arguments: argparse.Namespace, reason: Reason, placed: Placed, *, csv: 
         return of + ("; if the file has several series, name their column with --series-column" if several else "")
     if reason == "late" and isinstance(at, int):
         return f"{moment_in_words(at)} lies before a step that was decided; sort the file by time"
-    return f"the first record that is {reason}, as told above"
+    return f"the first record that is {reason}; beside the counts stands what to do"
 
 
 def _no_record(written: bytes, fault: str) -> str:
