@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stream_app.whole import whole
+from stream_app.files import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -119,39 +119,3 @@ def _one_of(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     found = context.get("tag", error.get("input"))
     near = meant(found, known) if isinstance(found, str) else ""
     return f"is none of {', '.join(known)}{near}"
-
-
-UNREAD = {
-    FileNotFoundError: "there is no such file",
-    IsADirectoryError: "it is a folder, no file",
-    NotADirectoryError: "a part of its path is a file, no folder",
-    PermissionError: "you have no right to read it",
-}
-UNWRITTEN = {
-    FileNotFoundError: "there is no such folder",
-    IsADirectoryError: "it is a folder, no file",
-    NotADirectoryError: "a part of its path is a file, no folder",
-    FileExistsError: "it is a file, no folder",
-    PermissionError: "you have no right to write there",
-}
-
-
-def unread(error: OSError) -> str:
-    """Return why a file cannot be read."""
-    return UNREAD.get(type(error), f"it cannot be read: {_reason(error)}")
-
-
-def unwritten(error: OSError) -> str:
-    """Return why a file or a folder cannot be written."""
-    return UNWRITTEN.get(type(error), f"it cannot be written: {_reason(error)}")
-
-
-def unusable(error: OSError) -> str:
-    """Return why a file or a folder cannot be used, where nobody knows whether it was to be read or written."""
-    if isinstance(error, PermissionError):
-        return "you have no right to it"
-    return UNREAD.get(type(error), f"it cannot be used: {_reason(error)}")
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or "the system says no more").lower()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from stream_app.calendar.wrong import WrongTimesError
-from stream_app.plain import unusable
+from stream_app.files import unusable
 from stream_app.privacy.policy import Fault, PolicyError
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError

@@ -162,8 +162,16 @@ class Policy(Page):
 
 
 def compiled(policy: Policy) -> core.Policy:
-    """Return the policy as the core has it."""
-    return policy._core  # noqa: SLF001 - the library's own
+    """Return the policy as the core has it; raises `Error` for what is none."""
+    return _checked(policy)._core  # noqa: SLF001 - the library's own
+
+
+def _checked(found: object) -> Policy:
+    """Return what was given as a policy; raises `Error` for anything else."""
+    if not isinstance(found, Policy):
+        remedy = "make one by Policy.landmark(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
+        raise Error.of("policy", f"is no Policy but of type {type(found).__name__}; {remedy}")
+    return found
 
 
 def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> tuple[DefaultPolicy, ...]:
@@ -171,9 +179,9 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
     if isinstance(policies, Policy):
         policies = [policies]
     records = (
-        [policy.record | {"series": series} for series, policy in policies.items()]
+        [_checked(policy).record | {"series": series} for series, policy in policies.items()]
         if isinstance(policies, Mapping)
-        else [policy.record for policy in policies]
+        else [_checked(policy).record for policy in policies]
     )
     with told():
         return policies_from([Written(f"policy.{nth}", record) for nth, record in enumerate(records)], Limits())

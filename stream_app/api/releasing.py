@@ -77,7 +77,8 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     file of a worker.
 
     Raises:
-        Error: for columns, times or policies that cannot be used, and for a folder that takes no such input.
+        Error: for columns, times or policies that cannot be used, for a folder that takes no such input, and when every
+            row was refused.
     """
     columns = Columns(series_column, timestamp_column, value_columns, contributor_column)
     # PRIVACY: raw values go from here into the records alone that the decisions read; no error shows one.
@@ -94,4 +95,6 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
         raise Error.of("out", f"{folder_path}: {error.why or error}; {remedy}") from None
     if answered.unruled:
         raise Error.of("policy", "no row was decided: no policy is for any of the series; write both alike")
+    if answered.refused:
+        raise Error.of("frame", f"no row was decided: {'; '.join(answered.refusals())}")
     return Released(folder_path, read_folder(folder_path, library_of(frame)), answered)

@@ -110,7 +110,7 @@ def rows_of(frame: Frame) -> list[Row]:
     """
     found: Any = frame
     match library_of(frame):
-        case "pandas" if not isinstance(frame, Table) and hasattr(found, "to_dict"):
+        case "pandas" if not isinstance(frame, Table) and hasattr(found, "columns"):
             named = found.reset_index() if found.index.names != [None] else found
             present = {name: named[name].notna().tolist() for name in named.columns}
             columns = {str(name): (named[name].tolist(), present[name]) for name in named.columns}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from stream_app.calendar.localtime import DAY, FIRST_DAY, LocalTime, local_time, midnight, readings, span, zone_of
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
-from stream_app.plain import unread
+from stream_app.files import unread
 from stream_app.privacy.landmarks import MOST_INTERVALS, LandmarkSet
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stream_app.evaluation.dataset import SHARE_WRONG
 from stream_app.evaluation.experiment import Row
 from stream_app.evaluation.trial import CONSTANT, NOTHING
-from stream_app.whole import whole
+from stream_app.files import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

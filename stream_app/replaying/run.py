@@ -73,9 +73,13 @@ class Answered(NamedTuple):
         if self.used.sentence:
             yield self.used.sentence
         yield ", ".join(f"{count} {name}" for name, count in self.totals.items() if name != "spent_nano")
+        yield from self.refusals()
+        yield summed(self.totals["spent_nano"], self.steps)
+
+    def refusals(self) -> Iterator[str]:
+        """Yield how many records were refused for each reason, what it means and what to do."""
         for reason, count in self.rejected.items():
             yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
-        yield summed(self.totals["spent_nano"], self.steps)
 
 
 class _Asked(NamedTuple):

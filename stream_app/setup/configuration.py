@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from stream_app.calendar.policy import in_integers
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
+from stream_app.files import unread
 from stream_app.formats import documents, wire
 from stream_app.loss.envelope import Envelope
-from stream_app.plain import shown, unread
+from stream_app.plain import shown
 from stream_app.privacy.claim import claim_of
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, policy_of

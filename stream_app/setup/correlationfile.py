@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
+from stream_app.files import unread
 from stream_app.loss.correlation import Correlation, CorrelationError
 from stream_app.loss.form import correlation_of
-from stream_app.plain import unread
 
 _LONGEST_INTEGER = 18
 """Digits that surely fit 64 bits; what is longer is read as a double, which may be infinite."""

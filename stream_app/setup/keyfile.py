@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from stream_app.files import unread, unwritten
 from stream_app.formats import wire
-from stream_app.plain import unread, unwritten
 from stream_app.privacy.noise.key import MINIMUM_EPOCH_MS, SECRET_BYTES, KeyRing
 
 FORMAT = 1

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
-from stream_app.plain import fault, meant, unread
+from stream_app.files import unread
+from stream_app.plain import fault, meant
 from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
 from stream_app.setup.brokers import BrokerSettings, file_exists
 

@@ -178,3 +178,28 @@ def test_column_names_may_be_values(policy: ls.Policy, tmp_path: Path) -> None:
     with pytest.raises(ls.Error, match="no column kwh among the 2 there are") as refused:
         ls.release(frame, policy, out=tmp_path, series="home-1", value_columns="kwh")
     assert "6.00017" not in str(refused.value)
+
+
+def test_rows_that_are_all_refused_are_an_error(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """It names each reason with its remedy, and no value."""
+    with pytest.raises(
+        ls.Error, match=rf"^frame: no row was decided: {len(rows)} invalid-value: .*; what to do: "
+    ) as no:
+        ls.release([row | {"value": "1,5"} for row in rows], policy, out=tmp_path / "run")
+    assert "1,5" not in str(no.value)
+
+
+def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """Each is an error of the library that says what was found and what to give."""
+    wrong: Any = {"epsilon": 1}
+    for asked in (
+        lambda: ls.release(rows, wrong, out=tmp_path / "run"),
+        lambda: ls.release(rows, [wrong], out=tmp_path / "run"),
+        lambda: ls.plan(wrong),
+    ):
+        with pytest.raises(
+            ls.Error, match=r"^policy: is no Policy but of type (int|dict); make one by Policy\.landmark"
+        ):
+            asked()
+    with pytest.raises(ls.Error, match=r"^frame: is no frame; give one of pandas"):
+        ls.release(pd.DataFrame(rows)["value"], policy, out=tmp_path / "run")

@@ -6,8 +6,14 @@ from pathlib import Path
 import stream_app.audit
 
 ROOM = Path(stream_app.audit.__file__).parent
-SHARED = ("stream_app.audit", "stream_app.pictures", "stream_app.words", "stream_app.calendar.words")
-"""What stands in them decides nothing: how pictures look, and how amounts, times and promises are said."""
+SHARED = (
+    "stream_app.audit",
+    "stream_app.files",
+    "stream_app.pictures",
+    "stream_app.words",
+    "stream_app.calendar.words",
+)
+"""What stands in them decides nothing: looks of pictures, opening of files, words for amounts, times and promises."""
 
 
 def imports(path: Path) -> set[str]:

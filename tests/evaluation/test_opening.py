@@ -26,10 +26,8 @@ def test_the_file_in_the_docs_is_of_todays_decisions(shown: Opening, tmp_path: P
             draw(path, shown)
         assert shown.figures.encode() in path.read_bytes()
     said = " ".join((ROOT / "README.md").read_text().split())
-    assert (
-        f"{shown.error:.0f} mg/dl off on average (the best constant that hindsight knows: {shown.constant_error:.0f};"
-        in said
-    )
+    off = f"{shown.error:.0f} mg/dl off on average"
+    assert f"{off} (the best constant for daily means that hindsight knows: {shown.constant_error:.0f};" in said
     assert f"{shown.held} of {len(shown.means)} true means" in said
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from stream_app.plain import unread
+from stream_app.files import unread
 
 _FINGERPRINT_BYTES: Final = 8
 

@@ -22,8 +22,8 @@ from stream_app.calendar.words import moment_in_words
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import positive
 from stream_app.cli.shared.picturefile import add_picture, check_ending, drawing
+from stream_app.files import whole
 from stream_app.pictures import picture, prepare, svg
-from stream_app.whole import whole
 
 if TYPE_CHECKING:
     from stream_app.accounting.statement import Statement

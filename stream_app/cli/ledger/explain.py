@@ -13,7 +13,7 @@ from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import moment_of
 from stream_app.cli.shared.progress import progress
-from stream_app.plain import unread
+from stream_app.files import unread
 from stream_app.words.promise import wrapped
 
 

@@ -8,7 +8,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.ledger.drawing import reads_twice
 from stream_app.cli.ledger.headoptions import feed_head_files
 from stream_app.cli.shared.progress import progress
-from stream_app.plain import unread
+from stream_app.files import unread
 
 
 class FileSource:

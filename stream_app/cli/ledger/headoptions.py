@@ -7,7 +7,7 @@ from stream_app.audit import Auditor
 from stream_app.audit.files import read_records
 from stream_app.audit.heads.publickey import PublicKeyError, PublicKeys, read_public_keys
 from stream_app.cli import UsageError
-from stream_app.plain import unread
+from stream_app.files import unread
 
 
 def add_head_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,8 @@ from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError, printable
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
 from stream_app.cli.shared.progress import progress
+from stream_app.files import unread
 from stream_app.formats import wire
-from stream_app.plain import unread
 from stream_app.setup.settings import Settings
 
 LINES_BYTES = 128 * 1024

@@ -12,10 +12,10 @@ from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, Steps, steps
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve
 from stream_app.cli import UsageError
+from stream_app.files import unread
 from stream_app.formats import wire
 from stream_app.loss.composition import CompositionError
 from stream_app.loss.temporal import Adversary
-from stream_app.plain import unread
 from stream_app.setup import correlationfile
 
 

@@ -13,9 +13,8 @@ from stream_app.audit.report.report import line_of, quoted
 from stream_app.audit.topic import TopicError, read_head_topic
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching, settings_of
+from stream_app.files import unread, unwritten, whole
 from stream_app.kafka.client.security import client_arguments
-from stream_app.plain import unread, unwritten
-from stream_app.whole import whole
 
 
 def prove(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from stream_app.audit.standing.text import table_of, text_of
 from stream_app.cli import UsageError
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
 from stream_app.cli.shared.progress import progress
-from stream_app.plain import unread
+from stream_app.files import unread
 from stream_app.words.promise import wrapped
 
 if TYPE_CHECKING:

@@ -15,15 +15,14 @@ import numpy as np
 from stream_app.cli import UsageError
 from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.cli.shared.progress import tracked
+from stream_app.files import unwritten, whole
 from stream_app.formats import records, wire
 from stream_app.formats.records import Observation
 from stream_app.loss.correlation import Correlation, CorrelationError, Strength
 from stream_app.loss.estimation import States, by_cells, by_grid, by_quantiles, by_values, counted, estimated
 from stream_app.loss.form import matrix_document
 from stream_app.loss.matrix import MOST_STATES, MatrixError
-from stream_app.plain import unwritten
 from stream_app.privacy.values import is_number
-from stream_app.whole import whole
 
 STATES = 10
 CELL_METRES = 1_000.0

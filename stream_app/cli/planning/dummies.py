@@ -16,9 +16,9 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
+from stream_app.files import unread
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
-from stream_app.plain import unread
 from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.options import Histograms, Sets
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded

@@ -21,15 +21,14 @@ from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
 from stream_app.evaluation.store import Store
 from stream_app.evaluation.tables import UNBOUNDED, tables
 from stream_app.evaluation.trial import key_of
+from stream_app.files import unwritten, whole
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.pictures import PlotError, prepare
-from stream_app.plain import unwritten
 from stream_app.privacy.parameters import LARGEST_EPSILON
 from stream_app.privacy.values import NANO
 from stream_app.setup.configuration import policies_in
 from stream_app.setup.settings import InvalidSettingsError
-from stream_app.whole import whole
 
 DOCUMENT = "evaluation.json"
 STEPS = 1_000

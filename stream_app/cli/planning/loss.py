@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stream_app.cli import UsageError
+from stream_app.files import unread
 from stream_app.formats import wire
 from stream_app.loss.correlation import CorrelationError
 from stream_app.loss.form import correlation_of
 from stream_app.loss.landmark import LandmarkError, landmark_losses
 from stream_app.loss.planning import supremum
 from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
-from stream_app.plain import unread
 from stream_app.setup import correlationfile
 
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")

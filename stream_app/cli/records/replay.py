@@ -12,8 +12,9 @@ from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.progress import tracked
 from stream_app.cli.shared.rejected import explained
 from stream_app.deciding.context import DefaultPolicy
+from stream_app.files import unwritten
 from stream_app.formats import wire
-from stream_app.plain import meant, unwritten
+from stream_app.plain import meant
 from stream_app.replaying.folder import KEY_NAME, ReplayFolder, ReplayFolderError
 from stream_app.replaying.run import Answered, Wanted, replay
 from stream_app.setup import keyfile

@@ -10,11 +10,11 @@ from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.cli.shared.progress import tracked
+from stream_app.files import unread
 from stream_app.formats import wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.rebuild.backup import BackupError, Resent, assert_empty, refused_in
-from stream_app.plain import unread
 from stream_app.setup.settings import Settings
 
 

@@ -22,10 +22,10 @@ from stream_app.cli.shared.eventfaults import (
     too_many_cells,
 )
 from stream_app.deciding.members import member_of
+from stream_app.files import unread
 from stream_app.formats import wire
 from stream_app.formats.documents import MARK
 from stream_app.formats.records import MemberRecord
-from stream_app.plain import unread
 
 STDIN = "-"
 

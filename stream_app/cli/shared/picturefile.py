@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stream_app.cli import UsageError
+from stream_app.files import unwritten
 from stream_app.pictures import Draw, PlotError, picture, prepare
-from stream_app.plain import unwritten
 
 
 def add_picture(parser: argparse.ArgumentParser, shows: str) -> None:

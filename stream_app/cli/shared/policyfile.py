@@ -12,8 +12,9 @@ from stream_app.calendar.wrong import Wrong
 from stream_app.cli import UsageError
 from stream_app.cli.shared.picturefile import add_picture
 from stream_app.cli.shared.policytimes import PolicyTimes
+from stream_app.files import unread
 from stream_app.formats import documents, wire
-from stream_app.plain import shown, unread
+from stream_app.plain import shown
 from stream_app.privacy.fold import adopt
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Refused
