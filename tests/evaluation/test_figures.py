@@ -1,4 +1,4 @@
-"""The README's figures are those of docs/figures.json, and docs/figures.json is what a run gives."""
+"""The docs' figures are those of docs/figures.json, and docs/figures.json is what a run gives."""
 
 import json
 from collections import Counter
@@ -37,18 +37,29 @@ def shown(value: float) -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    """Return a row as the README has it."""
+    """Return a row as docs/evaluation.md has it."""
     errors = (row[f"{name}_error"] for name in ("nothing", "constant", "first", "second"))
     ratio = f"{shown(row['ratio'])} ({shown(row['low'])} to {shown(row['high'])})"
     cells = (f"{row['data']} ({row['unit']})", f"{row['epsilon']:g}", *map(shown, errors), ratio)
     return f"| {' | '.join(cells)} |\n"
 
 
-def test_the_readme_shows_the_committed_figures(figures: dict[str, Any]) -> None:
+def test_the_page_shows_the_committed_figures(figures: dict[str, Any]) -> None:
     """Every number of its table of errors."""
     rows = [row for row in figures["experiments"]["compare"] if row["share"] == SHARE]
     assert len(rows) == 2 * len(PACKAGED)
-    assert HEADER + "".join(map(line, rows)) in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert HEADER + "".join(map(line, rows)) in (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_two_of_them(figures: dict[str, Any]) -> None:
+    """Where releases are nearer than a constant, and where they are not."""
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    rows = {(row["data"], row["epsilon"]): row for row in figures["experiments"]["compare"] if row["share"] == SHARE}
+    ride, glucose = rows["ride", 1], rows["glucose", 10]
+    off, constant = (shown(ride[f"{name}_error"]) for name in ("second", "constant"))
+    assert f"come out {off} m off (always saying the best one: {constant} m)" in said
+    off, constant = (shown(glucose[f"{name}_error"]) for name in ("second", "constant"))
+    assert f"blood sugar is {off} mg/dl off at epsilon 10, a constant {constant}" in said
 
 
 @pytest.mark.parametrize("width", [60, 100, 120, PIPE_WIDTH])

@@ -4,18 +4,24 @@ from collections.abc import Sequence
 
 from tests.cli.mistakes.commands import COMMANDS
 from tests.cli.mistakes.files import FILES
-from tests.cli.mistakes.mistake import Mistake
+from tests.cli.mistakes.mistake import ENERGY, Mistake, policy
 from tests.cli.mistakes.policies import POLICIES
 from tests.cli.mistakes.times import TIMES
 from tests.reference.markdown import code, pages_top, table
 
-TOP = """What people do wrong, and what they are told: the tests make each of these mistakes, and compare every line
+TOP = f"""What people do wrong, and what they are told: the tests make each of these mistakes, and compare every line
 with the one here. A message names the file with its line, the column or the member, what was found, and the remedy.
 It never holds a value: an example stands for the form that was found. Lines that begin with `error` or `note` are a
 report on standard output, all others go to standard error. [Exit codes](exit-codes.md) has what 0 and 2 mean: with 0
 the command did its work, and warns.
 
-The files are those of [README](../../README.md), but for what the first column says.
+The files are `energy.csv` and `policies.jsonl`, but for what the first column says:
+
+```csv file="energy.csv"
+{ENERGY}```
+
+```json file="policies.jsonl"
+{policy()}```
 """
 PARTS = {
     "Times": TIMES,

@@ -29,7 +29,7 @@ CHECK = "check policies.jsonl"
 
 
 class Mistake(NamedTuple):
-    """What was done, the command, what to do, and the files besides those of README."""
+    """What was done, the command, what to do, and the files besides `FILES`."""
 
     done: str
     command: str
@@ -47,7 +47,7 @@ _SAID: dict[str, list[str]] = json.loads((Path(__file__).parent / "said.json").r
 
 
 def policy(**members: Any) -> str:
-    """Return the policy of README with other members; ``a__b`` is `b` in `a`, and None takes one away."""
+    """Return the policy of `FILES` with other members; ``a__b`` is `b` in `a`, and None takes one away."""
     made = json.loads(json.dumps(POLICY))
     for path, value in members.items():
         *outer, name = path.split("__")
@@ -77,4 +77,4 @@ def records(*times: object, **members: object) -> str:
 
 ENERGY = rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T18:00:00Z")
 FILES: Mapping[str, str | bytes] = {"energy.csv": ENERGY, "policies.jsonl": policy()}
-"""The files of README, which every mistake is made with."""
+"""What every mistake is made with; its page shows them."""
