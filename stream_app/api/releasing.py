@@ -1,6 +1,6 @@
 """`release`: a frame decided into a folder, under the rules of `replay`; and what came of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from stream_app.api.errors import Error, told
 from stream_app.api.events import Columns, events_of
 from stream_app.api.policy import Policy, as_defaults
 from stream_app.api.reading import Releases, read_folder
-from stream_app.api.tables import Frame, library_of, rows_of
+from stream_app.api.tables import Frame, Row, library_of, rows_of
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.replaying.folder import ReplayFolder, ReplayFolderError
 from stream_app.replaying.run import Answered, Wanted, replay
@@ -82,7 +82,8 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     """
     columns = Columns(series_column, timestamp_column, value_columns, contributor_column)
     # PRIVACY: raw values go from here into the records alone that the decisions read; no error shows one.
-    events = events_of(rows_of(frame), columns, series, seeds=key is None)
+    rows = rows_of(frame)
+    events = events_of(rows, columns, series, seeds=key is None)
     folder_path = Path(out)
     try:
         with told():
@@ -96,5 +97,13 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     if answered.unruled:
         raise Error.of("policy", "no row was decided: no policy is for any of the series; write both alike")
     if answered.refused:
-        raise Error.of("frame", f"no row was decided: {'; '.join(answered.refusals())}")
+        raise Error.of("frame", f"no row was decided: {'; '.join([*answered.refusals(), *_texts(rows, columns)])}")
     return Released(folder_path, read_folder(folder_path, library_of(frame)), answered)
+
+
+def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
+    """Yield what to do about columns of the value that hold text alone, as readers of CSV files give it."""
+    found = [name for name in columns.values if all(isinstance(row.get(name), str) for row in rows)]
+    if found:
+        remedy = "make numbers of it, as float() does, if the policy takes numbers"
+        yield f"{', '.join(found)} holds text in every row; {remedy}"

@@ -92,14 +92,14 @@ def distance(raw: float | Mapping[str, float], released: float | Mapping[str, fl
 def table_of(summaries: Iterable[SeriesSummary]) -> Table:
     """Return the figures as a table."""
     table = Table(title="What was published", box=SIMPLE, padding=0)
-    for column in ("series", "events", "perturbed", "repeated", "rejected", "used of\npromised", "error"):
+    for column in ("series", "events", "perturbed", "repeated", "used of\npromised", "error", "constant"):
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
-        counts = (one.events, one.perturbed, one.approximated, one.rejected)
+        counts = (one.events, one.perturbed, one.approximated)
         # Four decimals fit into 80 columns; rounded up, so that none is used unseen.
         used, epsilon = ceil(round(one.used * NANO) / 100_000) / 10_000, amount(round(one.promised * NANO))
-        error = f"{one.mean_error:,.1f} {one.unit}"
-        table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used:.4f} of {epsilon}", error)
+        errors = f"{one.mean_error:,.1f} {one.unit}", f"{one.constant_error:,.1f}"
+        table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used:.4f} of {epsilon}", *errors)
     return table
 
 

@@ -1,5 +1,6 @@
 """Frames become releases under the rules of `replay`, byte for byte, whatever library they are of."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +188,17 @@ def test_rows_that_are_all_refused_are_an_error(rows: Rows, policy: ls.Policy, t
     ) as no:
         ls.release([row | {"value": "1,5"} for row in rows], policy, out=tmp_path / "run")
     assert "1,5" not in str(no.value)
+
+
+def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_path: Path) -> None:
+    """A reader of CSV files gives text in every cell: the error says which column, and what to do."""
+    lines = ["time,kwh", *(f"2026-01-05T{hour:02}:00:00Z,6.00017" for hour in range(3))]
+    asked: dict[str, Any] = {"series": "home-1", "timestamp_column": "time", "value_columns": "kwh"}
+    read = list(csv.DictReader(lines))
+    with pytest.raises(ls.Error, match=r"kwh holds text in every row; make numbers of it, as float\(\) does") as no:
+        ls.release(read, policy, out=tmp_path / "run", **asked)
+    assert "6.00017" not in str(no.value)
+    ls.release([row | {"kwh": float(row["kwh"])} for row in read], policy, out=tmp_path / "run", **asked)
 
 
 def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:

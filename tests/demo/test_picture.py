@@ -5,9 +5,10 @@ from statistics import median
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from stream_app.demo.data import DemoSeries, demo_series
-from stream_app.demo.summary import constant_error, distance, summarise
+from stream_app.demo.summary import constant_error, distance, summarise, table_of
 from stream_app.pictures import DAY_MS, OWN_COLOUR, TRUTH_COLOUR
 
 pytest.importorskip("matplotlib")
@@ -71,6 +72,21 @@ def test_the_best_constant_stands_beside_each_error() -> None:
     assert summary.constant_error == pytest.approx(sum(abs(value - middle) for value in values) / len(values))
     said = [{**release, "value": middle} for release in released(glucose)]
     assert summarise(glucose, said, entries(glucose)).mean_error == pytest.approx(summary.constant_error)
+
+
+def test_the_table_shows_the_constant_beside_each_error() -> None:
+    """In 80 columns nothing of it is cut off; the note below it says what the column is."""
+    summaries = [summarise(one, released(one), entries(one)) for one in short()]
+    console = Console(width=80, no_color=True)
+    with console.capture() as caught:
+        console.print(table_of(summaries))
+    lines = caught.get().splitlines()
+    assert any("error" in line and line.rstrip().endswith("constant") for line in lines)
+    for summary in summaries:
+        (line,) = (line for line in lines if summary.name in line)
+        errors = f"{summary.mean_error:,.1f} {summary.unit} {summary.constant_error:,.1f}"
+        assert " ".join(line.split()).endswith(errors)
+    assert "…" not in caught.get()
 
 
 def test_no_constant_beats_that_of_the_ride() -> None:

@@ -94,7 +94,7 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
         *([f"Rejected: {refused}."] if refused else []),
         "Used is what landmarks and the dearest other step cost, in epsilon. The error is the mean distance\n"
         "between release and input, which only who has both can tell. Constant is that of the best constant in\n"
-        "hindsight, one value said at every step: an error above it tells less than the level alone would.\n"
+        "hindsight, one value said at every step: an error above it tells less than that one value would.\n"
         "Adaptive and Balanced had the same epsilon; both publish the same readings here, so for one person\n"
         "their budgets would add up. Where all is used, regular steps still publish, each up to the dearest\n"
         "so far; new landmarks cannot.",
