@@ -119,7 +119,7 @@ def replay(
                 "whatever epsilon is; publish one of them alone"
             )
     folder.settle(asked.run)
-    return answered._replace(notes=tuple(notes))
+    return answered._replace(notes=(*notes, *answered.notes))
 
 
 def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watched) -> _Asked:
@@ -165,7 +165,8 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
 
     first: dict[Reason, int] = {}
     outlets = Outlets(counted, releases, refused, None)
-    decider = Decider(asked.context, lambda _: None, outlets, Collection(keyfile.fresh_secret()))
+    collection = Collection(keyfile.fresh_secret())
+    decider = Decider(asked.context, lambda _: None, outlets, collection)
     taken = Digest(asked.secret, asked.context)
     for offset, event in enumerate(watched(records(), "replay")):
         taken.take(event)
@@ -180,7 +181,19 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return Answered(totals, decider.rejected, met, used, first)
+    return Answered(totals, decider.rejected, met, used, first, tuple(_left_open(len(collection.readings))))
+
+
+def _left_open(steps: int) -> Iterator[str]:
+    """Yield a note on steps of several readings that the end of the input leaves undecided.
+
+    Those of collected data are left out: of them a step is always open.
+    """
+    # PRIVACY: how many are open follows from timestamps and watermarks alone, as what has a release does.
+    if steps:
+        counted = "1 step is still open and has" if steps == 1 else f"{steps:,} steps are still open and have"
+        it = "it" if steps == 1 else "them"
+        yield f"{counted} no release yet: a later reading closes {it}, or a watermark"
 
 
 def _mixed(keys: KeyRing, event: bytes) -> bytes:

@@ -215,3 +215,17 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
             asked()
     with pytest.raises(ls.Error, match=r"^frame: is no frame; give one of pandas"):
         ls.release(pd.DataFrame(rows)["value"], policy, out=tmp_path / "run")
+
+
+def test_steps_that_are_still_open_are_told(tmp_path: Path) -> None:
+    """Nothing is lost without a word: what was read for the last step waits for a later reading, or a watermark."""
+    policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 10, 0.001), step=HOUR, within=ls.Within("sum", 1))
+    quarters: Rows = [
+        {"series": series, "timestamp": START + nth * HOUR / 4, "value": 0.5}
+        for series in ("a", "b")
+        for nth in range(8)
+    ]
+    told = "2 steps are still open and have no release yet: a later reading closes them, or a watermark"
+    assert told in str(ls.release(quarters, policy, out=tmp_path / "run"))
+    end = [{"type": "watermark", "series": series, "timestamp": START + 2 * HOUR} for series in ("a", "b")]
+    assert "still open" not in str(ls.release([*quarters, *end], policy, out=tmp_path / "run"))
