@@ -45,3 +45,11 @@ def test_the_index_names_every_command() -> None:
     row = re.search(r"^\| \[Commands\]\(\S+\) \| `([^`]+)`", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
     assert row is not None
     assert sorted(row[1].split()) == sorted(COMMANDS)
+
+
+def test_the_index_names_every_page() -> None:
+    """Of alerts the list of them, which names each (tests/deploy)."""
+    index = ROOT / "docs" / "README.md"
+    named = {(index.parent / target).resolve() for target, _ in LINK.findall(index.read_text()) if target}
+    pages = {page for page in index.parent.rglob("*.md") if page.parent.name != "alerts" or page.stem == "README"}
+    assert sorted(str(page.relative_to(ROOT)) for page in pages - named - {index}) == []
