@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from stream_app.formats.records import Records
-from stream_app.monitoring.logs import LoggableError
+from stream_app.monitoring.loggable import LoggableError
 
 if TYPE_CHECKING:
     from stream_app.kafka.stops import StopReason

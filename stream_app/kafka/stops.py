@@ -12,7 +12,7 @@ from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
 from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.manual import page_at
-from stream_app.monitoring.logs import LoggableError, loggable
+from stream_app.monitoring.loggable import LoggableError, loggable
 from stream_app.privacy.reason import Advice
 
 StopReason = Literal[

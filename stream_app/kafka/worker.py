@@ -23,7 +23,8 @@ from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
 from stream_app.kafka.stops import LOCAL_REASONS, REASONS, StopReason, files_exhausted
 from stream_app.manual import page_at
 from stream_app.monitoring.forcedexit import ForcedExit
-from stream_app.monitoring.logs import loggable, write_repeated_counts
+from stream_app.monitoring.loggable import loggable
+from stream_app.monitoring.logs import write_repeated_counts
 from stream_app.monitoring.metrics import Metrics, WorkerMetric
 from stream_app.monitoring.periodic import run_periodically
 from stream_app.monitoring.serve import Server

@@ -15,6 +15,7 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from stream_app import __version__
+from stream_app.monitoring.loggable import REQUESTS
 
 FIRST: Final = "docs/README.md"
 _KINDS: Final[Mapping[str, str]] = {
@@ -85,7 +86,7 @@ class DocsPages:
             loop.add_signal_handler(number, stop.set)
         served = web.Application()
         served.router.add_get("/{path:.*}", self._answer)
-        runner = web.AppRunner(served, access_log=None)
+        runner = web.AppRunner(served, access_log=None, logger=REQUESTS)
         await runner.setup()
         try:
             await web.TCPSite(runner, host, port).start()

@@ -8,17 +8,17 @@ import re
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, TextIO
 
 import orjson
-from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, RebalanceInProgressError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, RebalanceInProgressError
+
+from stream_app.monitoring.loggable import Formatter, of_library, traced
 
 # PRIVACY: at debug level these write whole requests, answers and messages, raw values in them. Faust's services log
 # under the names of our modules that derive from them.
@@ -76,6 +76,8 @@ class Lines(logging.StreamHandler[TextIO]):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, or count it; logging has this handler's lock."""
+        if not _is_own(record):
+            record = of_library(record)
         self._write_counts(self._clock())
         key = record.name, record.levelno, _sameness(record)
         known = self._repeated.get(key)
@@ -183,7 +185,7 @@ _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 """Line ends to some readers, which JSON may hold as they are."""
 
 
-class JsonLines(logging.Formatter):
+class JsonLines(Formatter):
     """Writes a line as one JSON object: time, level, logger, message, fields of our own errors, exception."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -224,18 +226,14 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
     """Log to standard error at ``level``; the libraries their warnings, and at debug level what they call info."""
     chosen = getattr(logging, level.upper())
     handler = Lines(sys.stderr)
-    logging.basicConfig(
-        handlers=[handler],
-        level=chosen,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        force=True,
+    handler.setFormatter(
+        JsonLines() if form == "json" else Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )
-    logging.captureWarnings(form == "json")
-    if form == "json":
-        handler.setFormatter(JsonLines())
-        sys.excepthook = _log_uncaught
-        threading.excepthook = lambda ended: _log_uncaught(ended.exc_type, ended.exc_value, ended.exc_traceback)
-        sys.unraisablehook = lambda ended: _log_uncaught(ended.exc_type, ended.exc_value, ended.exc_traceback)
+    logging.basicConfig(handlers=[handler], level=chosen, force=True)
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda ended: _log_uncaught(ended.exc_type, ended.exc_value, ended.exc_traceback)
+    sys.unraisablehook = lambda ended: _log_uncaught(ended.exc_type, ended.exc_value, ended.exc_traceback)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO if chosen == logging.DEBUG else max(chosen, logging.WARNING))
     logging.getLogger("aiokafka.consumer.group_coordinator").filters[:] = [_HealthyGroup()]
@@ -243,22 +241,6 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, frames: TracebackType | None) -> None:
     """Log what ends the process or a thread; Python would print many lines, with whatever the error holds."""
-    places = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(frames)]
-    fields = {"places": " > ".join(places)}
     logging.getLogger(f"{_OWN}uncaught").critical(
-        "ends by an error: %s", kind.__name__ if error is None else loggable(error), extra=fields
+        "ends by an error: %s", kind.__name__ if error is None else traced(error.with_traceback(frames))
     )
-
-
-class LoggableError(Exception):
-    """An error whose message holds no raw value: a log may have all of it."""
-
-
-def loggable(error: BaseException) -> str:
-    """Return the part of an error that a log may have: all of it, or its class and where it was raised."""
-    if isinstance(error, KafkaError | LoggableError):
-        return repr(error)
-    # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from stream_app.monitoring.logs import loggable
+from stream_app.monitoring.loggable import loggable
 
 logger = logging.getLogger(__name__)
 

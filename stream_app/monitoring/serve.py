@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,7 +9,7 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from stream_app.monitoring.logs import loggable
+from stream_app.monitoring.loggable import REQUESTS
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.periodic import run_periodically
 from stream_app.monitoring.scrape import gathered
@@ -33,20 +32,6 @@ HEADERS: Final = {
 One that is no HTTP has no request to answer: aiohttp tells its sender in a 400 of plain text which bytes it means, and
 closes.
 """
-
-
-def _without_bytes(record: logging.LogRecord) -> bool:
-    """Take what the request held out of a log record, and keep what failed."""
-    # PRIVACY: aiohttp tells of a request that is no HTTP by a traceback with its bytes; an event sent to this port by
-    # mistake would stand in the log.
-    if record.exc_info and record.exc_info[1] is not None:
-        record.msg, record.args = f"{record.getMessage()}: {loggable(record.exc_info[1])}", ()
-        record.exc_info = None
-    return True
-
-
-_logger = logging.getLogger(f"{__name__}.requests")
-_logger.addFilter(_without_bytes)
 
 
 class ListenError(Exception):
@@ -85,7 +70,7 @@ class Server:
         application.router.add_get("/metrics", self._show_metrics)
         application.router.add_get("/healthz", _answer(healthy))
         application.router.add_get("/readyz", _answer(ready))
-        self._runner = web.AppRunner(application, access_log=None, logger=_logger)
+        self._runner = web.AppRunner(application, access_log=None, logger=REQUESTS)
         self.port = 0
 
     async def start(self, host: str, port: int) -> Self:

@@ -14,7 +14,7 @@ import pytest
 import rocksdict
 
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.monitoring.logs import loggable
+from stream_app.monitoring.loggable import loggable
 from tests.faults.canary import Aviary, Search, files
 from tests.faults.fleet import Fleet, Site, Worker
 from tests.faults.topics import Sent, Topics

@@ -12,6 +12,7 @@ from http.client import HTTPConnection, HTTPResponse
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
+from stream_app.monitoring.loggable import REQUESTS
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.monitoring.serve import Server
@@ -134,7 +135,7 @@ async def test_no_byte_of_a_request_is_logged(sent: bytes, caplog: pytest.LogCap
     failed = b" 500 " in answer
     assert failed or b" 400 " in answer
     assert not failed or b"nosniff" in answer
-    told = [record.getMessage() for record in caplog.records if record.name == "stream_app.monitoring.serve.requests"]
+    told = [record.getMessage() for record in caplog.records if record.name == REQUESTS.name]
     assert [each.partition(" from")[0] for each in told] == ["Error handling request"]
     assert ("ValueError at test_serve.py" if failed else "Bad") in told[0]
     assert not re.search(r"home-7|7\.319", caplog.text)

@@ -15,7 +15,7 @@ from stream_app.kafka.owner.life import Away, Held, Recalling, State, Stopped, T
 from stream_app.kafka.owner.tenure import Facts, Kept, Tenure
 from stream_app.kafka.parts import WorkerParts
 from stream_app.kafka.stops import StopReason, can_reopen, stopping
-from stream_app.monitoring.logs import loggable
+from stream_app.monitoring.loggable import loggable
 from stream_app.monitoring.metrics import WorkerMetric
 
 logger = logging.getLogger(__name__)

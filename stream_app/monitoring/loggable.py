@@ -1,0 +1,102 @@
+"""What a log may have of errors: kinds and places of all, messages of those alone that hold no raw value.
+
+A message of any other error may quote what it was about: ``could not convert string to float: '6.2'``. Libraries put
+such errors into their lines, and Python their tracebacks below; both pass through here.
+"""
+
+import logging
+import traceback
+from collections.abc import Mapping
+from copy import copy
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from aiokafka.errors import KafkaError
+
+_MOST_FRAMES: Final = 40
+"""Of an error's places, the innermost: an endless recursion has a thousand."""
+
+
+class LoggableError(Exception):
+    """An error whose message holds no raw value: a log may have all of it."""
+
+
+def loggable(error: BaseException) -> str:
+    """Return the part of an error that a log may have: all of it, or its class and where it was raised."""
+    if isinstance(error, KafkaError | LoggableError):
+        return repr(error)
+    # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
+
+
+def traced(error: BaseException) -> str:
+    """Return in one line an error and those that led to it, each with the places that it came through."""
+    told: list[str] = []
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        frames = traceback.extract_tb(at.__traceback__, limit=-_MOST_FRAMES)
+        places = " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
+        held = (
+            f" of [{', '.join(traced(each) for each in at.exceptions)}]" if isinstance(at, BaseExceptionGroup) else ""
+        )
+        told.append(f"{loggable(at)}{held}{f' ({places})' if places else ''}")
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+    return ", which followed ".join(told)
+
+
+class Formatter(logging.Formatter):
+    """Formats tracebacks by `traced`."""
+
+    def formatException(  # noqa: N802 - logging's name
+        self,
+        ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
+    ) -> str:
+        """Return an error's kinds and places; no message that may hold a raw value."""
+        return "" if ei[1] is None else traced(ei[1])
+
+
+def of_library(record: logging.LogRecord) -> logging.LogRecord:
+    """Return a library's record with what a log may have of the errors in it."""
+    # PRIVACY: asyncio writes errors out in the lines that follow its first one, which says what happened; all others
+    # give them as arguments, which are replaced. What else they log, warnings and above, holds no message's content.
+    # Warnings are followed by a line of source.
+    kept = copy(record)
+    if record.name in {"asyncio", "py.warnings"}:
+        kept.msg, kept.args = record.getMessage().partition("\n")[0], ()
+    elif isinstance(record.args, Mapping):
+        kept.args = {name: _told(value) for name, value in record.args.items()}
+    elif record.args:
+        kept.args = tuple(_told(value) for value in record.args)
+    kept.exc_text = None  # another handler may have kept a traceback there
+    return kept
+
+
+class _Told(str):
+    """What is told of an error, without quotes under ``%r`` too."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _told(value: object) -> object:
+    return _Told(loggable(value)) if isinstance(value, BaseException) else value
+
+
+def _without_bytes(record: logging.LogRecord) -> bool:
+    """Take what the request held out of a log record, and keep what failed."""
+    # PRIVACY: aiohttp tells of a request that is no HTTP by a traceback with its bytes; an event sent to this port by
+    # mistake would stand in the log.
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg, record.args = f"{record.getMessage()}: {loggable(record.exc_info[1])}", ()
+        record.exc_info = None
+    return True
+
+
+REQUESTS: Final = logging.getLogger(f"{__name__}.requests")
+"""For whoever answers HTTP: nothing of a request is logged."""
+REQUESTS.addFilter(_without_bytes)
