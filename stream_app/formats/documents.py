@@ -1,5 +1,6 @@
 """Files of JSON documents, one whole or one a line: each at its line, with why it is none where it is none."""
 
+import re
 from typing import NamedTuple
 
 import orjson
@@ -7,6 +8,9 @@ import orjson
 NO_OBJECT = "is no JSON object; write one in braces, with double quotes"
 MARK = b"\xef\xbb\xbf"
 """What some programs write before the first byte of UTF-8: it is no part of the text."""
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_NO_NUMBER = re.compile("[-+ :,]?(NaN|Infinity)")
 
 MOST_FAULTS = 5
 """Lines that are no JSON, of which each is told."""
@@ -24,6 +28,8 @@ class Line(NamedTuple):
 def lines(content: bytes) -> list[Line]:
     """Return the documents of a file: one that is all of it, or one a line."""
     content = content.removeprefix(MARK)
+    if content.startswith(_UTF_16):
+        return [Line(1, None, content, "is text of UTF-16; save it as UTF-8")]
     if content.strip() and b"\n" in content.strip():
         try:
             return [Line(_first(content), orjson.loads(content), content)]
@@ -80,13 +86,15 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     """Return why text is no JSON, without the text itself, which may be private."""
     # PRIVACY: no more than marks of JSON's own is said of what stands there.
     text = content.decode(errors="replace")
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "is text of UTF-16; save it as UTF-8"
+    if "\ufffd" in text:
+        return "is no text of UTF-8; save it as UTF-8"
     if "'" in text and '"' not in text:
         return "is no JSON: it has single quotes; write double ones"
     if not text.lstrip().startswith(("{", "[")):
         return NO_OBJECT
     at = f"at character {error.colno}"
+    if _NO_NUMBER.match(text, max(0, error.pos - 1)):
+        return f"is no JSON, {at}: it has no NaN and no Infinity; leave the record out, or write null"
     if text[error.pos : error.pos + 1] == "," and text[error.pos + 1 :].lstrip()[:1] in {"}", "]"}:
         return f"is no JSON: a comma before the closing bracket, {at}; leave it away"
     if error.pos >= len(text.rstrip()):

@@ -186,10 +186,7 @@ def _lines(path: Path) -> list[Written]:
     found = documents.lines(content)
     if not found:
         raise InvalidSettingsError((Problem(str(path), "holds no policy; write one record a line"),))
-    return [
-        Written(f"{path}:{each.number}: ", each.document, path.parent, each.fault and f"{each.fault}; {_RECORDS}")
-        for each in found
-    ]
+    return [Written(f"{path}:{each.number}: ", each.document, path.parent, each.fault) for each in found]
 
 
 _RECORDS = "a file of policies has one record a line"

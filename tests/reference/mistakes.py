@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tests.cli.mistakes.commands import COMMANDS
+from tests.cli.mistakes.exports import EXPORTS
 from tests.cli.mistakes.files import FILES
 from tests.cli.mistakes.mistake import ENERGY, Mistake, policy
 from tests.cli.mistakes.policies import POLICIES
@@ -26,6 +27,7 @@ The files are `energy.csv` and `policies.jsonl`, but for what the first column s
 PARTS = {
     "Times": TIMES,
     "Files and their rows": FILES,
+    "Files of other programs": EXPORTS,
     "Policies and settings": POLICIES,
     "Commands": COMMANDS,
 }

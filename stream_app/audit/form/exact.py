@@ -39,6 +39,28 @@ class EntryForm(NamedTuple):
     make: Callable[[Values], Entry | str]
 
 
+_JSON: Final[dict[type, str]] = {
+    type(None): "null",
+    bool: "true or false",
+    str: "a text",
+    int: "a whole number",
+    float: "a number with a point or exponent",
+    list: "a list",
+    dict: "an object",
+}
+"""What JSON calls the types of values that were read of it."""
+
+
+def misfit(name: str, found: object, due: type) -> str:
+    """Return the sentence that a member is of another type than it is to be; of its value it tells nothing."""
+    return f"`{name}` is {_JSON[type(found)]}, where {_JSON[due]} is due"
+
+
+def shown(found: object) -> str:
+    """Return a name that is not known as it was found; what is no text is told by its type."""
+    return repr(found) if isinstance(found, str) else f"which is {_JSON[type(found)]}"
+
+
 def is_hash(text: str) -> bool:
     """Tell whether a text is a BLAKE2b-256 hash in hex."""
     try:
@@ -217,7 +239,7 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
         return "its members are not those of a release of its decision, in their order"
     for name, due in _RELEASE_TYPES.items():
         if name in members and type(members[name]) is not due:
-            return f"`{name}` is {type(members[name]).__name__}"
+            return misfit(name, members[name], due)
     release = ReleaseRecord(
         **{name: part for name, part in members.items() if name != "count"}, items=members.get("count")
     )

@@ -4,7 +4,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
-from stream_app.audit.form.exact import is_hash
+from stream_app.audit.form.exact import is_hash, misfit
 
 SIGNATURE_MEMBER: Final = b',"signature":"'
 _FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
@@ -99,7 +99,7 @@ def head_record_of(members: dict[str, Any]) -> Head | Leaves | str:
         return "its members are not those of a head or of leaves, in their order"
     for name, kind in form.items():
         if type(members[name]) is not kind:
-            return f"`{name}` is {type(members[name]).__name__}"
+            return misfit(name, members[name], kind)
     values = list(members.values())[1:]
     return _head(Head(*values)) if form is _HEAD else _leaves(*values)
 

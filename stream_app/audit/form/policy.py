@@ -23,6 +23,7 @@ from stream_app.audit.form.domains import (
     whole,
 )
 from stream_app.audit.form.entry import MAX_SEQUENCE
+from stream_app.audit.form.exact import shown
 from stream_app.audit.form.lattice import MOST_CELLS, Members, box_fault, decimal_of, grid_fault, grid_of
 
 
@@ -180,7 +181,7 @@ def _protection(protection: Members) -> str:
 def _scheme(scheme: Members, protection: Members) -> str:
     name = scheme.get("name")
     if not isinstance(name, str) or name not in SCHEMES:
-        return f"scheme.name {name!r} is not known"
+        return f"scheme.name {shown(name)} is not known"
     level = protection["level"]
     meant = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
     known = meant.get(level, ("uniform", "adaptive", "skip", "balanced"))
@@ -212,7 +213,7 @@ def _private(parameters: Members) -> str:
 def _value(value: Members) -> str:
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        return f"value.kind {kind!r} is not known"
+        return f"value.kind {shown(kind)} is not known"
     fault = _members("value", value, KINDS[kind])
     if fault:
         return fault

@@ -12,7 +12,7 @@ import orjson
 
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import MAX_SEQUENCE, Entry, OpaqueEntry, ReleaseRecord
-from stream_app.audit.form.exact import ENTRY_FORMS, ENTRY_KINDS, release_of
+from stream_app.audit.form.exact import ENTRY_FORMS, ENTRY_KINDS, misfit, release_of
 from stream_app.audit.form.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
 CLAIM: Final = b'{"entry":"claim"'
@@ -44,7 +44,7 @@ def read_entry(data: bytes) -> Entry | Finding:
     try:
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        return Finding("malformed-entry", "", 0, f"not JSON: {error}")
+        return Finding("malformed-entry", "", 0, _no_json(error))
     if type(members) is not dict:
         return Finding("malformed-entry", "", 0, "not a JSON object")
     form = ENTRY_FORMS.get(tuple(members))
@@ -53,8 +53,8 @@ def read_entry(data: bytes) -> Entry | Finding:
     values = list(members.values())
     types = tuple(map(type, values))
     if types != form.types:
-        wrong = next(name for name, found, due in zip(members, types, form.types, strict=True) if found is not due)
-        return _opaque(members, "malformed-entry", f"`{wrong}` is {type(members[wrong]).__name__}")
+        wrong = next(each for each in zip(members, values, form.types, strict=True) if type(each[1]) is not each[2])
+        return _opaque(members, "malformed-entry", misfit(*wrong))
     if not _is_canonical(members, data):
         return _opaque(members, "malformed-entry", SPELLING)
     entry = form.make(values)
@@ -66,7 +66,7 @@ def read_release(data: bytes) -> ReleaseRecord | Finding:
     try:
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        return Finding("malformed-release", "", 0, f"not JSON: {error}")
+        return Finding("malformed-release", "", 0, _no_json(error))
     if type(members) is not dict:
         return Finding("malformed-release", "", 0, "not a JSON object")
     release = release_of(members)
@@ -83,7 +83,7 @@ def read_head_record(data: bytes) -> Head | Leaves | Finding:
     try:
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        return Finding("malformed-head", "", 0, f"not JSON: {error}")
+        return Finding("malformed-head", "", 0, _no_json(error))
     if type(members) is not dict:
         return Finding("malformed-head", "", 0, "not a JSON object")
     record = head_record_of(members)
@@ -97,7 +97,7 @@ def read_proof(data: bytes) -> Proof | str:
     try:
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        return f"not JSON: {error}"
+        return _no_json(error)
     if type(members) is not dict or type(members.get("head")) is not dict:
         return "not a JSON object with a head"
     try:
@@ -139,6 +139,12 @@ def read_spelling(spelling: bytes) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _no_json(error: orjson.JSONDecodeError) -> str:
+    """Say that bytes are no JSON, and from where on."""
+    line = f"line {error.lineno}, " if error.lineno > 1 else ""
+    return f"not JSON from {line}character {error.colno} on"
+
+
 def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
     try:
         return orjson.dumps(members) == data
@@ -150,7 +156,9 @@ def _unknown(members: dict[str, Any]) -> Entry | Finding:
     kind = members.get("entry")
     if isinstance(kind, str) and kind in ENTRY_KINDS:
         return _opaque(members, "malformed-entry", f"its members are not those of a {kind} entry, in their order")
-    return _opaque(members, "unknown-entry", f"entries of kind {str(kind)[:40]!r} are not known")
+    if not isinstance(kind, str):
+        return _opaque(members, "unknown-entry", "no member `entry` says of which kind it is")
+    return _opaque(members, "unknown-entry", f"entries of kind {kind[:40]!r} are not known")
 
 
 def _opaque(members: dict[str, Any], code: Code, message: str) -> Entry | Finding:

@@ -99,8 +99,9 @@ async def _run(
     done = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         for number in wanted:
-            show = partial(_show, bars, bars.add_task(f"partition {number}", total=None))
-            done.append(await recovery.recover(number, accepted, show))
+            bar = bars.add_task(f"partition {number}", total=None)
+            done.append(await recovery.recover(number, accepted, partial(_show, bars, bar)))
+            bars.update(bar, completed=1, total=1)  # behind the last record stand markers
     return done
 
 

@@ -9,6 +9,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.kafka.client.acls import ROLES, commands
+from stream_app.kafka.client.topics import told
 from stream_app.kafka.provision import MOST_REPLICAS, Report, make_and_check
 
 
@@ -63,11 +64,10 @@ def _granted(words: str) -> tuple[str, str]:
 
 def _print(report: Report) -> None:
     for topic in report.topics:
-        wrong = [difference for difference in report.differences if difference.topic == topic.name]
-        word = "made" if topic.name in report.made else "as it must be"
-        if not wrong:
+        if all(difference.topic != topic.name for difference in report.differences):
+            word = "made" if topic.name in report.made else "as it must be"
             print(f"{topic.name}: {word}, {topic.partitions} partitions")
-        for difference in wrong:
-            print(difference)
+    for line in told(report.differences):
+        print(line)
     for short in report.short:
         print(short)

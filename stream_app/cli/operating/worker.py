@@ -15,7 +15,7 @@ from stream_app.kafka.client.cluster import Cluster
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topicid import describe
-from stream_app.kafka.client.topics import TopicNames, differences, wanted_topics
+from stream_app.kafka.client.topics import TopicNames, differences, told, wanted_topics
 from stream_app.kafka.datafolder import DataFolderError, claimed
 from stream_app.kafka.rebuild.dry_run import dry_runs
 from stream_app.kafka.worker import Worker
@@ -113,7 +113,7 @@ async def _check_topics(settings: Settings) -> str:
         replication = min((topic.replication for topic in found.values()), default=1)
         different = differences(wanted_topics(names, settings.partitions, replication), found)
     if different:
-        raise UsageError("\n".join(str(difference) for difference in different))
+        raise UsageError("\n".join(told(different)))
     facts = (await describe(settings, (names.events,))).get(names.events)
     if facts is None:
         raise UsageError(f"{names.events}: it was deleted just now. Make it, or restore it: `topics`")

@@ -1,7 +1,6 @@
 """``landmarks SERIES``: register landmarks late, as people say them, and wait for the answer of the worker."""
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
@@ -13,11 +12,12 @@ from stream_app.calendar.localtime import zone_of
 from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words
 from stream_app.calendar.wrong import WrongTimesError
 from stream_app.cli import UsageError
+from stream_app.cli.shared.answers import answered
 from stream_app.cli.shared.arguments import INTEGER, add_config
-from stream_app.cli.shared.configured import reaching, settings_of
+from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.formats import records, wire
-from stream_app.kafka.client.answer import Answer, answer_to
+from stream_app.kafka.client.answer import Answer
 from stream_app.kafka.client.sending import Event
 from stream_app.manual import page_at
 from stream_app.privacy.reason import REASONS
@@ -72,8 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     settings = settings_of(arguments)
     event = Event(record_key(record, settings.member_separator), record)
-    with reaching(settings):
-        answer = asyncio.run(answer_to(settings, event, "landmarks", arguments.wait))
+    answer = answered(settings, event, "landmarks", arguments.wait)
     code = 0 if answer.entry is not None else 1 if answer.reject is not None else NO_ANSWER
     if arguments.json:
         print(wire.dump(_document(answer)).decode())

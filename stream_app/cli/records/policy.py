@@ -1,6 +1,8 @@
 """``policy FILE``: check policy records, then send them to the events topic."""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from stream_app.cli import UsageError
@@ -8,7 +10,7 @@ from stream_app.cli.records.send import send_and_tell
 from stream_app.cli.shared.answers import add_wait, sent_and_answered
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
-from stream_app.cli.shared.policyfile import EMPTY, documents_in, hindrances_of, weaker_of
+from stream_app.cli.shared.policyfile import EMPTY, Document, documents_in, hindrances_of, weaker_of
 from stream_app.formats import records, wire
 from stream_app.privacy.policy import PolicyError, policy_of
 
@@ -26,16 +28,19 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises `UsageError`, with nothing sent, when one of them is no policy.
     """
-    found = _checked(arguments)
+    documents = documents_in(arguments.file)
+    found = _checked(arguments.file, documents)
+    for document in documents:
+        for warning in document.times.warnings():
+            print(f"landmark-stream policy: {warning}", file=sys.stderr)
     if arguments.wait is not None:
         return sent_and_answered(settings_of(arguments), found, "policy", arguments.wait, as_json=arguments.json)
     return send_and_tell(arguments, found)
 
 
-def _checked(arguments: argparse.Namespace) -> list[bytes]:
-    documents = documents_in(arguments.file)
+def _checked(file: Path, documents: Sequence[Document]) -> list[bytes]:
     if not documents:
-        raise UsageError(f"{arguments.file}: {EMPTY}")
+        raise UsageError(f"{file}: {EMPTY}")
     found: list[bytes] = []
     faults: list[str] = []
     for document in documents:

@@ -24,6 +24,7 @@ from stream_app.formats import wire
 from stream_app.formats.records import MemberRecord
 from stream_app.kafka.client.log import records_of
 from stream_app.kafka.client.refusal import refusal_of
+from stream_app.kafka.client.topicid import assert_there
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.rebuild.backup import decided, end_line, event_line
@@ -190,7 +191,11 @@ def _is_backup(arguments: argparse.Namespace) -> bool:
 
 
 async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[int, int] | None:
-    """Return how far the input was decided; None where that cannot be said: then the file is no backup."""
+    """Return how far the input was decided; None where that cannot be said: then the file is no backup.
+
+    Raises `LookupError` when the topic itself is missing.
+    """
+    await assert_there(settings, topic)
     try:
         return await decided(settings, names, topic)
     except (LookupError, KafkaError) as error:

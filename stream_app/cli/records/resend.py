@@ -58,5 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _send(settings: Settings, found: Resent) -> int:
     await assert_empty(settings, TopicNames.of(settings.prefix, settings.application).events)
     separator = settings.member_separator
-    keyed = (Event(record_key(event.value, separator) or event.key, event.value) for event in tracked(found, "send"))
-    return await send_events(settings, keyed)
+    accepted = tracked(found, "resend", found.accepted)
+    return await send_events(
+        settings, (Event(record_key(event.value, separator) or event.key, event.value) for event in accepted)
+    )

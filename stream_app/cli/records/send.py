@@ -5,7 +5,10 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from stream_app.cli.shared.answers import NO_ANSWER, REFUSED, add_wait, checked_wait, outcome_told
+from aiokafka.errors import KafkaError
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.answers import NO_ANSWER, REFUSED, add_wait, checked_wait, outcome_told, unheard
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import add_mapping, events, record_key, unless_seconds
@@ -13,7 +16,7 @@ from stream_app.cli.shared.progress import progress, tracked
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.formats import wire
-from stream_app.kafka.client.outcome import ends_of, outcome_of
+from stream_app.kafka.client.outcome import Starts, ends_of, outcome_of
 from stream_app.kafka.client.sending import Event, Sent, send_events
 from stream_app.setup.configuration import default_policies
 from stream_app.setup.settings import InvalidSettingsError, Settings
@@ -44,6 +47,14 @@ def _warn(text: str) -> None:
     print(f"landmark-stream send: {text}", file=sys.stderr)
 
 
+def _so_far(sent: Sent) -> str:
+    """Say what the topic holds of a sending that did not come to its end; empty where that is nothing."""
+    told = f"{sent.events:,} events were sent"
+    if sent.unknown:
+        return f"{told}; of {sent.unknown:,} more nobody knows"
+    return f"{told}, and no others" if sent.events else ""
+
+
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:
     """Return the default policies where this machine has them: whoever sends need not."""
     try:
@@ -59,13 +70,17 @@ def send_and_tell(
     settings = settings_of(arguments)
     separator = settings.member_separator
     acknowledged = Sent()
+    starts: Starts = {}
     keyed = (Event(record_key(event, separator), event) for event in found)
     with reaching(settings):
-        starts = {} if arguments.wait is None else asyncio.run(ends_of(settings))
+        if arguments.wait is not None:
+            with unheard(settings):
+                starts = asyncio.run(ends_of(settings))
         try:
             asyncio.run(send_events(settings, keyed, acknowledged))
-        except KeyboardInterrupt:
-            _warn(f"{acknowledged.events:,} events were acknowledged, and those being sent may be in the topic, too")
+        except (KeyboardInterrupt, KafkaError):
+            if told := _so_far(acknowledged):
+                print(f"landmark-stream {arguments.command}: {told}", file=sys.stderr)
             raise
     sent = acknowledged.events
     if arguments.wait is None:
@@ -73,9 +88,14 @@ def send_and_tell(
         return 0
     if not arguments.json:
         print(f"{sent} events sent", flush=True)
-    with reaching(settings), progress("answers") as shown:
-        moved = (lambda done: shown(done, sent)) if shown else (lambda _: None)
-        outcome = asyncio.run(outcome_of(settings, acknowledged, starts, arguments.wait, moved))
+    try:
+        with reaching(settings), progress("answers") as shown:
+            moved = (lambda done: shown(done, sent)) if shown else (lambda _: None)
+            outcome = asyncio.run(outcome_of(settings, acknowledged, starts, arguments.wait, moved))
+    except UsageError as error:
+        raise UsageError(
+            f"all events are sent, so send none again; what became of them cannot be told: {error}"
+        ) from None
     if arguments.json:
         print(wire.dump({**outcome.document(), **more()}).decode())
     else:

@@ -3,15 +3,20 @@
 import argparse
 import asyncio
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from aiokafka.errors import KafkaError
 
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.formats import wire
 from stream_app.formats.records import Watermark
-from stream_app.kafka.client.answer import Answer, answer_to
+from stream_app.kafka.client.answer import Answer, UnheardError, answer_to
+from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.outcome import Outcome
-from stream_app.kafka.client.sending import Event
+from stream_app.kafka.client.refusal import refusal_of, unauthorized
+from stream_app.kafka.client.sending import Event, Place
 from stream_app.privacy.reason import REASONS
 from stream_app.setup.settings import Settings
 
@@ -50,6 +55,33 @@ def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
         )
 
 
+@contextmanager
+def unheard(settings: Settings) -> Iterator[None]:
+    """Say that nothing was sent where this user may not read what workers answer; raises `UsageError`."""
+    try:
+        yield
+    except (KafkaError, ClusterError) as error:
+        if not unauthorized(error):
+            raise
+        raise UsageError(
+            f"nothing was sent: {refusal_of(settings, error)}; who waits for answers is registrar"
+        ) from None
+
+
+def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Answer:
+    """Send a record and return its answer; raises `UsageError`, which says whether it was sent."""
+    with reaching(settings), unheard(settings):
+        try:
+            return asyncio.run(answer_to(settings, event, kind, seconds))
+        except UnheardError as error:
+            told = f"sent ({_where(error.place)}), so send it not again; its answer cannot be read"
+            raise UsageError(f"{told}: {refusal_of(settings, error.why)}") from None
+
+
+def _where(place: Place) -> str:
+    return f"partition {place.partition}, offset {place.offset}"
+
+
 def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, seconds: float, *, as_json: bool) -> int:
     """Send records one by one and tell each answer; 0 when all were taken, 1 when one was refused, 3 without answer.
 
@@ -59,8 +91,7 @@ def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, sec
     codes = {0}
     for record in found:
         event = Event(record_key(record, settings.member_separator), record)
-        with reaching(settings):
-            answer = asyncio.run(answer_to(settings, event, kind, seconds))
+        answer = answered(settings, event, kind, seconds)
         codes.add(0 if answer.entry is not None else REFUSED if answer.reject is not None else NO_ANSWER)
         if as_json:
             place = {"partition": answer.place.partition, "offset": answer.place.offset}
@@ -86,5 +117,5 @@ def told(answer: Answer, seconds: float, record: bytes) -> str:
                 "for policies with `collect` or `protection.within`, and there with `absent` it has a seed"
             )
         return f"refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
-    where = f"partition {answer.place.partition}, offset {answer.place.offset}"
-    return f"sent ({where}), and no answer came in {seconds:g} s; see that a worker runs: it will still decide it"
+    unanswered = f"and no answer came in {seconds:g} s; see that a worker runs: it will still decide it"
+    return f"sent ({_where(answer.place)}), {unanswered}"

@@ -1,7 +1,7 @@
 """What is wrong with a file of events: its columns, its times and its bytes, in words that hold no value of it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import BinaryIO, Final
 
 from stream_app.plain import nearest
@@ -15,10 +15,18 @@ SURPLUS: Final = "\0cells beyond the columns"
 _FORMS: Final[tuple[tuple[str, str, str], ...]] = (
     (r"[0-9]{4}-[0-9]{2}-[0-9]{2}", "2012-01-02", ZONE),
     (r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?", "2012-01-02 03:04", ZONE),
+    *(
+        (
+            rf"[0-9]{{1,2}}[{mark}][0-9]{{1,2}}[{mark}][0-9]{{2,4}}([ T,]+[0-9:. ]+([AaPp][Mm])?)?",
+            f"02{mark}01{mark}2012",
+            f"may be of January or of February; write ISO 8601 with offset, as in {ISO}",
+        )
+        for mark in "/.-"
+    ),
     (
-        r"[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}([ T,]+[0-9:. ]+([AaPp][Mm])?)?",
-        "02/01/2012",
-        f"may be of January or of February; write ISO 8601 with offset, as in {ISO}",
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)? ?[A-Za-z][A-Za-z/_ ]+",
+        "2012-01-02 03:04 UTC",
+        f"names its zone by letters; write Z for UTC, or the offset, as in {ISO}",
     ),
     (
         r"[0-9]{4}[/.][0-9]{1,2}[/.][0-9]{1,2}([ T,]+[0-9:. ]+)?",
@@ -35,6 +43,12 @@ _FORMS: Final[tuple[tuple[str, str, str], ...]] = (
         "Jan 2 2012 03:04",
         f"is no ISO 8601; write it with offset, as in {ISO}",
     ),
+    (
+        r"[0-9](\.[0-9]+)?[Ee]\+?[0-9]+",
+        "1.33857E+12",
+        "was rounded by a spreadsheet; show its column as whole numbers there, and save it anew",
+    ),
+    (r"[0-9]{12,13}\.[0-9]*", "1338566400000.0", "has a point; write whole milliseconds"),
     (r"[0-9]{9,10}\.[0-9]+", "1325473440.5", "is in seconds; write whole milliseconds: times 1,000"),
     (r"[0-9]{16}", "1325473440000000", "is in microseconds; write milliseconds: divide by 1,000"),
     (r"[0-9]{19}", "1325473440000000000", "is in nanoseconds; write milliseconds: divide by 1,000,000"),
@@ -59,7 +73,7 @@ def missing_columns(missing: Sequence[str], wanted: Sequence[str], names: Sequen
     if set(wanted) & set(names) or not any(character.isdigit() for name in names for character in name):
         near = [known for name in missing if (known := nearest(name, names))]
         return f"{found}; did you mean {', '.join(near)}?" if near else found
-    return f"{found}; the first line names the columns: is it a row of data?"
+    return f"{found}; the first line names the columns: is it a title, or a row of data?"
 
 
 def too_many_cells(row: dict[str, str], names: Sequence[str]) -> str:
@@ -71,16 +85,35 @@ def too_many_cells(row: dict[str, str], names: Sequence[str]) -> str:
     )
 
 
+def doubled_column(wanted: Iterable[str], names: Sequence[str]) -> str:
+    """Return what is wrong where several columns have a name that was asked for; empty where none has."""
+    several = next((name for name in wanted if names.count(name) > 1), None)
+    return "" if several is None else f"several columns are called {several}; give each a name of its own"
+
+
+_BINARY: Final = {
+    b"PK\x03\x04": "is a workbook or an archive, no text; save the sheet as CSV of UTF-8",
+    b"\x1f\x8b": "is compressed; unpack it first",
+    b"BZh": "is compressed; unpack it first",
+    b"\xfd7zXZ": "is compressed; unpack it first",
+    b"\x28\xb5\x2f\xfd": "is compressed; unpack it first",
+    b"PAR1": "is Parquet, no text; write it as CSV or as JSON Lines",
+    b"\xff\xfe": "is text of UTF-16; save it as UTF-8",
+    b"\xfe\xff": "is text of UTF-16; save it as UTF-8",
+}
+"""How files begin that hold no line of text of UTF-8."""
+
+
+def binary_fault(name: str, begins: bytes) -> str:
+    """Return what is wrong with a file by its first bytes; empty where these may be text."""
+    known = next((said for mark, said in _BINARY.items() if begins.startswith(mark)), "")
+    if not known and b"\0" in begins[:2]:  # text of UTF-16 without its mark
+        known = _BINARY[b"\xff\xfe"]
+    return known and f"{name}: {known}"
+
+
 def encoding_fault(name: str, found: BinaryIO) -> str:
     """Return what is wrong with a file that is no text of UTF-8."""
-    begins = found.read(4)
-    if begins.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return f"{name}: is text of UTF-16; save it as UTF-8"
-    if begins.startswith(b"PK"):
-        return f"{name}: is a workbook or an archive, no text; save the sheet as CSV of UTF-8"
-    if begins.startswith(b"\x1f\x8b"):
-        return f"{name}: is compressed; unpack it first"
-    found.seek(0)
     for number, line in enumerate(found, 1):
         try:
             line.decode()

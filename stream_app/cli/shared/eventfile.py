@@ -9,13 +9,15 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from stream_app.calendar.words import moment_as_seconds
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import INTEGER, milliseconds_of
 from stream_app.cli.shared.eventfaults import (
     SURPLUS,
+    binary_fault,
+    doubled_column,
     encoding_fault,
     missing_columns,
     time_fault,
@@ -52,7 +54,7 @@ class Placed(NamedTuple):
 class EventFile:
     """The file of events that the arguments name; it can be read as often as it can be opened."""
 
-    def __init__(self, arguments: argparse.Namespace, opened: Callable[[], BinaryIO] | None = None) -> None:
+    def __init__(self, arguments: argparse.Namespace, opened: Callable[[], io.BufferedReader] | None = None) -> None:
         """Take the arguments; ``opened`` gives the bytes where they are not those of the file itself."""
         self.arguments = arguments
         path: Path = arguments.file
@@ -61,9 +63,10 @@ class EventFile:
         mapped = arguments.timestamp_column or arguments.value_columns
         self.is_csv = bool(mapped) if self._stdin else path.suffix.lower() == ".csv"
         self._opened = opened or self._itself
-        self._bytes: BinaryIO | None = None
+        self._bytes: io.BufferedReader | None = None
+        self._size = 0  # of the file, once it was read
 
-    def _itself(self) -> BinaryIO:
+    def _itself(self) -> io.BufferedReader:
         if self._stdin:
             return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
         path: Path = self.arguments.file
@@ -77,9 +80,12 @@ class EventFile:
 
     def far(self) -> tuple[int, int]:
         """Return how many bytes were read, and how many there are, 0 where nobody knows."""
-        if self._bytes is None or self._bytes.closed or not self._bytes.seekable():
+        if self._bytes is None or self._bytes.closed:
+            return self._size, self._size
+        if not self._bytes.seekable():
             return 0, 0
-        return self._bytes.tell(), os.fstat(self._bytes.fileno()).st_size
+        self._size = os.fstat(self._bytes.fileno()).st_size
+        return self._bytes.tell(), self._size
 
     def placed(self) -> Iterator[Placed]:
         """Yield each event record; raises `UsageError` with the line, the column and the remedy."""
@@ -97,27 +103,30 @@ class EventFile:
         """Yield the bytes of each event record."""
         return (placed.record for placed in self.placed())
 
-    def _lines(self, found: BinaryIO) -> Iterator[Placed]:
+    def _lines(self, found: io.BufferedReader) -> Iterator[Placed]:
         for number, line in enumerate(found, 1):
+            if number == 1 and (fault := binary_fault(self.name, line)):
+                raise UsageError(fault)
             text = line.removeprefix(MARK) if number == 1 else line
             if text.strip():
                 yield Placed(number, text.rstrip(b"\r\n"))
 
-    def _rows(self, found: BinaryIO) -> Iterator[Placed]:
+    def _rows(self, found: io.BufferedReader) -> Iterator[Placed]:
         arguments = self.arguments
         if not arguments.timestamp_column or not arguments.value_columns:
             raise UsageError("a CSV file needs --timestamp-column and --value-columns")
         if arguments.series is None and arguments.series_column is None:
             raise UsageError("a CSV file needs --series or --series-column")
-        text = io.TextIOWrapper(found, encoding="utf-8-sig", newline="")
-        reader = csv.DictReader(text, restkey=SURPLUS)
+        reader = self._reader(found)
         names = list(reader.fieldnames or ())
-        if not names:
-            raise UsageError(f"{self.name}: is empty; its first line names the columns, each other line is an event")
         columns = [name if name in names else name.strip() for name in arguments.value_columns.split(",")]
         wanted = [arguments.timestamp_column, *columns, *([arguments.series_column] if arguments.series_column else [])]
+        if not set(wanted) <= set(names):  # a space beside a comma is no part of a name
+            reader.fieldnames = names = [name.strip() for name in names]
         if missing := [name for name in wanted if name not in names]:
             raise UsageError(f"{self.name}:1: {missing_columns(missing, wanted, names)}")
+        if fault := doubled_column(wanted, names):
+            raise UsageError(f"{self.name}:1: {fault}")
         try:
             for row in reader:
                 place = f"{self.name}:{reader.line_num}"
@@ -139,6 +148,16 @@ class EventFile:
         except csv.Error:
             place = f"{self.name}:{reader.line_num}"
             raise UsageError(f"{place}: a cell is too long, or holds a NUL; is a quote not closed?") from None
+
+    def _reader(self, found: io.BufferedReader) -> "csv.DictReader[str]":
+        """Return what reads a CSV file, its first line read; raises `UsageError` where that names nothing."""
+        if fault := binary_fault(self.name, found.peek(8)):
+            raise UsageError(fault)
+        reader = csv.DictReader(io.TextIOWrapper(found, encoding="utf-8-sig", newline=""), restkey=SURPLUS)
+        if not reader.fieldnames:
+            what = ":1: is an empty line" if reader.line_num else ": is empty"
+            raise UsageError(f"{self.name}{what}; the first line names the columns, each other line is an event")
+        return reader
 
     def _timestamp(self, cell: str | None, place: str) -> object:
         """Return milliseconds; a cell that is no time in any form stays none, and makes the record malformed."""
@@ -174,7 +193,7 @@ def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFil
         except OSError as error:
             raise UsageError(f"{direct.name}: {unread(error)}; name a file of events") from None
 
-        def again() -> BinaryIO:
+        def again() -> io.BufferedReader:
             spool.seek(0)
             return os.fdopen(os.dup(spool.fileno()), "rb")
 

@@ -26,18 +26,19 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
 
 
-def tracked(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | None = None) -> Iterable[Item]:
+def tracked(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | int) -> Iterable[Item]:
     """Return the items, with a bar that moves as they are taken, on a terminal.
 
-    ``far`` tells how much is done and how much there is; without it nobody knows how much there is.
+    ``far`` tells how much is done and how much there is, 0 where nobody knows; or it is how many items there are.
     """
     return _moving(items, what, far) if sys.stderr.isatty() else items
 
 
-def _moving(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | None) -> Iterator[Item]:
+def _moving(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | int) -> Iterator[Item]:
     with progress(what) as shown:
         assert shown is not None, "a terminal is there"
         for number, item in enumerate(items):
             yield item
             if number % SHOWN_EVERY == 0:
-                shown(*(far() if far else (number, 0)))
+                shown(*((number, far) if isinstance(far, int) else far()))
+        shown(*((far, far) if isinstance(far, int) else far()))

@@ -14,8 +14,28 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.reason import Reason
 
 TYPES = ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion", "member")
-_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
-_UNIT = re.compile(r"-?[0-9]+([.,][0-9]+)? ?[^0-9\s]+.*")
+_FORMS = (
+    (re.compile(r"-?[0-9]+(\.[0-9]+)?"), "a number stands in quotes; leave them away"),
+    (re.compile(r"-?[0-9]+,[0-9]+"), "a number like 1,5 has a comma; write a point, as in 1.5"),
+    (
+        re.compile(r"-?[0-9]{1,3}([ ,.'\u2019\u00a0\u202f][0-9]{3})+([.,][0-9]+)?"),
+        "a number like 1,234.5 has marks between its thousands; write digits and a point alone, as in 1234.5",
+    ),
+    (
+        re.compile("[\u2212\u2013][0-9.,]+"),
+        "a number like \u22121.5 begins with a dash; write the minus sign of keyboards",
+    ),
+    (
+        re.compile(r"-?[0-9]+([.,][0-9]+)? ?[^0-9\s]+.*"),
+        "a number like 1.5 kWh has more than digits and a point; write the number alone",
+    ),
+    (
+        re.compile(r"(n/?a|#n/a|null|none|nil|-+|\?|missing)", re.IGNORECASE),
+        "stands for no value; leave the row out, or set `invalid` in the policy to a public substitute",
+    ),
+    (re.compile(r".*[\r\n].*", re.DOTALL), "goes on over several lines; is a quote not closed?"),
+)
+"""Texts that were meant as numbers, or as nothing, and what is said of each; the first that fits counts."""
 _MICROSECONDS, _NANOSECONDS = 10**15, 10**18
 
 
@@ -51,7 +71,7 @@ def _no_record(written: bytes, fault: str) -> str:
         return "is a list or a part of one; write one record a line, without brackets around all of them"
     if "no JSON object" in fault:
         return "is no JSON object; write one record a line; a file of CSV is known by its ending, .csv"
-    return f"{fault}; a file of events has one record a line"
+    return f"{fault}; a file of events has one record a line" if "last bracket" in fault else fault
 
 
 def _malformed(arguments: argparse.Namespace, document: Mapping[str, object], *, csv: bool) -> str:
@@ -94,10 +114,9 @@ def _invalid(arguments: argparse.Namespace, value: object, *, csv: bool) -> str:
     place = f"{names[0]}: " if names else "value: "
     cell = cells[0] if cells else None
     if cell in {"", None}:
-        return f"{place}is empty; leave the row out, or set `invalid` in the policy to a public substitute"
-    if isinstance(cell, str) and _COMMA.fullmatch(cell):
-        return f"{place}a number like 1,5 has a comma; write a point, as in 1.5"
-    if isinstance(cell, str) and _UNIT.fullmatch(cell):
-        return f"{place}a number like 1.5 kWh has more than digits and a point; write the number alone"
+        what = "is no finite number" if csv and cell is None else "is empty"
+        return f"{place}{what}; leave the row out, or set `invalid` in the policy to a public substitute"
+    if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
+        return f"{place}{known}"
     fits = "the policy's members" if several else "the policy's kind"
     return f"{place}is {shown(cell)} that does not fit {fits}; `check` of the policy tells its kind"

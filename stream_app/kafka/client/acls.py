@@ -42,9 +42,10 @@ def _producer(names: TopicNames, _: Settings) -> Iterator[Access]:
     yield from _topics([names.events], "Write")
 
 
-def _registrar(names: TopicNames, _: Settings) -> Iterator[Access]:
+def _registrar(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield from _topics([names.events], "Write")
     yield from _topics([names.ledger, names.rejects], "Read")
+    yield Access("group", settings.application, "Describe")
 
 
 def _worker(names: TopicNames, settings: Settings) -> Iterator[Access]:
@@ -84,7 +85,7 @@ def _auditor(names: TopicNames, _: Settings) -> Iterator[Access]:
 _NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterator[Access]]] = {
     "operator": _operator,  # topics
     "producer": _producer,  # policy, send, watermark, resend
-    "registrar": _registrar,  # landmarks
+    "registrar": _registrar,  # landmarks, and what has --wait
     "worker": _worker,
     "recoverer": _recoverer,  # recover, read events, read rejects
     "eraser": _eraser,  # keys erase

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 
 from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.formats import wire
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import Event, Place, Sender
+from stream_app.kafka.client.topicid import assert_there
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
 
@@ -22,12 +24,22 @@ class Answer(NamedTuple):
     reject: Mapping[str, Any] | None = None
 
 
+class UnheardError(Exception):
+    """A record was sent, and its answer could not be read."""
+
+    def __init__(self, place: Place, why: KafkaError) -> None:
+        super().__init__(place, why)
+        self.place, self.why = place, why
+
+
 async def answer_to(settings: Settings, event: Event, kind: str, seconds: float) -> Answer:
     """Send a record whose own ledger entry is of a kind, and wait for that or for its reject, at most some seconds.
 
-    The record is sent once, and stays in the log whatever becomes of the waiting. Raises aiokafka's errors.
+    The record is sent once, and stays in the log whatever becomes of the waiting. Raises aiokafka's errors and
+    `LookupError` when it was not sent, and `UnheardError` when it was.
     """
     names = TopicNames.of(settings.prefix, settings.application)
+    await assert_there(settings, names.events, names.ledger, names.rejects)
     async with Sender.opened(settings) as sender, LogReader.opened(settings, "read_committed") as reader:
         # A worker writes all that comes of a record to the record's own partition of each topic.
         places = [TopicPartition(topic, sender.partition_of(event)) for topic in (names.ledger, names.rejects)]
@@ -38,6 +50,8 @@ async def answer_to(settings: Settings, event: Event, kind: str, seconds: float)
                 return await _answer(reader, starts, names.rejects, place, kind)
         except TimeoutError:
             return Answer(place)
+        except KafkaError as error:
+            raise UnheardError(place, error) from error
 
 
 async def _answer(

@@ -128,4 +128,5 @@ async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
 
 
 def _reason(code: int, message: str | None = None) -> str:
-    return message or str(for_code(code).__name__)
+    kind = for_code(code)
+    return message or str(getattr(kind, "description", "") or kind.__name__)

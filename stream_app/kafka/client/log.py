@@ -14,6 +14,7 @@ from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Isolation
 from stream_app.kafka.client.batches import Batch, by_batch
 from stream_app.kafka.client.security import client_arguments, started
+from stream_app.kafka.client.topicid import assert_there
 from stream_app.setup.settings import Settings
 
 _FETCH_WAIT_MS = 10
@@ -142,13 +143,10 @@ async def records_of(
     earlier timestamp are left out, without reading those before the first later one.
     Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
     """
+    await assert_there(settings, topic)  # a consumer looks for it for ever, and may make it
     client = _consumer(settings, isolation, topic)
     async with started(client) as consumer:
-        places = list(consumer.assignment())  # without a group every partition, once the topic is known
-        if not places:
-            raise LookupError(
-                f"topic {topic} is not there; make it with `topics`, set `prefix`, or allow this user to see it"
-            )
+        places = list(consumer.assignment())  # without a group every partition
         ends = await consumer.end_offsets(places)
         starts = ends if from_end else {}
         if since_ms is not None:

@@ -11,6 +11,7 @@ from stream_app.formats import wire
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import Sent
+from stream_app.kafka.client.topicid import assert_there
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.privacy.reason import Reason
 from stream_app.setup.settings import Settings
@@ -36,8 +37,14 @@ class Outcome:
 
 
 async def ends_of(settings: Settings) -> Starts:
-    """Return where ledger and rejects end now."""
+    """Return where ledger and rejects end now.
+
+    All that `outcome_of` will ask is asked once: who may not know what becomes of records is told before they are sent.
+    Raises aiokafka's errors, and `LookupError` for topics that are missing.
+    """
     names = TopicNames.of(settings.prefix, settings.application)
+    await assert_there(settings, names.events, names.ledger, names.rejects)
+    await group_offsets(settings, names.events)
     places = [(topic, partition) for topic in (names.ledger, names.rejects) for partition in range(settings.partitions)]
     async with LogReader.opened(settings, "read_committed") as reader:
         return {place: (await reader.bounds(*place))[1] for place in places}

@@ -3,12 +3,14 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aiokafka import errors
 from aiokafka.conn import collect_hosts, create_conn
 
 from stream_app.kafka.client.batches import UnreadableBatchError
+from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.security import client_arguments
 from stream_app.setup.settings import Settings
 
@@ -50,8 +52,42 @@ def refusal_of(settings: Settings, error: Exception) -> Refusal:
     asked = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
     if isinstance(error, errors.KafkaConnectionError):
         error = asyncio.run(_tried(settings)) or error
-    found = str(error).removeprefix("KafkaConnectionError: ") or type(error).__name__
-    return Refusal(asked, *_explained(settings, error, found))
+    return Refusal(asked, *_explained(settings, error, _said(error)))
+
+
+def _said(error: Exception) -> str:
+    """Return an error in words, as Kafka describes it: without its class and its number."""
+    if isinstance(error, errors.KafkaTimeoutError | errors.RequestTimedOutError):
+        return "no answer came in time"
+    of = ", ".join(_named(error))
+    if described := getattr(error, "description", ""):
+        told = described[0].lower() + described[1:].rstrip(".")
+        return f"{told} ({of})" if of else told
+    if of.startswith("Unable to bootstrap"):
+        return "no broker answered"
+    return of or type(error).__name__
+
+
+def _named(error: BaseException) -> Iterator[str]:
+    """Yield what an error names, such as topics: aiokafka gives a text, or several in a collection."""
+    for each in error.args:
+        yield from (str(one) for one in (each if isinstance(each, frozenset | set | list | tuple) else (each,)))
+
+
+def _denied(settings: Settings, error: BaseException) -> str:
+    """Return what the brokers' ACLs deny."""
+    kinds = {
+        errors.TopicAuthorizationFailedError: "topic",
+        errors.GroupAuthorizationFailedError: "group",
+        errors.TransactionalIdAuthorizationFailed: "transactional id",
+        errors.ClusterAuthorizationFailedError: "the cluster",
+    }
+    for kind, noun in kinds.items():
+        if isinstance(error, kind):
+            names = settings.application if noun == "group" else ", ".join(_named(error))
+            return f"{noun} {names}".rstrip()
+    within = error.__cause__
+    return str(error) if within is None or isinstance(error, ClusterError) else _denied(settings, within)
 
 
 async def _tried(settings: Settings) -> Exception | None:
@@ -91,7 +127,7 @@ async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
 def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, str]:
     """Return what was found and its remedy."""
     if unauthorized(error):
-        return f"{_principal(settings)} is not allowed to do this ({found})", GRANT
+        return f"{_principal(settings)} is not allowed to do this ({_denied(settings, error)})", GRANT
     if isinstance(error, errors.SaslAuthenticationFailed):
         remedy = "Mend sasl_user, sasl_password_file and sasl_mechanism, or make the user on the brokers"
         return f"they refuse the password of {_principal(settings)} ({found})", remedy

@@ -1,19 +1,26 @@
 """Sending event records: each to its series' partition, acknowledged by all replicas, in order."""
 
+import asyncio
+import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import islice
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
 from aiokafka.producer.message_accumulator import BatchBuilder
 
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.security import client_arguments, started
+from stream_app.kafka.client.topicid import assert_there
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
 
 CHUNK_EVENTS = 5_000
+_ANSWER_SECONDS = 1.0
+"""How long answers are waited for once the producer is closed: they are there then, or will not come."""
 
 
 class Event(NamedTuple):
@@ -29,11 +36,34 @@ class Sent:
     def __init__(self) -> None:
         self.events = 0
         self.places: dict[int, list[range]] = {}
+        self._waiting: list[tuple[asyncio.Future[Any], int]] = []
 
-    def add(self, partition: int, first: int, count: int) -> None:
-        """Take in a batch that was acknowledged."""
-        self.events += count
-        self.places.setdefault(partition, []).append(range(first, first + count))
+    @property
+    def unknown(self) -> int:
+        """How many events were given to the brokers without an answer: they may be in the topic, or not."""
+        return sum(count for _, count in self._waiting)
+
+    def wait_for(self, delivery: asyncio.Future[Any], count: int) -> None:
+        """Take in a batch that is on its way."""
+        self._waiting.append((delivery, count))
+
+    async def settle(self, seconds: float | None = None) -> None:
+        """Wait for the answers to all batches, for some seconds at most; raises the first error among them."""
+        if self._waiting:
+            # Unlike what awaits one of them, this cancels none where it is cancelled itself.
+            await asyncio.wait([delivery for delivery, _ in self._waiting], timeout=seconds)
+        self._waiting, found = [], self._waiting
+        why: BaseException | None = None
+        for delivery, count in found:
+            if not delivery.done() or (error := delivery.exception()) is not None:
+                self._waiting.append((delivery, count))
+                why = why or (error if delivery.done() else None)
+                continue
+            place = delivery.result()
+            self.events += count
+            self.places.setdefault(place.partition, []).append(range(place.offset, place.offset + count))
+        if why is not None:
+            raise why
 
 
 async def send_events(settings: Settings, events: Iterable[Event], acknowledged: Sent | None = None) -> int:
@@ -44,18 +74,33 @@ async def send_events(settings: Settings, events: Iterable[Event], acknowledged:
     """
     names = TopicNames.of(settings.prefix, settings.application)
     sent = Sent() if acknowledged is None else acknowledged
-    async with started(_producer(settings)) as producer:
-        partition_of = router(len(await producer.partitions_for(names.events)))
-        remaining = iter(events)
-        while chunk := list(islice(remaining, CHUNK_EVENTS)):
-            deliveries = [
-                (await producer.send_batch(batch, names.events, partition=partition), batch.record_count())
-                for partition, batch in _batches(producer, chunk, partition_of)
-            ]
-            for delivery, count in deliveries:
-                place = await delivery
-                sent.add(place.partition, place.offset, count)
+    await assert_there(settings, names.events)
+    try:
+        async with started(_producer(settings)) as producer:
+            partition_of = router(len(await producer.partitions_for(names.events)))
+            remaining = iter(events)
+            while chunk := _read(remaining):
+                for partition, batch in _batches(producer, chunk, partition_of):
+                    sent.wait_for(
+                        await producer.send_batch(batch, names.events, partition=partition), batch.record_count()
+                    )
+                await sent.settle()
+    finally:
+        with suppress(KafkaError):  # it is on its way, or it is of no use to whoever is interrupted
+            await sent.settle(_ANSWER_SECONDS)  # a producer that closes sends what it has: its answers came meanwhile
     return sent.events
+
+
+def _read(remaining: Iterator[Event]) -> list[Event]:
+    """Return the next events. Ctrl-C ends it also where it waits for input: asyncio's own handler would not."""
+    taken = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or taken in {signal.SIG_IGN, None}:
+        return list(islice(remaining, CHUNK_EVENTS))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return list(islice(remaining, CHUNK_EVENTS))
+    finally:
+        signal.signal(signal.SIGINT, taken)
 
 
 class Place(NamedTuple):
@@ -77,6 +122,7 @@ class Sender:
     async def opened(cls, settings: Settings) -> AsyncIterator[Self]:
         """Connect, and close at the end of the ``with`` block."""
         events = TopicNames.of(settings.prefix, settings.application).events
+        await assert_there(settings, events)
         async with started(_producer(settings)) as producer:
             yield cls(producer, events, len(await producer.partitions_for(events)))
 

@@ -1,11 +1,11 @@
 """The ids of topics: a topic that was deleted and made again has another one under the same name."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import NodeNotReadyError
+from aiokafka.errors import NodeNotReadyError, TopicAuthorizationFailedError, UnknownTopicOrPartitionError
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
     Boolean,
@@ -130,14 +130,34 @@ def any_node(admin: AIOKafkaAdminClient) -> int:
 
 async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, TopicFacts]:
     """Return the facts of each topic that exists."""
+    return {
+        name: TopicFacts(str(topic_id), len(partitions))
+        for error, name, topic_id, _, partitions, _, _ in await _asked(settings, topics)
+        if error == 0
+    }
+
+
+async def assert_there(settings: Settings, *topics: str) -> None:
+    """Check that topics exist, at once and without making them: a producer asks for 40 s, and a broker may make them.
+
+    Raises:
+        LookupError: if some are missing, with the remedy.
+        aiokafka.errors.TopicAuthorizationFailedError: if this user may not see one.
+    """
+    found = {name: error for error, name, *_ in await _asked(settings, topics)}
+    for name, error in found.items():
+        if error == TopicAuthorizationFailedError.errno:
+            raise TopicAuthorizationFailedError(name)
+    if missing := [name for name in topics if found.get(name) == UnknownTopicOrPartitionError.errno]:
+        said = f"topic {missing[0]} is" if len(missing) == 1 else f"topics {', '.join(missing)} are"
+        raise LookupError(f"{said} not there; make what is missing with `topics`, or set `prefix` as the workers do")
+
+
+async def _asked(settings: Settings, topics: Iterable[str]) -> Sequence[Any]:
     admin = AIOKafkaAdminClient(**client_arguments(settings))
     await admin.start()
     try:
-        answer = await ask(admin, any_node(admin), topics)
+        answer: Any = await ask(admin, any_node(admin), topics)
     finally:
         await admin.close()
-    return {
-        name: TopicFacts(str(topic_id), len(partitions))
-        for error, name, topic_id, _, partitions, _, _ in answer.topics
-        if error == 0
-    }
+    return list(answer.topics)

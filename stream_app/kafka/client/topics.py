@@ -4,8 +4,8 @@ Kafka's defaults lose data here: a record stamped two hours ahead fails its tran
 are deleted within minutes. So every setting that the guarantee or the recovery rests on is given, and checked.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from stream_app.kafka.client.batches import readable_codecs
@@ -117,6 +117,14 @@ def wanted_topics(names: TopicNames, partitions: int, replication: int) -> tuple
 def differences(wanted: Iterable[Topic], found: Mapping[str, Topic]) -> tuple[Difference, ...]:
     """Return everything that differs."""
     return tuple(difference for topic in wanted for difference in _of_topic(topic, found.get(topic.name)))
+
+
+def told(found: Iterable[Difference]) -> Iterator[str]:
+    """Yield each difference as one line; what several topics have in common, remedy included, is one line of all."""
+    together: dict[Difference, list[str]] = {}
+    for one in found:
+        together.setdefault(replace(one, topic=""), []).append(one.topic)
+    yield from (str(replace(one, topic=", ".join(names))) for one, names in together.items())
 
 
 def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:

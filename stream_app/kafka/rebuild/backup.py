@@ -18,7 +18,7 @@ from stream_app.formats import wire
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import Event
-from stream_app.kafka.client.topicid import describe
+from stream_app.kafka.client.topicid import assert_there, describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import last_row
 from stream_app.setup.settings import Settings
@@ -41,6 +41,14 @@ def _member(name: str, value: bytes | None) -> dict[str, str | None]:
         return {name: None if value is None else value.decode()}
     except UnicodeDecodeError:
         return {f"{name}_base64": b64encode(value or b"").decode()}
+
+
+def _place(fields: Mapping[str, Any]) -> tuple[str, int, int]:
+    """Return topic, partition and offset of a line; raises `KeyError`, `TypeError`, `ValueError` where it has none."""
+    topic, partition, offset = fields["topic"], fields["partition"], fields["offset"]
+    if not (isinstance(topic, str) and type(partition) is type(offset) is int):
+        raise ValueError("no place")
+    return topic, partition, offset
 
 
 def _bytes(fields: Mapping[str, Any], name: str) -> bytes | None:
@@ -102,9 +110,9 @@ def refused_in(path: Path) -> Refused:
     ends: dict[int, int] = {}
     for number, fields in _lines(path, ends, "read rejects"):
         try:
-            reason, topic, partition, offset = (fields[name] for name in ("reason", "topic", "partition", "offset"))
-        except KeyError as error:
-            raise BackupError(f"{path}:{number}: no {error}; give what `read rejects` printed") from None
+            reason, (topic, partition, offset) = fields["reason"], _place(fields)
+        except (KeyError, TypeError, ValueError):
+            raise BackupError(f"{path}:{number}: no reject; give what `read rejects` printed") from None
         if reason == "input-lost":
             raise BackupError(
                 f"{path}:{number}: input of partition {partition} was given up (`recover --accept-lost-input` or "
@@ -124,15 +132,15 @@ class Resent:
     def __init__(self, path: Path, refused: Refused) -> None:
         """Read a file that `read events` made once, to see that it is whole; raises `BackupError`, `OSError`."""
         self._path, self._refused = path, refused
-        self.refused = self.behind = 0
-        """How many events are not sent because they were refused, and because nobody knows."""
+        self.refused = self.behind = self.accepted = 0
+        """How many events are not sent because they were refused, and because nobody knows; and how many are sent."""
         ends: dict[int, int] = {}
         reached: dict[int, int] = {}
         for number, fields in _lines(path, ends, "read events"):
             try:
-                topic, partition, offset = (fields[name] for name in ("topic", "partition", "offset"))
+                topic, partition, offset = _place(fields)
                 _bytes(fields, "key"), _bytes(fields, "value")
-            except (KeyError, ValueError):
+            except (KeyError, ValueError, TypeError, AttributeError):
                 raise BackupError(f"{path}:{number}: no event; give what `read events` printed") from None
             if refused.topic not in (None, topic):
                 raise BackupError(
@@ -145,6 +153,7 @@ class Resent:
             reached[partition] = offset
             self.refused += offset in refused.offsets.get(partition, ())
             self.behind += offset >= refused.ends.get(partition, 0)
+            self.accepted += self._is_accepted(partition, offset)
         for partition, end in ends.items():
             known = refused.ends.get(partition, 0)
             if known < end:
@@ -156,10 +165,12 @@ class Resent:
     def __iter__(self) -> Iterator[Event]:
         """Yield the events to send."""
         for _, fields in _lines(self._path, {}, "read events"):
-            partition, offset = fields["partition"], fields["offset"]
-            refused = offset in self._refused.offsets.get(partition, ())
-            if not refused and offset < self._refused.ends.get(partition, 0):
+            if self._is_accepted(fields["partition"], fields["offset"]):
                 yield Event(_bytes(fields, "key"), _bytes(fields, "value") or b"")
+
+    def _is_accepted(self, partition: int, offset: int) -> bool:
+        refused = offset in self._refused.offsets.get(partition, ())
+        return not refused and offset < self._refused.ends.get(partition, 0)
 
 
 def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int, Any]]:
@@ -189,9 +200,8 @@ async def assert_empty(settings: Settings, topic: str) -> None:
         BackupError: if something was: what is sent again must come first.
         LookupError: if the topic is missing.
     """
+    await assert_there(settings, topic)
     facts = await describe(settings, (topic,))
-    if topic not in facts:
-        raise LookupError(f"topic {topic} is not there; make it with `topics`, or set `prefix`")
     async with LogReader.opened(settings, "read_committed") as reader:
         for partition in range(facts[topic].partitions):
             _, end = await reader.bounds(topic, partition)

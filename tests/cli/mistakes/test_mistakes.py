@@ -18,12 +18,13 @@ from stream_app.cli import main
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.setup.settings import InvalidSettingsError, Settings
 from tests.cli.mistakes.commands import COMMANDS
+from tests.cli.mistakes.exports import EXPORTS
 from tests.cli.mistakes.files import FILES as OF_FILES
 from tests.cli.mistakes.mistake import ENERGY, FILES, LINES, POLICY, REPLAY, Mistake, records
 from tests.cli.mistakes.policies import POLICIES
 from tests.cli.mistakes.times import TIMES
 
-ALL = (*TIMES, *OF_FILES, *POLICIES, *COMMANDS)
+ALL = (*TIMES, *OF_FILES, *EXPORTS, *POLICIES, *COMMANDS)
 LIBRARY = re.compile(
     r"Traceback|Errno|constrained|pydantic|msgspec|orjson|argparse|Input should|Extra inputs|Field required|Value error"
     r"|discriminator|instance of|tuple\[|literal\[|dict\[|NoneType|Error\b|invalid choice|unrecognized|Input tag"

@@ -129,6 +129,15 @@ TIMES = (
         code=0,
     ),
     Mistake(
+        "Landmarks in seconds, sent",
+        "policy policies.jsonl --config my.toml",
+        "Write milliseconds, in a later version.",
+        {
+            "policies.jsonl": policy(protection__landmarks=[1338570000]),
+            "my.toml": 'bootstrap_servers = "127.0.0.1:1"\n',
+        },
+    ),
+    Mistake(
         "Landmarks in microseconds",
         CHECK,
         "Write milliseconds.",

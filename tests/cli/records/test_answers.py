@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from stream_app.kafka.client.sending import Place
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.reason import REASONS
 from tests.kafka.installation import START_MS, Installation
+from tests.kafka.wards import contribution, ward_policy, watermark
 from tests.run import policy
 
 
@@ -100,3 +102,26 @@ def test_a_watermark_that_nothing_waits_for_says_so() -> None:
         "refused (malformed): the series has one observation a step, so nothing waits for a watermark; one is for "
         "policies with `collect` or `protection.within`, and there with `absent` it has a seed"
     )
+
+
+def test_contributions_are_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """What waits for the end of its step has no answer yet; once its watermark came, all have one."""
+    file = installation.folder / "own.jsonl"
+
+    def asked(lines: list[dict[str, object]], seconds: str, code: int) -> dict[str, Any]:
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert installation.command("send", str(file), "--wait", seconds) == code
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    ward = "ward-1"
+    with installation.worker():
+        begin: list[dict[str, object]] = [ward_policy(ward), watermark(ward, 0, "1" * 64)]
+        found = asked(begin, "15", 3)
+        assert (found["sent"], found["answered"], found["decisions"]) == (2, 1, {"policy": 1})
+        items: list[dict[str, object]] = [contribution(ward, 0, member, "walk") for member in ("anna", "bea", "anna")]
+        found = asked(items, "3", 1)
+        assert (found["sent"], found["answered"], found["rejects"], found["decisions"]) == (3, 1, {"duplicate": 1}, {})
+        found = asked([watermark(ward, 1, "2" * 64)], "60", 0)
+        assert (found["answered"], found["rejects"]) == (1, {})
+        assert sum(found["decisions"].values()) == 1

@@ -1,6 +1,7 @@
 """TLS, SCRAM, client certificates and ACLs on a real broker that denies by default: each role with what it needs."""
 
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -132,16 +133,42 @@ def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> Non
 
 def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
     """Nothing is sent by who could not read it; with all rights, and no worker, it is sent and waited for."""
-    words = ("landmarks", "home-1", "--add", "5", "--wait", "0.1")
+    landmarks = ("landmarks", "home-1", "--add", "5", "--wait", "0.1")
+    file = guarded.folder / "waiting.jsonl"
+    file.write_text("".join(json.dumps(event) + "\n" for event in readings(1)))
+    sending = ("send", str(file), "--wait", "0.1")
+
+    def held() -> int:
+        capfd.readouterr()
+        assert guarded.run("recoverer", "read", "events") == 0
+        return len(capfd.readouterr().out.splitlines())
+
     needed = guarded.needs("registrar")
+    before = held()
     for taken in needed:
         guarded.secured.allow("registrar", [access for access in needed if access != taken])
         capfd.readouterr()
-        assert guarded.run("registrar", *words) == 2, taken
-        assert "user registrar is not allowed" in (said := capfd.readouterr().err), said
-        assert "topics --acls" in said
+        for words in (sending,) if taken.resource == "group" else (landmarks, sending):
+            assert guarded.run("registrar", *words) == 2, taken
+            said = capfd.readouterr().err
+            assert said.startswith(f"landmark-stream {words[0]}: nothing was sent: brokers at "), said
+            assert f"user registrar is not allowed to do this ({taken.resource} {taken.name}). Allow it: " in said, said
+            assert said.endswith("; who waits for answers is registrar\n")
+            assert "topics --acls" in said
+    assert guarded.run("producer", *sending) == 2
+    assert held() == before
+    ledger = Access("topic", f"{guarded.name}.ledger", "Read")
+    guarded.secured.allow("registrar", [*needed, ledger._replace(operation="Describe")])
+    guarded.secured.allow("registrar", [*(set(needed) - {ledger}), ledger._replace(operation="Describe")])
+    capfd.readouterr()
+    assert guarded.run("registrar", *landmarks) == 2, "who may ask for the ledger's end, but not read it"
+    said = capfd.readouterr().err
+    assert re.match(r"landmark-stream landmarks: sent \(partition 0, offset [0-9]+\), so send it not again; its ", said)
+    assert f"user registrar is not allowed to do this (topic {ledger.name})" in said
+    assert held() == before + 1
     guarded.secured.allow("registrar", needed)
-    assert guarded.run("registrar", *words) == 3
+    assert guarded.run("registrar", *landmarks) == 3
+    assert guarded.run("registrar", *sending) == 3
 
 
 def test_the_operator_is_given_no_more_than_it_needs(guarded: Guarded) -> None:

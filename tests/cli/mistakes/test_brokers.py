@@ -1,0 +1,143 @@
+"""What goes wrong between commands and a real broker is told in plain sentences, and the counts in them are true."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.installation import START_MS, Installation, readings
+from tests.patience import PATIENCE_SECONDS
+from tests.run import policy
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """An installation named after the test."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    return Installation(broker, tmp_path, name)
+
+
+def sending(installation: Installation, file: Path) -> subprocess.Popen[str]:
+    """Begin to send a file."""
+    command = [sys.executable, "-m", "stream_app", "send", str(file), "--config", installation.config()]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=installation.folder)
+
+
+def written(installation: Installation) -> int:
+    """Return how many records the events topic holds."""
+    return len(installation.read(installation.names.events))
+
+
+GO_ON = (
+    "landmark-stream send: interrupted: what is in the topic stays; send the whole file again: what was decided is "
+    "rejected as duplicate or late, and spends nothing\n"
+)
+
+
+def test_an_interrupted_sending_counts_what_the_topic_holds(installation: Installation) -> None:
+    """Ctrl-C amid a file: 130, how many records are in the topic, and how to go on."""
+    file = installation.folder / "many.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in readings(150_000)))
+    with sending(installation, file) as process:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not written(installation):
+            assert time.monotonic() < deadline
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    held = written(installation)
+    assert 0 < held < 150_000
+    assert (process.returncode, out) == (130, "")
+    assert err == f"landmark-stream send: {held:,} events were sent, and no others\n{GO_ON}"
+
+
+def test_an_interrupted_sending_that_waits_for_input_ends(installation: Installation) -> None:
+    """One Ctrl-C is enough where a pipe gives nothing more; what it gave before and was not sent is in no topic."""
+    pipe = installation.folder / "slow.jsonl"
+    os.mkfifo(pipe)
+    with sending(installation, pipe) as process, pipe.open("w") as source:
+        source.write("".join(json.dumps(each) + "\n" for each in readings(7_000)))
+        source.flush()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while written(installation) < 5_000:
+            assert time.monotonic() < deadline
+        time.sleep(0.5)  # it reads on
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert written(installation) == 5_000
+    assert (process.returncode, err) == (
+        130,
+        f"landmark-stream send: 5,000 events were sent, and no others\n{GO_ON}",
+    )
+
+
+COMMANDS = {
+    "send": ("events.jsonl",),
+    "send --wait": ("events.jsonl", "--wait", "5"),
+    "policy": ("policy.jsonl",),
+    "policy --wait": ("policy.jsonl", "--wait", "5"),
+    "landmarks": ("home-7", "--add", str(START_MS)),
+    "watermark": ("home-7",),
+    "watermark --wait": ("home-7", "--wait", "5"),
+    "read events": ("events",),
+    "read releases": ("releases",),
+    "resend": ("backup.jsonl", "--rejects", "rejects.jsonl"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_events_topic(
+    name: str,
+    broker: LocalBroker,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One sentence with the remedy, at once; nothing makes a topic by asking for it."""
+    (tmp_path / "events.jsonl").write_text(json.dumps(next(iter(readings(1)))) + "\n")
+    (tmp_path / "policy.jsonl").write_text(json.dumps(policy("home-7")) + "\n")
+    for kind in ("backup", "rejects"):
+        (tmp_path / f"{kind}.jsonl").write_text('{"end":{"0":0}}\n')
+    config = tmp_path / "my.toml"
+    config.write_text(f'bootstrap_servers = "{broker.bootstrap_servers}"\nprefix = "nowhere"\n')
+    words = [str(tmp_path / word) if word.endswith(".jsonl") else word for word in COMMANDS[name]]
+    command = name.split(maxsplit=1)[0]
+    assert main([command, *words, "--config", str(config)]) == 2
+    assert not caplog.records, "the client would ask for 40 s, and log that"
+    out, err = capsys.readouterr()
+    waits = "wait" in name or name == "landmarks"
+    missing = "nowhere.events, nowhere.ledger, nowhere.rejects are" if waits else "nowhere.events is"
+    missing = "nowhere.releases is" if name == "read releases" else missing
+    said = (
+        f"topic{'s' if waits else ''} {missing} not there; make what is missing with `topics`, or set `prefix` as the"
+    )
+    assert err.startswith(f"landmark-stream {command}: {said}"), err
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_a_remedy_of_all_topics_is_told_once(
+    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By `topics --check` and by a worker: six topics that are missing are one sentence."""
+    monkeypatch.chdir(tmp_path)
+    lines = (f'bootstrap_servers = "{broker.bootstrap_servers}"', 'prefix = "none"', 'application = "none"')
+    (tmp_path / "my.toml").write_text("\n".join(lines) + "\n")
+    told = (
+        "none.events, none.releases, none.ledger, none.rejects, none.heads, none-state-changelog: topic is missing, "
+        "must be there. Make it: `topics`; or, if it is there, allow this user to see it: `topics --acls` says how\n"
+    )
+    assert main(["topics", "--check", "--config", "my.toml"]) == 2
+    assert capsys.readouterr().out == told
+    assert main(["keys", "new", "landmark.key"]) == 0
+    capsys.readouterr()
+    command = [sys.executable, "-m", "stream_app", "worker", "--config", "my.toml"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, f"landmark-stream worker: {told}")
