@@ -159,7 +159,13 @@ def test_the_brokers_health_check_tells_whether_it_answers(broker: LocalBroker, 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert probed(compose, silent.getsockname()[1]) == 124
     with socket.create_server(("127.0.0.1", 0)) as other:
-        answering = Thread(target=lambda: other.accept()[0].sendall(b"HTTP/1.1 400 Bad Request"))
+
+        def answer() -> None:
+            with other.accept()[0] as met:
+                met.recv(64)  # closed before, the check would end by a signal while it writes
+                met.sendall(b"HTTP/1.1 400 Bad Request")
+
+        answering = Thread(target=answer)
         answering.start()
         assert probed(compose, other.getsockname()[1]) == 1
         answering.join()
