@@ -1,30 +1,50 @@
 """Files: written whole or not at all, and in plain words why one cannot be read or written."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_IMODE
+from uuid import uuid4
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Give a path beside a file, of its ending, to write to; what stands there takes the file's place at the end.
 
-    On an error, at Ctrl-C too, nothing of it is left, and the file is as it was. Raises `OSError`. What is no regular
-    file, such as a pipe, is written as it is.
+    On an error, at Ctrl-C too, nothing of it is left, and the file is as it was; a crash of the machine leaves the old
+    file or the new one. The new one has the rights of the old one, and lies where a link leads. Raises `OSError`. What
+    is no regular file, such as a pipe, is written as it is.
     """
-    if path.exists() and not path.is_file():
+    place = path.resolve()
+    if place.exists() and not place.is_file():
         yield path
         return
-    beside = path.with_name(f".{path.stem}.new{path.suffix}")
+    beside = place.with_name(f".new-{uuid4().hex}{place.suffix}")
     try:
+        # Made here and by nobody else: no link that somebody put there, no file of a run that writes at the same time.
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        if place.exists():
+            beside.chmod(S_IMODE(place.stat().st_mode))
         yield beside
-        beside.replace(path)
+        _settle(beside)
+        beside.replace(place)
+        _settle(place.parent)
     except OSError as error:
         if error.filename is None or str(error.filename) == str(beside):
             error.filename = str(path)  # of which the user knows
         raise
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _settle(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 UNREAD = {
