@@ -97,11 +97,12 @@ class DocsPages:
 
     def file_of(self, path: str) -> Path | None:
         """Return the file of an address such as ``docs/operating.md``; None: the docs have none."""
-        name = path.removeprefix("docs/")
-        found = (self._folder / name).resolve()
-        if not path.startswith("docs/") or not found.is_relative_to(self._folder):
+        try:
+            found = (self._folder / path.removeprefix("docs/")).resolve()
+            inside = path.startswith("docs/") and found.is_relative_to(self._folder)
+            return found if inside and found.suffix in _KINDS and found.is_file() else None
+        except (ValueError, OSError):  # no name that a file could have
             return None
-        return found if found.suffix in _KINDS and found.is_file() else None
 
     async def _answer(self, request: web.Request) -> web.Response:
         path = request.match_info["path"]

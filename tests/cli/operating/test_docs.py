@@ -3,6 +3,7 @@
 import ast
 import http.client
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,13 +81,32 @@ def test_all_pages_are_served_with_their_pictures(port: int) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/docs/../pyproject.toml", "/docs/%2e%2e/pyproject.toml", "/pyproject.toml", "/docs//etc/passwd", "/docs/x"],
+    [
+        *("/docs/../pyproject.toml", "/docs/%2e%2e/pyproject.toml", "/pyproject.toml", "/docs//etc/passwd", "/docs/x"),
+        *("/docs/%00.md", "/docs/%ff.md", f"/docs/{'a' * 300}.md", "/docs/operating.md/x.md"),
+    ],
 )
 def test_nothing_else_is_served(port: int, path: str) -> None:
     """No path leads out of the docs."""
     status, body = get(port, path)
     assert status == http.client.NOT_FOUND
     assert b"landmark-stream" not in body.lower().replace(b"landmark stream", b"")
+
+
+@pytest.mark.parametrize("sent", [b'{"series":"home-7","value":7.319}\r\n\r\n', b"GET /home-7 HTTP/7.319\r\n\r\n"])
+def test_no_byte_of_a_request_is_logged(tmp_path: Path, sent: bytes) -> None:
+    """A producer that takes this port for Kafka's finds its event nowhere."""
+    log = tmp_path / "docs.log"
+    (free,) = free_ports(1)
+    with running([sys.executable, "-m", "stream_app", "docs", "--http-port", str(free)], log):
+        wait_for(free, "/docs/README.md", log)
+        with socket.create_connection(("127.0.0.1", free), timeout=10) as connection:
+            connection.sendall(sent)
+            assert b" 400 " in connection.recv(4096)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(4096):
+                pass
+    assert not re.search(r"home-7|7\.319", log.read_text())
 
 
 def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
