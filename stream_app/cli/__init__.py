@@ -5,6 +5,7 @@ module is imported only when its command is named: Kafka, numpy and matplotlib t
 """
 
 import argparse
+import errno
 import importlib
 import io
 import os
@@ -107,7 +108,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if alone and arguments.command in INTERRUPTED:
         signal.signal(signal.SIGTERM, _terminated)  # what was begun is taken away as at Ctrl-C
     try:
-        return int(module_of(arguments.command).run(arguments))
+        code = int(module_of(arguments.command).run(arguments))
+        sys.stdout.flush()
     except UsageError as error:
         print(f"landmark-stream {arguments.command}: {printable(str(error))}", file=sys.stderr)
         return 2
@@ -115,6 +117,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         if told := INTERRUPTED.get(arguments.command):
             print(f"landmark-stream {arguments.command}: interrupted: {told}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as `head`, has enough: nothing more can be printed, nor flushed at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _unprinted(arguments.command, error)
+    return code
+
+
+def _unprinted(command: str, error: OSError) -> int:
+    """End where nothing more can be printed: its reader, such as `head`, has enough, or its disk is full."""
+    is_full = error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+    if not is_full and not isinstance(error, BrokenPipeError):
+        raise error
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor can it be flushed at exit
+    if not is_full:
         return 0
+    said = (error.strerror or "no room").lower()
+    print(
+        f"landmark-stream {command}: output cannot be written: {said}; make room, and do the same again",
+        file=sys.stderr,
+    )
+    return 2

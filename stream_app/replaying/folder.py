@@ -242,10 +242,15 @@ class ReplayFolder:
     def settle(self, run: ReplayRun) -> None:
         """Put what was written in place: first what it was decided of, then the ledger, then releases and rejects."""
         record = _beside(self.path / RECORD_NAME)
-        with record.open("wb") as file:
-            file.write(wire.dump(asdict(run)) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with record.open("wb") as file:
+                file.write(wire.dump(asdict(run)) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            for name in (RECORD_NAME, *OUTPUTS):
+                _beside(self.path / name).unlink(missing_ok=True)
+            raise
         for name in (RECORD_NAME, *OUTPUTS):
             _beside(self.path / name).replace(self.path / name)
             keyfile.settle(self.path)

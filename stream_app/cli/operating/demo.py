@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         out.width = 120
     try:
         series = demo_series()
-    except (ModuleNotFoundError, FileNotFoundError) as error:
-        raise UsageError(f"the demo's data are not there ({error}); {INSTALL}") from None
+    except (ModuleNotFoundError, FileNotFoundError):
+        raise UsageError(f"the demo's data are not there; {INSTALL}") from None
     if find_spec("matplotlib") is None:  # asked before a broker starts
         raise UsageError(f"the demo's picture needs matplotlib; {INSTALL}")
     folder: Path = arguments.folder.absolute()

@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Iterable
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -10,7 +11,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import positive
+from stream_app.cli.shared.arguments import ENDED, positive
 from stream_app.cli.shared.eventfile import add_mapping, events
 from stream_app.cli.shared.progress import progress
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
@@ -121,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
             drawn = draw(out, document["experiments"])
         else:
             drawn = []
+    except BrokenProcessPool:
+        raise UsageError(f"{ENDED}; finished trials are kept, and the same command goes on behind them") from None
     except OSError as error:
         raise UsageError(f"--out: {error.filename}: {unwritten(error)}; name a folder that can be written") from None
     if arguments.json:
@@ -148,10 +151,8 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
         raise UsageError("--policies: it is for a FILE of data; leave it away without one")
     try:
         return [PACKAGED[name](arguments.steps) for name in _distinct(arguments.data)]
-    except (ModuleNotFoundError, FileNotFoundError) as error:
-        raise UsageError(
-            f"the data are not there ({error}); install them: pip install bokeh_sampledata, or give a FILE"
-        ) from None
+    except (ModuleNotFoundError, FileNotFoundError):
+        raise UsageError("the data are not there; install them: pip install bokeh_sampledata, or give a FILE") from None
 
 
 def _distinct(words: Iterable[Word]) -> list[Word]:

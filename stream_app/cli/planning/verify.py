@@ -3,12 +3,13 @@
 import argparse
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import natural, positive
+from stream_app.cli.shared.arguments import ENDED, natural, positive
 from stream_app.cli.shared.picturefile import check_picture, write_picture
 from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, records_in
 from stream_app.cli.shared.progress import progress
@@ -99,7 +100,10 @@ def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, 
                 moved(done, total)
             return arguments.seconds is None or time.monotonic() - began < arguments.seconds
 
-        seen = gathered(tried, arguments.runs, results, watch)
+        try:
+            seen = gathered(tried, arguments.runs, results, watch)
+        except BrokenProcessPool:
+            raise UsageError(ENDED) from None
     return Verified(series, tried.policy, verdict(tried, seen), time.monotonic() - began)
 
 

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from stream_app.cli import UsageError
@@ -49,30 +49,42 @@ def run(arguments: argparse.Namespace) -> int:
         return _run(arguments)
     except (InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError) as error:
         raise UsageError(str(error)) from None
-    except OSError as error:
-        raise UsageError(f"--out {arguments.out}: {unwritten(error)}; name a folder that can be written") from None
 
 
 def _run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
-        folder = stack.enter_context(ReplayFolder.claimed(arguments.out))
-        settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
-        policies = () if arguments.policies is None else policies_in(arguments.policies, limits_of(settings))
-        file = stack.enter_context(rereadable(arguments, arguments.out))
-        if arguments.key and policies:
-            # Two measurements of one value at two scales, or under two policies, cost both their budgets.
-            _warn(
-                "if this key is in production use, deciding its events under other policies spends budget that no "
-                "ledger of production shows; use a key of its own"
-            )
-        for default in policies:
-            for warning in PolicyTimes(default.glob, default.policy).warnings():
-                _warn(warning)
-        wanted = Wanted(settings, policies, arguments.key, arguments.replace)
-        answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked)
+        with _writing(arguments.out):
+            folder = stack.enter_context(ReplayFolder.claimed(arguments.out))
+            settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
+            policies = () if arguments.policies is None else policies_in(arguments.policies, limits_of(settings))
+            file = stack.enter_context(rereadable(arguments, arguments.out))
+            _warn_of(arguments, policies)
+            wanted = Wanted(settings, policies, arguments.key, arguments.replace)
+            answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked)
         for note in answered.notes:
             _warn(note)
         return _told(arguments, answered, file, policies)
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Say of what cannot be written that the folder cannot: what is printed later is no part of it."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"--out {out}: {unwritten(error)}; name a folder that can be written") from None
+
+
+def _warn_of(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -> None:
+    if arguments.key and policies:
+        # Two measurements of one value at two scales, or under two policies, cost both their budgets.
+        _warn(
+            "if this key is in production use, deciding its events under other policies spends budget that no "
+            "ledger of production shows; use a key of its own"
+        )
+    for default in policies:
+        for warning in PolicyTimes(default.glob, default.policy).warnings():
+            _warn(warning)
 
 
 def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]) -> int:

@@ -11,6 +11,12 @@ INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 """Beyond it, no timestamp and no count."""
 
 
+ENDED = (
+    "one of its processes was ended from outside, as systems do when memory is short; give fewer --jobs, or make room"
+)
+"""Why work beside this process was given up."""
+
+
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Declare ``--config``."""
     parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")

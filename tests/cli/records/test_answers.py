@@ -92,7 +92,8 @@ def test_an_outcome_is_told_with_its_remedies() -> None:
     assert answered == "7 of 9 answered; ledger entries: 3 perturbed"
     assert kept.startswith("2 of them have no entry of their own")
     assert refused.startswith(f"2 refused (duplicate): {REASONS['duplicate'].meaning}; what to do: ")
-    assert away.startswith("no answer to 2 in 5 s: contributions and readings wait for the end of their step;")
+    waits = "contributions, readings and the watermark before them wait for the end of their step"
+    assert away.startswith(f"no answer to 2 in 5 s: {waits};")
 
 
 def test_a_watermark_that_nothing_waits_for_says_so() -> None:

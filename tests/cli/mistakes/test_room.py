@@ -1,0 +1,124 @@
+"""No room, and nothing that half was done: disks that are full, folders in use, processes that are ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.cli.shared.arguments import ENDED
+from stream_app.replaying.folder import ReplayFolder
+from tests.cli.mistakes.mistake import FILES, REPLAY
+from tests.patience import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with the files of README, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        Path(name).write_text(str(content))
+    return tmp_path
+
+
+def limited(largest: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that may write no file beyond a size, which stands for a disk that is full."""
+    code = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    code += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({largest}, {largest})); "
+    code += "from stream_app.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, text=True)
+
+
+WRITING = {
+    "keys new landmark.key": "key file landmark.key: it cannot be written: file too large; choose a writable folder",
+    "correlate --strength 0.5 --states 5 --out m.json": "--out m.json: it cannot be written: file too large; name a "
+    "file that can be written",
+    "plan policies.jsonl --picture a.svg": "--picture a.svg: it cannot be written: file too large; name a file that "
+    "can be written",
+    REPLAY: "key file private/replay.key: it cannot be written: file too large; choose a writable folder",
+}
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_no_room_for_a_file(command: str, folder: Path) -> None:
+    """One sentence, and no half of a key, a picture or a matrix that would pass for a whole one, nor a folder."""
+    before = set(folder.iterdir())
+    ended = limited(10, *command.split())
+    assert ended.returncode == 2
+    assert ended.stderr == f"landmark-stream {command.split(maxsplit=1)[0]}: {WRITING[command]}\n"
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["plan policies.jsonl", "check policies.jsonl", "files", REPLAY])
+def test_no_room_for_what_is_printed(command: str) -> None:
+    """Where standard output goes to a disk that is full: a sentence, with 2 however late that shows."""
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "stream_app", *command.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            text=True,
+        )
+    told = "output cannot be written: no space left on device; make room, and do the same again"
+    assert ended.stderr.splitlines()[-1] == f"landmark-stream {command.split(maxsplit=1)[0]}: {told}"
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 2
+
+
+def test_no_room_for_the_last_file_of_a_replay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The run before stays whole, and nothing of this one lies beside it."""
+    assert main(REPLAY.split()) == 0
+    seen = {path.name: path.read_bytes() for path in (folder / "private").iterdir()}
+    (folder / "private" / "replay.json.new").symlink_to("/dev/full")
+    capsys.readouterr()
+    with (folder / "energy.csv").open("a") as file:
+        file.write("2012-06-01T19:00:00Z,1\n")
+    assert main(REPLAY.split()) == 2
+    told = "--out private: it cannot be written: no space left on device; name a folder that can be written"
+    assert capsys.readouterr().err.splitlines()[-1] == f"landmark-stream replay: {told}"
+    assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
+
+
+def test_a_folder_twice_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """The second run is told to wait, and touches nothing."""
+    with ReplayFolder.claimed(Path("private")):
+        assert main(REPLAY.split()) == 2
+    told = "--out private: another `replay` is at work there; wait for it"
+    assert capsys.readouterr().err == f"landmark-stream replay: {told}\n"
+    assert not any(Path("private").iterdir())
+
+
+def children_of(process: int) -> list[int]:
+    """Return the processes that a process began for its work."""
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    found = [int(child) for child in listed.read_text().split()]
+    return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("verify policies.jsonl --jobs 2 --runs 1000000", ""),
+        (
+            "evaluate --data glucose --no-plots --seeds 30 --jobs 2 --out evaluated",
+            "; finished trials are kept, and the same command goes on behind them",
+        ),
+    ],
+)
+def test_a_process_that_is_ended_from_outside(command: str, more: str) -> None:
+    """As systems do that have too little memory: a sentence with the remedy in place of a traceback."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "stream_app", *command.split()], stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (found := children_of(process.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.kill(found[0], signal.SIGKILL)
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, err) == (2, f"landmark-stream {command.split(maxsplit=1)[0]}: {ENDED}{more}\n")
