@@ -49,9 +49,9 @@ def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
         yield f"{count:,} refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
     if found.answered < found.sent:
         yield (
-            f"no answer to {found.sent - found.answered:,} in {seconds:g} s: contributions, readings and the watermark before them wait for the "
-            "end of their step; for others see that a worker runs: it will still decide them, and `read ledger` or "
-            "`read rejects` shows it"
+            f"no answer to {found.sent - found.answered:,} in {seconds:g} s: contributions, readings and the watermark "
+            "before them wait for the end of their step; for others see that a worker runs: it will still decide them, "
+            "and `read ledger` or `read rejects` shows it"
         )
 
 
