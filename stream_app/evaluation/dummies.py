@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.experiment import SHARES, Found, Row, error_row
+from stream_app.evaluation.experiment import SHARES, Found, Row, error_row, held_against
 from stream_app.evaluation.placement import Placement
 from stream_app.evaluation.trial import DummiesOf, ErrorOf
 from stream_app.privacy.dummies.request import MOST_STEPS, MethodName
@@ -42,11 +42,19 @@ class ErrorByDummies:
 
     def settings(self) -> list[ErrorOf | DummiesOf]:
         """Return the settings whose trials it needs."""
-        return [setting for *_, setting in self._named()]
+        return held_against(self.data) + [setting for *_, setting in self._named()]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, method, kind of dummies, share of landmarks and fraction of the budget."""
+        """Return a row a data set, method, kind of dummies, share of landmarks and fraction of the budget.
+
+        Where nothing is released, dummies and fraction are None, and the share where it varies.
+        """
+        share = None if len(self.shares) > 1 else self.shares[0]
+        units = {data.name: data.unit for data in self.data}
         rows: list[Row] = []
+        for setting in held_against(self.data):
+            varied: Row = {"share": share, "dummies": None, "fraction": None}
+            rows.append(error_row(setting, units[setting.data], varied, found(setting), ("landmarks",)))
         for data, dummies, fraction, setting in self._named():
             varied = {"share": setting.placement.share_percent, "dummies": dummies, "fraction": fraction}
             rows.append(error_row(setting, data.unit, varied, found(setting), ("landmarks",)))

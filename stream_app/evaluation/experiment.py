@@ -72,8 +72,7 @@ class ErrorByShare:
     def settings(self) -> list[ErrorOf]:
         """Return the settings whose trials it needs."""
         cells = product(self.data, self.methods, SHARES)
-        unreleased = [_unreleased(data, name) for data in self.data for name in UNRELEASED]
-        return unreleased + [
+        return held_against(self.data) + [
             ErrorOf(data.name, method, data.epsilon, Placement(share)) for data, method, share in cells
         ]
 
@@ -99,8 +98,7 @@ class Comparison:
 
     def settings(self) -> list[ErrorOf]:
         """Return the settings whose trials it needs."""
-        unreleased = [_unreleased(data, name) for data in self.data for name in UNRELEASED]
-        return unreleased + [setting for _, pair in self._pairs() for setting in pair]
+        return held_against(self.data) + [setting for _, pair in self._pairs() for setting in pair]
 
     def rows(self, found: Found) -> list[Row]:
         """Return a row a data set, epsilon and share."""
@@ -139,21 +137,22 @@ class ErrorByWindow:
 
     data: Sequence[DataSet]
 
-    def settings(self) -> list[WindowOf]:
+    def settings(self) -> list[ErrorOf | WindowOf]:
         """Return the settings whose trials it needs."""
-        return [
+        return held_against(self.data) + [
             WindowOf(data.name, method, data.epsilon, window)
             for data, method, window in product(self.data, WINDOW_METHODS, WINDOWS)
             if data.value["kind"] in ORDERED or not method.endswith(PRIVATE)
         ]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, method and window."""
+        """Return a row a data set, method and window; its window is None where nothing is released."""
         units = {data.name: data.unit for data in self.data}
-        return [
-            error_row(setting, units[setting.data], {"window": setting.window}, found(setting), RELEASED)
-            for setting in self.settings()
-        ]
+        rows: list[Row] = []
+        for setting in self.settings():
+            varied = {"window": setting.window if isinstance(setting, WindowOf) else None}
+            rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +161,26 @@ class ErrorBesideWindows:
 
     data: Sequence[DataSet]
 
-    def settings(self) -> list[WindowOf]:
+    def settings(self) -> list[ErrorOf | WindowOf]:
         """Return the settings whose trials it needs."""
         places = [None, *(Placement(share) for share in BESIDE_SHARES)]
-        return [
+        return held_against(self.data) + [
             WindowOf(data.name, method, data.epsilon, BESIDE, placement)
             for data, method, placement in product(self.data, BESIDE_METHODS, places)
             if placement is not None or not method.startswith("balanced")
         ]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, method and share; its share is None at level w-event."""
+        """Return a row a data set, method and share.
+
+        Its share is None at level w-event and where nothing is released, its window in the latter case too.
+        """
         units = {data.name: data.unit for data in self.data}
         rows: list[Row] = []
         for setting in self.settings():
-            share = None if setting.placement is None else setting.placement.share_percent
-            varied = {"window": setting.window, "share": share}
+            released = setting if isinstance(setting, WindowOf) else None
+            share = released.placement.share_percent if released and released.placement else None
+            varied = {"window": released.window if released else None, "share": share}
             rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
         return rows
 
@@ -247,6 +250,11 @@ class TimeByMethod:
             }
             for setting in self.settings()
         ]
+
+
+def held_against(data: Sequence[DataSet]) -> list[Any]:
+    """Return the settings in which nothing is released, of all data: what each method is compared with."""
+    return [_unreleased(one, name) for one in data for name in UNRELEASED]
 
 
 def _unreleased(data: DataSet, name: str) -> ErrorOf:

@@ -1,10 +1,13 @@
 """The plots of the experiments: a picture each, by matplotlib, which is an extra."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import cycle
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from stream_app.evaluation.dataset import SHARE_WRONG
 from stream_app.evaluation.experiment import Row
@@ -54,13 +57,13 @@ Panel = Callable[["Axes", Sequence[Row]], None]
 
 def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
     """Write a PNG an experiment into ``folder`` and return their paths; raises `OSError`."""
-    drawers = {
+    drawers: Mapping[str, Callable[[Path, Sequence[Row]], None]] = {
         "share": _errors,
         "compare": _ratios,
-        "window": _windows,
-        "beside": _beside,
-        "dummies": _dummies,
-        "dummies-budget": _draws,
+        "window": partial(_errors, over=WINDOW),
+        "beside": _errors,
+        "dummies": partial(_errors, of="{data}, epsilon {epsilon:g}, {method}", curve="{dummies}"),
+        "dummies-budget": partial(_errors, curve="{method}, {dummies}", over=FRACTION),
         "correlation": _losses,
         "time": _times,
     }
@@ -73,17 +76,26 @@ def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
     return paths
 
 
-def _errors(path: Path, rows: Sequence[Row]) -> None:
+def _errors(
+    path: Path,
+    rows: Sequence[Row],
+    *,
+    of: str = "{data}, epsilon {epsilon:g}",
+    curve: str = "{method}",
+    over: tuple[str, str] = SHARE,
+) -> None:
+    """Draw a panel a title ``of``, in it a line a ``curve`` over what varies, and what all are held against."""
+
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
-        for row in found:
-            if row["method"] in UNRELEASED:
+        for row in unreleased:
+            if (row["data"], row["epsilon"]) == (found[0]["data"], found[0]["epsilon"]):
                 label, style = UNRELEASED[row["method"]]
                 axes.axhline(row["error"], color="black", ls=style, lw=1.2, label=label)
-        released = [row for row in found if row["method"] not in UNRELEASED]
-        _curves(axes, _grouped(released, lambda row: row["method"]), "error")
+        _curves(axes, _grouped([row for row in found if row[over[0]] is not None], curve.format_map), "error", over)
         axes.set_ylabel(f"mean error ({found[0]['unit']})")
 
-    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
+    unreleased = [row for row in rows if row["method"] in UNRELEASED]
+    _picture(path, _grouped([row for row in rows if row not in unreleased], of.format_map), panel)
 
 
 def _ratios(path: Path, rows: Sequence[Row]) -> None:
@@ -94,40 +106,6 @@ def _ratios(path: Path, rows: Sequence[Row]) -> None:
         axes.set_ylabel(f"error of {found[0]['first']} / {found[0]['second']}")
 
     _picture(path, _grouped(rows, lambda row: row["data"]), panel)
-
-
-def _windows(path: Path, rows: Sequence[Row]) -> None:
-    def panel(axes: "Axes", found: Sequence[Row]) -> None:
-        _curves(axes, _grouped(found, lambda row: row["method"]), "error", over=WINDOW)
-        axes.set_ylabel(f"mean error ({found[0]['unit']})")
-
-    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
-
-
-def _beside(path: Path, rows: Sequence[Row]) -> None:
-    def panel(axes: "Axes", found: Sequence[Row]) -> None:
-        _curves(axes, _grouped([row for row in found if row["share"] is not None], lambda row: row["method"]), "error")
-        axes.set_ylabel(f"mean error ({found[0]['unit']})")
-
-    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
-
-
-def _dummies(path: Path, rows: Sequence[Row]) -> None:
-    def panel(axes: "Axes", found: Sequence[Row]) -> None:
-        _curves(axes, _grouped(found, lambda row: row["dummies"]), "error")
-        axes.set_ylabel(f"mean error ({found[0]['unit']})")
-
-    of_methods = [row for each in _grouped(rows, lambda row: row["method"]).values() for row in each]
-    title = "{data}, epsilon {epsilon:g}, {method}"
-    _picture(path, _grouped(of_methods, title.format_map), panel)
-
-
-def _draws(path: Path, rows: Sequence[Row]) -> None:
-    def panel(axes: "Axes", found: Sequence[Row]) -> None:
-        _curves(axes, _grouped(found, lambda row: f"{row['method']}, {row['dummies']}"), "error", over=FRACTION)
-        axes.set_ylabel(f"mean error ({found[0]['unit']})")
-
-    _picture(path, _grouped(rows, lambda row: f"{row['data']}, epsilon {row['epsilon']:g}"), panel)
 
 
 def _losses(path: Path, rows: Sequence[Row]) -> None:
@@ -169,7 +147,7 @@ def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SH
     axes.set_xlabel(label)
     axes.set_xticks(sorted({row[abscissa] for rows in lines.values() for row in rows} - {CROWDED}))
     part = any(row.get("unit") == SHARE_WRONG and member == "error" for rows in lines.values() for row in rows)
-    heights = [row[member] for rows in lines.values() for row in rows]
+    heights = [float(height) for line in axes.lines for height in np.asarray(line.get_ydata())]
     if heights and 0 < min(heights) * SPAN_OF_LOG < max(heights) and not part:
         _logarithmic(axes, min(heights))
     else:

@@ -9,8 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from stream_app.evaluation.experiment import UNRELEASED, Row
+from stream_app.evaluation.trial import CONSTANT, NOTHING
 
 Cell = Callable[[Row], str]
+HELD_AGAINST: Mapping[str, str] = {NOTHING: "guessed", CONSTANT: "best constant"}
+"""What every method is held against, as tables name it."""
+NOTE = (
+    "guessed and best constant publish nothing: they always say the middle of the range (the first category), and the "
+    "one value that hindsight knows to be nearest"
+)
 UNBOUNDED = "unbounded"
 """In the place of a ratio's bounds: too few seeds."""
 
@@ -83,6 +90,11 @@ def _share(row: Row) -> str:
     return "any" if row["share"] is None else f"{row['share']} %"
 
 
+def _varied(row: Row, cell: str) -> str:
+    """Return the column of a row: where nothing is released, what varies is any."""
+    return "any" if row["method"] in UNRELEASED else cell
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
@@ -98,11 +110,11 @@ def _error(of: str) -> Cell:
 
 
 def _method(row: Row) -> str:
-    return str(row["method"])
+    return HELD_AGAINST.get(row["method"], str(row["method"]))
 
 
 def _disguised(row: Row) -> str:
-    return f"{row['method']}, {row['dummies']}"
+    return HELD_AGAINST.get(row["method"], f"{row['method']}, {row['dummies']}")
 
 
 _PIVOTS: Mapping[str, Pivot] = {
@@ -113,18 +125,20 @@ _PIVOTS: Mapping[str, Pivot] = {
         _share,
         _ratio,
     ),
-    "window": Pivot(_error("by steps of a window"), _method, lambda row: str(row["window"]), _figure("error")),
+    "window": Pivot(
+        _error("by steps of a window"), _method, lambda row: _varied(row, str(row["window"])), _figure("error")
+    ),
     "beside": Pivot(
         _error("with a window, by share of landmarks"),
         _method,
-        lambda row: "w-event" if row["share"] is None else _share(row),
+        lambda row: _varied(row, "w-event" if row["share"] is None else _share(row)),
         _figure("error"),
     ),
     "dummies": Pivot(_error("with dummies, by share of true landmarks"), _disguised, _share, _figure("error")),
     "dummies-budget": Pivot(
         lambda row: f"{_error('by what of the budget draws dummies')(row)}, {row['share']} % landmarks",
         _disguised,
-        lambda row: f"{100 * row['fraction']:g} %",
+        lambda row: _varied(row, f"{100 * (row['fraction'] or 0):g} %"),
         _figure("error"),
     ),
     "correlation": Pivot(

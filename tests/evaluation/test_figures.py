@@ -73,7 +73,7 @@ def test_no_table_loses_a_label_or_a_figure(figures: dict[str, Any], width: int)
     labels = Counter(line[2:].split("  ")[0] for line in lines if line.startswith("  "))
     sets = len(PACKAGED)
     assert labels["epsilon 1"] == labels["epsilon 10"] == sets
-    assert labels["nothing"] == labels["constant"] == labels["balanced+level"] == 3 * sets
+    assert labels["guessed"] == labels["best constant"] == labels["balanced+level"] == 3 * sets
     assert "…" not in caught.get()
     for row in figures["experiments"]["compare"]:
         assert row["high"] is None or any(f"..{row['high']:.3g}" in line for line in lines)

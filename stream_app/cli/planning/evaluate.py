@@ -20,7 +20,7 @@ from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
 from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
 from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
 from stream_app.evaluation.store import Store
-from stream_app.evaluation.tables import UNBOUNDED, tables
+from stream_app.evaluation.tables import HELD_AGAINST, NOTE, UNBOUNDED, tables
 from stream_app.evaluation.trial import key_of
 from stream_app.files import unwritten, whole
 from stream_app.formats import wire
@@ -132,9 +132,12 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     if not console.is_terminal:
         console.width = PIPE_WIDTH
-    for table in tables(document["experiments"]):
+    found = document["experiments"]
+    for table in tables(found):
         console.print(table, crop=False)
-    unbounded = any(row["low"] is None for row in document["experiments"].get("compare", ()))
+    if any(row.get("method") in HELD_AGAINST or "constant_error" in row for rows in found.values() for row in rows):
+        console.print(NOTE, highlight=False)
+    unbounded = any(row["low"] is None for row in found.get("compare", ()))
     console.print(
         f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them"
         + (f"; {UNBOUNDED}: too few seeds to tell" if unbounded else ""),
