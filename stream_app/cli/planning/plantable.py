@@ -163,7 +163,10 @@ def _figure(mean: MeanRange | None) -> str:
 
 
 def _lines(plan: Plan) -> list[str]:
-    lines = ["* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's."]
+    lines = [
+        "* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's.",
+        "No best constant stands beside them: which one that is only the data tell; `evaluate` has it.",
+    ]
     if isinstance(plan.request.policy.kind, Choice):
         lines.append(f"lead: an item so many contributors ahead of all others is drawn {WANTED:.0%} of the time.")
     if plan.ward is not None:
