@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings
 
+LAST_PORT = 65_535
 _NAME = r"^[A-Za-z0-9._-]+$"  # what Kafka allows in the names of topics and groups
 
 
@@ -47,6 +48,15 @@ class BrokerSettings(BaseSettings):
     )
     sasl_password: SecretStr | None = Field(None, description="the password; this or sasl_password_file with SASL")
     sasl_password_file: Path | None = Field(None, description="a file that holds the password alone")
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _names_hosts(cls, value: str) -> str:
+        for each in value.split(","):
+            _, colon, port = each.strip().rpartition("]")[2].rpartition(":")
+            if colon and not (port.isascii() and port.isdigit() and 0 < int(port) <= LAST_PORT):
+                raise ValueError(f"write HOST:PORT, several with commas between them, a port from 1 to {LAST_PORT:,}")
+        return value
 
     @field_validator("allow_plaintext_credentials")
     @classmethod

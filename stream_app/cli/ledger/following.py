@@ -13,6 +13,7 @@ from stream_app.audit.finding import CODES, LISTED, kind_of
 from stream_app.audit.remark import KeyChange, Remark
 from stream_app.audit.report.report import line_of, quoted
 from stream_app.cli import UsageError
+from stream_app.cli.shared.arguments import port
 
 if TYPE_CHECKING:
     from stream_app.audit.topic import Waiting
@@ -37,7 +38,7 @@ def add_following_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--http-port",
-        type=int,
+        type=port,
         default=PORT,
         metavar="PORT",
         help=f"with --follow: where a page, metrics and health are served (default {PORT}; 0: any free one)",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from stream_app.cli import UsageError
 from stream_app.cli.operating.files import folder_of
+from stream_app.cli.shared.arguments import port
 from stream_app.manual import BASE, PORT
 
 
@@ -18,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--http-host", default="127.0.0.1", metavar="HOST", help="where to listen (default %(default)s)"
     )
     parser.add_argument(
-        "--http-port", type=int, default=PORT, metavar="PORT", help=f"(default {PORT}, which messages and alerts name)"
+        "--http-port", type=port, default=PORT, metavar="PORT", help=f"(default {PORT}, which messages and alerts name)"
     )
     parser.epilog = "Messages and alerts name pages at this address. It needs no broker, no settings and no network."
 

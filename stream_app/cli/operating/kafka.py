@@ -8,6 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from stream_app.cli import UsageError
+from stream_app.cli.shared.arguments import port
+from stream_app.files import unwritten
 from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.localbroker.ports import HOST
@@ -24,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="its data and log (default: %(default)s)")
     parser.add_argument(
         "--port",
-        type=int,
+        type=port,
         help=f"where it listens on 127.0.0.1 (default: its last one, then {DEFAULT_PORT}, then any; 0: any free one)",
     )
     parser.add_argument("--jars", type=Path, help="folder of Kafka's jars (default: a cache of the user, filled once)")
@@ -37,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Do the action; 0 when the broker is as asked (``status``: 0 when it answers, else 1)."""
     folder: Path = arguments.folder
-    broker = LocalBroker.find(folder)
-    stopped = arguments.action == "stop" and broker is not None
     try:
+        broker = LocalBroker.find(folder)
+        stopped = arguments.action == "stop" and broker is not None
         if arguments.action == "start" and broker is None:
             broker = _start(arguments)
         elif arguments.action == "stop" and broker is not None:
@@ -47,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
             broker = None
     except LocalBrokerError as error:
         raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(f"--folder {folder}: {unwritten(error)}; name a folder that can be written") from None
     answers = broker is not None and broker.answers()
     if stopped and not arguments.json:
         print(f"stopped: the broker of {folder} has ended, its data stay for the next `kafka start`")

@@ -6,6 +6,7 @@ is kept nowhere but in the record.
 
 import argparse
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 
@@ -43,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send a record a series, or a round of them at each interval; 0 when every one was acknowledged."""
-    if arguments.every is not None and not arguments.every > 0:
+    if arguments.every is not None and not 0 < arguments.every <= threading.TIMEOUT_MAX:
         raise UsageError(f"--every {arguments.every}: give an interval above 0 seconds")
-    if not arguments.lag >= 0:
+    if not 0 <= arguments.lag <= LAST_TIMESTAMP_MS / 1000:
         raise UsageError(f"--lag {arguments.lag}: give 0 seconds or more")
     if arguments.wait is not None and (arguments.every is not None or arguments.intrusion):
         raise UsageError("--wait: it is for one watermark of each series; leave --every or --intrusion away")

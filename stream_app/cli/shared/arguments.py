@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stream_app.cli import UsageError
 
+LAST_PORT = 65_535
 INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 """Beyond it, no timestamp and no count."""
 
@@ -33,6 +34,13 @@ def positive(text: str) -> int:
     """Return a whole number; raises `argparse.ArgumentTypeError` for what is none above 0."""
     if not text.isascii() or not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """Return a port, 0 for any free one; raises `argparse.ArgumentTypeError` for what is none."""
+    if not text.isascii() or not text.isdigit() or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; write a whole number from 0 to {LAST_PORT}")
     return int(text)
 
 

@@ -1,6 +1,7 @@
 """Why the brokers could not be used: what was asked, what was found, and the remedy; never a password."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Iterator
@@ -155,8 +156,10 @@ def _unreached(error: OSError) -> str:
             return "no answer came in time"
         case socket.gaierror():
             return "no machine of that name is known"
+        case _ if error.errno is not None and error.strerror == os.strerror(error.errno):
+            return error.strerror.lower()
         case _:
-            return (error.strerror or "no connection can be made").lower()
+            return "no connection can be made"
 
 
 def _principal(settings: Settings) -> str:

@@ -101,6 +101,32 @@ COMMANDS = (
         {"my.toml": 'bootstrap_servers = "127.0.0.1:1"\n'},
     ),
     Mistake(
+        "Brokers at a port that is none",
+        "read releases --config my.toml",
+        "Write HOST:PORT.",
+        {"my.toml": 'bootstrap_servers = "kafka:localhost"\n'},
+    ),
+    Mistake(
+        "A local broker at a port that is none",
+        "kafka start --port 99999",
+        "Take one up to 65535.",
+    ),
+    Mistake(
+        "A local broker in a file",
+        "kafka start --folder energy.csv",
+        "Name a folder.",
+    ),
+    Mistake(
+        "Pages at a port that is none",
+        "docs --http-port 99999",
+        "Take one up to 65535.",
+    ),
+    Mistake(
+        "A watermark that lags for ever",
+        "watermark home-7 --lag inf",
+        "Say how many seconds.",
+    ),
+    Mistake(
         "A range of dummies that is no JSON",
         "dummies energy.csv",
         "Write JSON.",
