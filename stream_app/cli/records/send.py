@@ -16,8 +16,8 @@ from stream_app.cli.shared.progress import progress, tracked
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.formats import wire
-from stream_app.kafka.client.outcome import Starts, ends_of, outcome_of
 from stream_app.kafka.client.sending import Event, Sent, send_events
+from stream_app.kafka.outcome import Starts, ends_of, outcome_of
 from stream_app.setup.configuration import default_policies
 from stream_app.setup.settings import InvalidSettingsError, Settings
 

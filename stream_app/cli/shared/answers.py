@@ -14,9 +14,9 @@ from stream_app.formats import wire
 from stream_app.formats.records import Watermark
 from stream_app.kafka.client.answer import Answer, UnheardError, answer_to
 from stream_app.kafka.client.cluster import ClusterError
-from stream_app.kafka.client.outcome import Outcome
 from stream_app.kafka.client.refusal import refusal_of, unauthorized
 from stream_app.kafka.client.sending import Event, Place
+from stream_app.kafka.outcome import Outcome
 from stream_app.privacy.reason import REASONS
 from stream_app.setup.settings import Settings
 

@@ -11,8 +11,8 @@ from stream_app.cli import main
 from stream_app.cli.shared.answers import outcome_told, told
 from stream_app.formats import wire
 from stream_app.kafka.client.answer import Answer
-from stream_app.kafka.client.outcome import Outcome
 from stream_app.kafka.client.sending import Place
+from stream_app.kafka.outcome import Outcome
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.reason import REASONS
 from tests.kafka.installation import START_MS, Installation
@@ -106,7 +106,7 @@ def test_a_watermark_that_nothing_waits_for_says_so() -> None:
 
 
 def test_contributions_are_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """What waits for the end of its step has no answer yet; once its watermark came, all have one."""
+    """What waits for the end of its step is told as such at once; the watermark that ends it has an entry."""
     file = installation.folder / "own.jsonl"
 
     def asked(lines: list[dict[str, object]], seconds: str, code: int) -> dict[str, Any]:
@@ -118,11 +118,11 @@ def test_contributions_are_answered(installation: Installation, capsys: pytest.C
     ward = "ward-1"
     with installation.worker():
         begin: list[dict[str, object]] = [ward_policy(ward), watermark(ward, 0, "1" * 64)]
-        found = asked(begin, "15", 3)
-        assert (found["sent"], found["answered"], found["decisions"]) == (2, 1, {"policy": 1})
+        found = asked(begin, "60", 0)
+        assert (found["sent"], found["answered"], found["decisions"], found["kept"]) == (2, 2, {"policy": 1}, 1)
         items: list[dict[str, object]] = [contribution(ward, 0, member, "walk") for member in ("anna", "bea", "anna")]
-        found = asked(items, "3", 1)
-        assert (found["sent"], found["answered"], found["rejects"], found["decisions"]) == (3, 1, {"duplicate": 1}, {})
+        found = asked(items, "60", 1)
+        assert (found["answered"], found["kept"], found["rejects"], found["decisions"]) == (3, 2, {"duplicate": 1}, {})
         found = asked([watermark(ward, 1, "2" * 64)], "60", 0)
-        assert (found["answered"], found["rejects"]) == (1, {})
+        assert (found["answered"], found["kept"], found["rejects"]) == (1, 0, {})
         assert sum(found["decisions"].values()) == 1

@@ -1,22 +1,27 @@
-"""What workers made of a whole file of records: waited for by the group's offsets, read from ledger and rejects."""
+"""What workers made of a file of records: waited for by rows or the group's offsets, read from ledger and rejects."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+from aiokafka.errors import TopicAuthorizationFailedError
 
 from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.formats import wire
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import Sent
-from stream_app.kafka.client.topicid import assert_there
+from stream_app.kafka.client.topicid import assert_there, describe
 from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.row import last_row
 from stream_app.privacy.reason import Reason
 from stream_app.setup.settings import Settings
 
 POLL_SECONDS = 0.5
+PAUSE_SECONDS = 0.1
 Starts = Mapping[tuple[str, int], int]
 """The ends of ledger and rejects before anything was sent, by topic and partition."""
 
@@ -60,10 +65,13 @@ async def outcome_of(
     names = TopicNames.of(settings.prefix, settings.application)
     found = Outcome(sent.events)
     offsets: Mapping[int, int] = {}
+    # Who sends may be forbidden to read the state: then contributions are answered once their step ends.
+    rows = (await describe(settings, (names.changelog,))).get(names.changelog)
+    partitions = [] if rows is None else [each for each in sent.places if each < rows.partitions]
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds), LogReader.opened(settings, "read_committed") as reader:
             while True:
-                offsets = await group_offsets(settings, names.events)
+                offsets = await _decided(settings, names, reader, partitions)
                 found.answered = _passed(sent, offsets)
                 told(found.answered)
                 if found.answered == sent.events:
@@ -71,13 +79,31 @@ async def outcome_of(
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
         pass
-    # A worker commits its offset in the transaction of what it wrote: what lies before it is there to be read.
+    heard = await _read(settings, names, sent, starts, found)
+    # The group's offset stays behind while steps of collected data are open: what has a record of its own is answered.
+    ahead = sum(offset >= offsets.get(partition, 0) for partition, offset in heard)
+    found.kept = found.answered - (len(heard) - ahead)
+    found.answered += ahead
+    return found
+
+
+async def _read(
+    settings: Settings, names: TopicNames, sent: Sent, starts: Starts, found: Outcome
+) -> set[tuple[int, int]]:
+    """Count what ledger and rejects have of the records that were sent; return the places of these records."""
     heard: set[tuple[int, int]] = set()
-    async with LogReader.opened(settings, "read_committed") as reader:
+    async with (
+        LogReader.opened(settings, "read_committed") as reader,
+        LogReader.opened(settings, "read_uncommitted") as whole,
+    ):
         for (topic, partition), start in starts.items():
             mine = sent.places.get(partition, [])
             if not mine:
                 continue
+            # A transaction ends in one partition after the other: what a row or an offset tells may not show here yet.
+            _, end = await whole.bounds(topic, partition)
+            while (await reader.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
+                await asyncio.sleep(PAUSE_SECONDS)
             async for records in reader.records(topic, partition, start):
                 for record in records:
                     offset = next((int(value) for name, value in record.headers if name == INPUT_HEADER), None)
@@ -89,10 +115,21 @@ async def outcome_of(
                         found.rejects[document["reason"]] += 1
                     else:
                         found.decisions[document.get("decision") or document["entry"]] += 1
-    # The group's offset stays behind while steps of collected data are open: what has a record of its own is answered.
-    ahead = sum(offset >= offsets.get(partition, 0) for partition, offset in heard)
-    found.kept = found.answered - (len(heard) - ahead)
-    found.answered += ahead
+    return heard
+
+
+async def _decided(
+    settings: Settings, names: TopicNames, reader: LogReader, partitions: Sequence[int]
+) -> Mapping[int, int]:
+    """Return below which offset the input of each partition is decided, by the rows of those that may be read.
+
+    The group's offset stays behind while steps are open, which take contributions or readings still.
+    """
+    found = dict(await group_offsets(settings, names.events))
+    with suppress(TopicAuthorizationFailedError):
+        for partition in partitions:
+            row = await last_row(reader, names, partition)
+            found[partition] = max(found.get(partition, 0), 0 if row is None else row.next_offset)
     return found
 
 
