@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from stream_app.accounting.composed import Composed
 from stream_app.accounting.law import LAWS
 from stream_app.accounting.temporal import CorrelatedLoss, LeftOut
-from stream_app.audit.report.report import quoted
+from stream_app.words.amount import quoted
 
 
 class Statement(NamedTuple):

@@ -75,7 +75,8 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
         if not len(places):
             continue
         budgets, used_nano = figures[places, BUDGET], figures[places, SPENT] + figures[places, PEAK]
-        at = int(np.argmax(used_nano / budgets))
+        shares = used_nano / budgets
+        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # of equal shares that of the largest
         counts.use(int(used_nano[at]), int(budgets[at]))
         if group.rule.exhaustible:
             left_nano = budgets - used_nano

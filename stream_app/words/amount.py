@@ -39,18 +39,24 @@ class Used(NamedTuple):
     epsilon_nano: int
 
     def worse(self, than: "Used") -> bool:
-        """Return whether a larger share of the promise was used, or the same share of a larger one."""
-        return worse(self.used_nano, self.epsilon_nano, than.used_nano, than.epsilon_nano)
+        """Return whether a larger share of the promise was used, or the same share of a larger one.
+
+        Of equal ones that of the first name counts, so that whoever reads a ledger in whatever order names the same.
+        """
+        mine, other = (self.used_nano, self.epsilon_nano), (than.used_nano, than.epsilon_nano)
+        return worse(*mine, *other) or (mine == other and self[:2] < than[:2])
 
     def sentence(self, series: int, *, versions: bool) -> str:
-        """Return it in words, as that of which most was used of so many series; ``versions``: any had several.
-
-        The series' name must be printable.
-        """
+        """Return it in words, as that of which most was used of so many series; ``versions``: any had several."""
         found = promised(self.used_nano, self.epsilon_nano)
-        whose = f"{self.series}, policy {self.policy}" if versions else self.series
+        whose = f"{quoted(self.series)}, policy {self.policy}" if versions else quoted(self.series)
         most = f"; the most of {series:,} series" if series > 1 else ""
         return f"{found} ({whose}{most})"
+
+
+def quoted(series: str) -> str:
+    """Return a series id so that it can neither break the line nor drive the terminal."""
+    return series if series.isprintable() and " " not in series else ascii(series)
 
 
 def summed(nano: int, steps: int) -> str:

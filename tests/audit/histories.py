@@ -77,6 +77,7 @@ class History(NamedTuple):
     rejects: list[bytes]
     lifetime_nano: int | None
     spends_nano: list[int]  # what the fold measured with each entry
+    rows: dict[str, SeriesRow]  # of the series at the end
 
 
 @st.composite
@@ -137,8 +138,8 @@ def histories(draw: st.DrawFn) -> History:
     context = Context(
         KeyRing("0123456789abcdef", 0, b"k" * 32, epoch_ms), (), Limits(lifetime, accept_weaker_policies=True)
     )
-    history = History([], [], [], lifetime, [])
-    rows: dict[str, SeriesRow] = {}
+    history = History([], [], [], lifetime, [], {})
+    rows = history.rows
     collection = Collection(bytes(32))
     in_force: dict[str, dict[str, Any]] = {}
     now = dict.fromkeys(SERIES, 0)

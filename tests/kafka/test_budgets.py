@@ -98,6 +98,17 @@ def test_the_worst_is_that_of_the_largest_share() -> None:
     assert counted_budgets([]).most == (0, 0)
 
 
+def test_of_equal_shares_that_of_the_largest_promise_counts() -> None:
+    """In columns as in rows, whichever comes first."""
+    run = Run(Context(KEYS, (), Limits(lifetime_nano=10**12)))
+    for nth, epsilon in enumerate((1.0, 4.0, 2.0)):
+        run.feed_all([policy(f"a-{nth}", epsilon=epsilon, protection=USER), observation(f"a-{nth}", 1, 1.0)])
+    together, apart = reader(run.rows, fewest=1), reader(run.rows, fewest=100)
+    together.take(run.rows)
+    assert (len(together.states), len(apart.states)) == (3, 0)
+    assert counted_budgets([together]).most == counted_budgets([apart]).most == (10**9, 4 * 10**9)
+
+
 def test_rows_in_memory_are_the_last_of_each_series_and_bounded() -> None:
     """A later row takes the place of an earlier one; series that changed longest ago go first."""
     row = rows()["home-1"]

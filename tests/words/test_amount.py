@@ -29,9 +29,11 @@ def test_what_was_used_stands_before_what_was_promised() -> None:
 
 @given(nanos, st.integers(1, 10**15), nanos, st.integers(1, 10**15))
 def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, other: int, bound: int) -> None:
-    """As fractions say it; of equal shares the larger amount."""
-    expected = (Fraction(used, epsilon), used, epsilon) > (Fraction(other, bound), other, bound)
-    assert Used("a", 1, used, epsilon).worse(Used("b", 2, other, bound)) == expected
+    """As fractions say it; of equal shares the larger amount, of equal amounts the first name."""
+    mine, others = (Fraction(used, epsilon), used, epsilon), (Fraction(other, bound), other, bound)
+    assert Used("a", 1, used, epsilon).worse(Used("b", 2, other, bound)) == (mine >= others)
+    assert Used("b", 2, used, epsilon).worse(Used("a", 1, other, bound)) == (mine > others)
+    assert not Used("a", 1, used, epsilon).worse(Used("a", 1, used, epsilon))
 
 
 def test_whose_promise_it_was() -> None:
@@ -40,6 +42,12 @@ def test_whose_promise_it_was() -> None:
     assert used.sentence(1, versions=False) == "0.7 of 1.0 promised (home-7)"
     assert used.sentence(1, versions=True) == "0.7 of 1.0 promised (home-7, policy 2)"
     assert used.sentence(1200, versions=False) == "0.7 of 1.0 promised (home-7; the most of 1,200 series)"
+
+
+def test_a_name_cannot_drive_the_terminal() -> None:
+    """Nor write a verdict of its own into a line below."""
+    used = Used("a\x1b[2J\nHOLDS: no findings", 1, 10**9, 10**9)
+    assert used.sentence(1, versions=False) == "1.0 of 1.0 promised ('a\\x1b[2J\\nHOLDS: no findings')"
 
 
 def test_a_sum_is_named_for_what_it_is() -> None:

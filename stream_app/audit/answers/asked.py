@@ -6,12 +6,11 @@ from heapq import nlargest
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.members import Members
-from stream_app.audit.report.report import quoted
 from stream_app.audit.series import Series
 from stream_app.audit.standing.standing import VersionStanding
 from stream_app.audit.standing.text import ending
 from stream_app.audit.standing.version import version_of
-from stream_app.words.amount import Used, promised
+from stream_app.words.amount import Used, promised, quoted
 from stream_app.words.promise import DRAWN, Circumstances, for_the_person, in_words
 
 MOST_PROMISES: Final = 20

@@ -1,8 +1,8 @@
 """A series in plain words: what it is promised, how much of that is used, and what may be told to its person."""
 
 from stream_app.audit.answers.asked import circumstances, for_a_person, parameters
-from stream_app.audit.report.report import quoted
 from stream_app.audit.standing.inquiry import StandingInquiry
+from stream_app.words.amount import quoted
 from stream_app.words.promise import in_words
 
 _UNKNOWN = "This version does not know the terms that it is under."

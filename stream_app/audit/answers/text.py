@@ -5,7 +5,7 @@ from typing import Any
 
 from stream_app.audit.answers.asked import Answers
 from stream_app.audit.answers.sections import ALONE, moment
-from stream_app.audit.report.report import quoted
+from stream_app.words.amount import quoted
 from stream_app.words.promise import wrapped
 
 KeyTime = tuple[str, int, int]

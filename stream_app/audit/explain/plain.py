@@ -5,9 +5,8 @@ from typing import Final
 
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED
-from stream_app.audit.report.report import quoted
 from stream_app.calendar.words import duration_in_words, moment_in_words
-from stream_app.words.amount import amount, promised
+from stream_app.words.amount import amount, promised, quoted
 
 _UNITS: Final = {"number": "in the unit of the values", "location": "in metres, by the radius of the policy"}
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.explain.formula import Formula
-from stream_app.audit.report.report import epsilon, line_of, quoted
+from stream_app.audit.report.report import epsilon, line_of
+from stream_app.words.amount import quoted
 
 SHOWN: Final = 5
 """Findings that a text lists; the audit lists all."""

@@ -10,7 +10,7 @@ from stream_app.audit.finding import CODES, LISTED, MOST_BROKEN, Code, Finding, 
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
 from stream_app.audit.remark import KeysUsed, Remark
-from stream_app.words.amount import Used, amount, summed
+from stream_app.words.amount import Used, amount, quoted, summed
 
 SHOWN: Final = 20
 """Changes of a key in the text."""
@@ -88,8 +88,7 @@ class Report(NamedTuple):
                 codes = [f"{code} {count:,}" for code, count in self.counts.items() if kind_of(code) == kind]
                 lines.append(f"{what}: {', '.join(codes) or 'no finding says so'}")
         if self.used is not None:
-            used = self.used._replace(series=quoted(self.used.series))
-            lines.append(used.sentence(self.series, versions=self.replaced))
+            lines.append(self.used.sentence(self.series, versions=self.replaced))
         return lines
 
     def text(self) -> str:
@@ -224,11 +223,6 @@ def _members(found: MembersRead) -> list[str]:
 def _intrusions(found: Intruded) -> str:
     told = f"{epsilon(found.largest_nano)} ({quoted(found.largest_series)}, {found.steps} exposed steps)"
     return f"intrusions announced {found.announced} in {found.series} series: to who saw the memory, at most {told}"
-
-
-def quoted(series: str) -> str:
-    """Return a series id so that it can neither break the line nor drive the terminal."""
-    return series if series.isprintable() and " " not in series else ascii(series)
 
 
 def epsilon(nano: int) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from stream_app.audit.report.report import line_of, quoted
+from stream_app.audit.report.report import line_of
 from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
-from stream_app.words.amount import amount, promised
+from stream_app.words.amount import amount, promised, quoted
 
 SHOWN: Final = 5
 """Findings that a text lists; the audit lists all."""

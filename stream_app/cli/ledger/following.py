@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 from stream_app.audit import Auditor, Finding
 from stream_app.audit.finding import CODES, LISTED, kind_of
 from stream_app.audit.remark import KeyChange, Remark
-from stream_app.audit.report.report import line_of, quoted
+from stream_app.audit.report.report import line_of
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import port
+from stream_app.words.amount import quoted
 
 if TYPE_CHECKING:
     from stream_app.audit.topic import Waiting

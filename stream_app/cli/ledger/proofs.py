@@ -9,12 +9,13 @@ from stream_app.audit.finding import Finding
 from stream_app.audit.form.reader import dump, proof_bytes, read_proof
 from stream_app.audit.heads.proof import Prover, check_proof
 from stream_app.audit.heads.publickey import PublicKeyError, read_public_keys
-from stream_app.audit.report.report import line_of, quoted
+from stream_app.audit.report.report import line_of
 from stream_app.audit.topic import TopicError, read_head_topic
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.files import unread, unwritten, whole
 from stream_app.kafka.client.security import client_arguments
+from stream_app.words.amount import quoted
 
 
 def prove(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,86 @@
+"""What was used of what was promised: all who say it say the same, and never less than was truly lost."""
+
+from collections.abc import Mapping
+
+import orjson
+from hypothesis import HealthCheck, given, settings
+
+from stream_app.audit import Auditor
+from stream_app.audit.answers.asked import answers_of
+from stream_app.audit.standing.inquiry import StandingInquiry
+from stream_app.audit.standing.text import text_of
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.used import MostUsed
+from stream_app.kafka.budgets import counted_budgets
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.cache import RowReader
+from stream_app.words.amount import promised
+from tests.audit.gathered import schedules
+from tests.audit.histories import History, histories
+from tests.run import KEYS, Record, Run
+from tests.used import literally_used, truly_lost, worst
+
+MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+LIFETIME_NANO = 10**13
+
+
+@MANY
+@given(histories())
+def test_of_plain_series(history: History) -> None:
+    """Every level, scheme and kind, registrations before and after, draws, versions, renewals and ends."""
+    compare(history.ledger, history.lifetime_nano, history.rows)
+
+
+@MANY
+@given(schedules())
+def test_of_collected_series(log: list[Record]) -> None:
+    """Sums, means and choices of contributors, with announced intrusions."""
+    run = Run(Context(KEYS, (), Limits(LIFETIME_NANO, accept_weaker_policies=True)))
+    run.feed_all(log)
+    compare(run.ledger, LIFETIME_NANO, run.rows)
+
+
+def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, SeriesRow]) -> None:
+    """Hold a run's summary, audit, answers, standing, rows and metrics against literal sums."""
+    literal, lost = literally_used(ledger), truly_lost(ledger)
+    above = b'"dissimilarity":"private"' in b"".join(ledger) or any(
+        entry["entry"] == "landmarks" and entry["charged_nano"] for entry in map(orjson.loads, ledger)
+    )
+    for version, (used_nano, epsilon_nano) in literal.items():
+        assert lost[version] <= used_nano <= epsilon_nano
+        assert above or lost[version] == used_nano, "exactly, where no bound stands for a sum"
+    run, auditor = MostUsed(), Auditor(lifetime_nano=lifetime_nano)
+    for entry in ledger:
+        run.written(entry)
+    auditor.entries(ledger)
+    report = auditor.finish()
+    assert report.holds, report.findings
+    said = [report.used.sentence(report.series, versions=report.replaced)] if report.used else []
+    assert [run.sentence][: bool(run.sentence)] == said, "the same series, where several used as much"
+    answers = answers_of(auditor.followed(), auditor.rules.members, lifetime_nano)
+    told = {one.series: (one.policy, one.used) for one in answers.used}
+    latest = {series: max(policy for name, policy in lost if name == series) for series, _ in lost}
+    assert told.keys() == latest.keys()
+    for series, policy in latest.items():
+        inquiry = StandingInquiry(series, lifetime_nano)
+        inquiry.entries(ledger)
+        (one,) = inquiry.answer().series
+        stands = {(series, version.version): (version.used_nano, version.promised_nano) for version in one.versions}
+        nothing = {version: (0, stands[version][1]) for version in stands if version not in literal}
+        assert stands == {version: used for version, used in literal.items() if version[0] == series} | nothing
+        used = promised(*stands[series, policy])
+        assert told[series] == (policy, used)
+        assert text_of(inquiry.answer()).splitlines()[0].endswith(f"; {used}")
+        guard = rows[series].state.guard
+        assert (guard.used_nano, guard.budget_nano) == stands[series, policy], "what the worker would stop by"
+    ruling = {
+        series: literal.get((series, policy), (0, rows[series].state.guard.budget_nano))
+        for series, policy in latest.items()
+        if not rows[series].state.closed
+    }
+    for fewest in (1, 100):  # in columns, and as rows
+        reader = RowReader(MemoryRows(), 0, 100, fewest)
+        reader.take(rows)
+        most = counted_budgets([reader]).most
+        assert most == (worst({(series, 0): used for series, used in ruling.items()}) if ruling else (0, 0))
