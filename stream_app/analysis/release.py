@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from stream_app.analysis.noise import Noise, noises_of, stated
 from stream_app.privacy.kinds import Category
 from stream_app.privacy.noise.mechanisms import truth_probability
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 
 
@@ -18,6 +19,7 @@ class Quantity(NamedTuple):
     noise: Noise
 
 
+DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
 CATEGORY: Final = "category"
 """The part of a category or a choice, where it needs a name."""
 
@@ -40,8 +42,8 @@ class Release:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Release":
-        """Return the release that a record holds; raises KeyError for what is none."""
-        return cls(
+        """Return the release that a record holds; raises KeyError or ValueError for what is none."""
+        found = cls(
             series=record["series"],
             timestamp_ms=record["timestamp"],
             decision=record["decision"],
@@ -54,22 +56,48 @@ class Release:
             count=record.get("count"),
             source_ms=record.get("source"),
         )
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Raise ValueError for members that no release has: of another type, not finite, or out of their range."""
+        texts: list[object] = [self.series, *([] if self.statistic is None else [self.statistic])]
+        times: list[object] = [self.timestamp_ms, *([] if self.source_ms is None else [self.source_ms])]
+        counts: list[object] = [self.policy, *(each for each in (self.epsilon_nano, self.count) if each is not None)]
+        sound = (
+            all(isinstance(each, str) for each in texts)
+            and self.decision in DECISIONS
+            and all(type(each) is int and 0 <= each <= LAST_TIMESTAMP_MS for each in times)
+            and all(type(each) is int and each >= 0 for each in counts)
+            and self.epsilon_nano != 0
+            and all(_is_published(each) for each in (self.value, self.measurement))
+            and (self.scale is None or all(_is_finite(each) and each > 0 for each in _listed(self.scale)))
+        )
+        if not sound:
+            raise ValueError(_NONE)
 
     def quantities(self, policy: Policy | None = None) -> dict[str, Quantity]:
         """Return the numbers of the measurement with their noise, by part; a single number's part is "".
 
         With the policy noise is exact, categories become unbiased shares of 0 or 1 by category, and positions are in
         degrees. Without it these have none. A release without measurement has none, and a choice neither.
+
+        Raises:
+            ValueError: for a measurement that is of another kind than the policy's values.
         """
         if self.measurement is None or self.epsilon_nano is None:
             return {}
         if policy is None:
             return self._stated()
         if isinstance(policy.kind, Category):
+            if category_name(self.measurement) not in map(category_name, policy.kind.categories):
+                raise ValueError(_ANOTHER)
             return _shares(policy.kind, self.measurement, self.epsilon_nano)
         intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
         noises = noises_of(policy.kind, self.epsilon_nano, self.count or 1, intrusion_nano)
         numbers = parts_of(self.measurement)
+        if not noises.keys() <= numbers.keys():
+            raise ValueError(_ANOTHER)
         return {name: Quantity(numbers[name], noise) for name, noise in noises.items()}
 
     def _stated(self) -> dict[str, Quantity]:
@@ -77,7 +105,29 @@ class Release:
         if numbers.keys() == {"latitude", "longitude"} and not isinstance(self.scale, Mapping):
             return {}  # the scale is one of metres, and its rate hangs on the policy's resolution
         scales = self.scale if isinstance(self.scale, Mapping) else dict.fromkeys(numbers, self.scale)
+        if not numbers.keys() <= scales.keys() or None in scales.values():
+            return {}
         return {name: Quantity(number, stated(float(scales[name]))) for name, number in numbers.items()}
+
+
+_NONE: Final = "no release"
+_ANOTHER: Final = "a measurement of another kind than the policy's values"
+_MOST: Final = 1e150
+"""Numbers beyond this one, or below its negative, are taken for no published ones: their squares have to be finite."""
+
+
+def _listed(value: object) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else [value]
+
+
+def _is_finite(number: object) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and -_MOST <= number <= _MOST
+
+
+def _is_published(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _is_finite(part) for name, part in value.items())
+    return value is None or isinstance(value, str | bool) or _is_finite(value)
 
 
 def parts_of(value: object) -> dict[str, float]:

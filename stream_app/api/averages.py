@@ -14,11 +14,12 @@ from stream_app.analysis.release import CATEGORY, Release
 from stream_app.analysis.rows import column
 from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, moment_of, window
 from stream_app.api.errors import Error, told
+from stream_app.api.given import unboxed
+from stream_app.api.parts import moment_ms
 from stream_app.api.policy import Policy, compiled
 from stream_app.api.reading import Releases
 from stream_app.api.releasing import Released
 from stream_app.api.tables import Frame, Row, Table, library_of, rows_of
-from stream_app.calendar.localtime import milliseconds
 from stream_app.privacy.kinds import Kind
 
 By = str | timedelta | Sequence[str | timedelta]
@@ -42,7 +43,7 @@ def mean(frame: Frame | Released, by: By = "series", *, zone: str = "UTC", polic
         Error: for a frame without measurements, and a grouping that is none.
     """
     measured = _measured(frame, policy)
-    names = [by] if isinstance(by, str | timedelta) else list(by)
+    names: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
     with told():
         keys = [_key(name, zone) for name in names]
     policies = {id(found.release): found.policy for found in measured}
@@ -111,6 +112,8 @@ def _key(name: str | timedelta, zone: str) -> Callable[[Release, Any], object]:
             raise Error.of("by", "a window of no length; write one such as timedelta(hours=6)")
         of = window(length_ms)
         return lambda release, _: moment_of(of(release), UTC)
+    if not isinstance(name, str):
+        raise Error.of("by", _GROUPS)
     if name in CLOCKS:
         key = CLOCKS[name](zone)
         return lambda release, _: key(release)
@@ -118,7 +121,10 @@ def _key(name: str | timedelta, zone: str) -> Callable[[Release, Any], object]:
         return lambda release, policy: None if policy is None else is_landmark(release, policy)
     if name in {"series", "policy"}:
         return lambda release, _: getattr(release, name)
-    raise Error.of("by", "is none of series, policy, landmark, hour, weekday, day, a timedelta, or several of these")
+    raise Error.of("by", _GROUPS)
+
+
+_GROUPS: Final = "is none of series, policy, landmark, hour, weekday, day, a timedelta, or a list of several of these"
 
 
 def _figure(figure: Any) -> dict[str, Any]:
@@ -139,17 +145,26 @@ def _measured(frame: Frame | Released, policy: Policy | None) -> list[Measured]:
     given = None if policy is None else compiled(policy)
     found = frame.releases if isinstance(frame, Released) else frame
     if isinstance(found, Releases):
-        return [measured if given is None else measured._replace(policy=given) for measured in found.measured]
-    return [Measured(_release(row, nth), given) for nth, row in enumerate(rows_of(found))]
+        measured = [each if given is None else each._replace(policy=given) for each in found.measured]
+    else:
+        measured = [Measured(_release(row, nth), given) for nth, row in enumerate(rows_of(found))]
+    for nth, (release, ruling) in enumerate(measured):
+        try:
+            release.quantities(ruling)
+        except ValueError:
+            remedy = "give the one that they were made under, or leave it out for what release() returns"
+            raise Error.of("policy", f"is for values of another kind than those of row {nth}; {remedy}") from None
+    return measured
 
 
 def _release(row: Row, nth: int) -> Release:
     """Return the release of a row of the frames that this library makes; of a record as a topic has it, too."""
     try:
+        row = {name: unboxed(found) for name, found in row.items()}
         moment = row["timestamp"]
-        timestamp_ms = milliseconds(moment) if isinstance(moment, datetime) else int(moment)
+        timestamp_ms = moment_ms(moment, f"row {nth}") if isinstance(moment, datetime) else int(moment)
         epsilon_nano = row.get("epsilon_nano", round(row["epsilon"] * 1e9) if "epsilon" in row else None)
-        return Release(
+        found = Release(
             series=row["series"],
             timestamp_ms=timestamp_ms,
             decision=row["decision"],
@@ -160,9 +175,14 @@ def _release(row: Row, nth: int) -> Release:
             statistic=row.get("statistic"),
             count=None if "items" not in row else int(row["items"]),
         )
-    except (KeyError, TypeError, ValueError):
-        remedy = "has not the columns of releases; take what read_releases() or release() returns"
-        raise Error.of(f"row {nth}", remedy) from None
+        found.check()
+    except Error:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError):
+        remedy = "take what read_releases() or release() returns"
+        what = "has not the columns of releases, or what no release holds, such as NaN or infinity"
+        raise Error.of(f"row {nth}", f"{what}; {remedy}") from None
+    return found
 
 
 def _parts(row: Row, member: str) -> Any:

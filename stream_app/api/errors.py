@@ -31,7 +31,7 @@ def told() -> Iterator[None]:
     except PolicyError as error:
         raise Error(error.faults) from None
     except WrongTimesError as error:
-        raise Error(Fault(wrong.member, wrong.message) for wrong in error.wrongs) from None
+        raise Error(Fault(wrong.member or "zone", wrong.message) for wrong in error.wrongs) from None
     except InvalidSettingsError as error:
         raise Error(Fault(problem.field, problem.message) for problem in error.problems) from None
     except KeyFileError as error:

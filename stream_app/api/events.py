@@ -1,12 +1,13 @@
 """Rows of a frame as event records, byte for byte as `replay` and `send` make them of a CSV file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from math import isnan
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from stream_app.api.errors import Error
+from stream_app.api.given import END_OF_INTEGERS, LEAST_INTEGER, is_text, keyed, unboxed
 from stream_app.api.parts import moment_ms
 from stream_app.api.tables import Row
 from stream_app.calendar.words import moment_as_seconds
@@ -45,6 +46,7 @@ def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seed
     Raises:
         Error: for columns that no row has, and the first time that is none; it names no value.
     """
+    _named(columns, series)
     missing = list(_missing(rows, columns, series))
     if missing:
         raise Error(missing)
@@ -52,8 +54,25 @@ def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seed
     return [wire.dump(_seeded(event, nth) if seeds else event) for nth, event in enumerate(events)]
 
 
+def _named(columns: Columns, series: str | None) -> None:
+    """Check that arguments are names; raises `Error` with each that is none."""
+    names: dict[str, Any] = {
+        "series": "" if series is None else series or None,
+        "series_column": columns.series,
+        "timestamp_column": columns.timestamp,
+        "value_columns": columns.value,
+        "contributor_column": columns.contributor or "",
+    }
+    several = names["value_columns"]
+    if isinstance(several, Sequence) and not isinstance(several, str) and len(several) > 0:
+        names |= {"value_columns": "", **{f"value_columns.{nth}": each for nth, each in enumerate(several)}}
+    wrong = [argument for argument, name in names.items() if not isinstance(name, str) or not is_text(name)]
+    if wrong:
+        raise Error(Fault(argument, "is no name; give a text, for several value columns a list") for argument in wrong)
+
+
 def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Iterator[Fault]:
-    untyped = [row for row in rows if row.get("type") not in TYPES]
+    untyped = [row for row in rows if not _is_record(row)]
     known = {name for row in untyped for name in row}
     wanted = {"timestamp_column": [columns.timestamp], "value_columns": [*columns.values]}
     if series is None:
@@ -69,17 +88,22 @@ def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Itera
             yield Fault(argument, f"no column {', '.join(lacking)} among the {len(known)} there are; name it{remedy}")
 
 
+def _is_record(row: Row) -> bool:
+    found = row.get("type")
+    return isinstance(found, str) and found in TYPES
+
+
 def _event(row: Row, nth: int, columns: Columns, series: str | None) -> dict[str, Any]:
-    if row.get("type") in TYPES:
+    if _is_record(row):
         timed = {"timestamp": _timestamp(row["timestamp"], nth)} if "timestamp" in row else {}
         named = {"series": series} if series is not None and "series" not in row else {}
-        return {**row, **named, **timed}
+        return {name: _plain(found) for name, found in keyed({**row, **named, **timed}).items()}
     names = columns.values
     value = _plain(row.get(names[0])) if len(names) == 1 else {name: _plain(row.get(name)) for name in names}
-    whose = series if series is not None else row.get(columns.series)
+    whose = series if series is not None else _plain(row.get(columns.series))
     place = {"series": whose, "timestamp": _timestamp(row.get(columns.timestamp), nth)}
     if columns.contributor is not None:
-        return {"type": "contribution", **place, "member": row.get(columns.contributor), "value": value}
+        return {"type": "contribution", **place, "member": _plain(row.get(columns.contributor)), "value": value}
     return {"type": "observation", **place, "value": value}
 
 
@@ -92,6 +116,7 @@ def _seeded(event: dict[str, Any], nth: int) -> dict[str, Any]:
 
 
 def _timestamp(found: Any, nth: int) -> int:
+    found = unboxed(found)
     if isinstance(found, str):
         try:
             found = datetime.fromisoformat(found)
@@ -99,11 +124,9 @@ def _timestamp(found: Any, nth: int) -> int:
             found = None
     if isinstance(found, datetime):
         return moment_ms(found, f"row {nth}")
-    if hasattr(found, "item"):
-        found = found.item()
     if isinstance(found, float) and found.is_integer():
         found = int(found)
-    if not isinstance(found, int) or isinstance(found, bool):
+    if not isinstance(found, int) or isinstance(found, bool) or not LEAST_INTEGER <= found < -LEAST_INTEGER:
         remedy = "has no time; write a datetime with a zone, ISO 8601 with an offset, or integer milliseconds"
         raise Error.of(f"row {nth}", remedy)
     if warning := moment_as_seconds(found):
@@ -113,8 +136,23 @@ def _timestamp(found: Any, nth: int) -> int:
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it; what is no number there is null, which the decision refuses as any null."""
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and isnan(value):
+    value = unboxed(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, int):
+        if LEAST_INTEGER <= value < END_OF_INTEGERS:
+            return value
+        return float(value) if abs(value) < _DOUBLES else None
+    if isinstance(value, str):
+        return value if is_text(value) else None
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in keyed(value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    try:
+        return wire.load(wire.dump(value))  # a day or an identifier, as a text
+    except (TypeError, ValueError):
         return None
-    return value
+
+
+_DOUBLES: Final = 10**308

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from stream_app.api.errors import Error, told
+from stream_app.api.given import finite, path_of
 from stream_app.api.reading import LEDGER, RELEASES
 from stream_app.api.releasing import Released
 from stream_app.api.tables import Table
 from stream_app.api.views import Html, Page, paragraph, table
 from stream_app.audit import Auditor
-from stream_app.audit.files import UncommittedError, read_files, read_lines
+from stream_app.audit.files import UncommittedError, read_files, read_lines, read_records
 from stream_app.audit.finding import Finding
+from stream_app.audit.heads.publickey import PublicKeyError, PublicKeys, read_public_keys
 from stream_app.audit.report.report import Report
 from stream_app.audit.standing.inquiry import StandingInquiry, UnknownNameError
 from stream_app.audit.standing.standing import Standing
@@ -95,26 +97,63 @@ class Stands(Page):
 
 
 def audit(
-    ledger: str | Path | Released, releases: str | Path | None = None, *, lifetime: float | None = None
+    ledger: str | Path | Released,
+    releases: str | Path | None = None,
+    *,
+    lifetime: float | None = None,
+    heads: str | Path | None = None,
+    public_keys: str | Path | Sequence[str | Path] = (),
+    witness: str | Path | None = None,
 ) -> Audited:
     """Return the verdict on a ledger: a file, the folder of a run with its releases, or what `release` returned.
 
     The arithmetic is done anew, by code that shares nothing with the one that decided. ``lifetime`` is the epsilon that
-    bounds all versions of a series together, where it is not in the ledger.
+    bounds all versions of a series together, where it is not in the ledger. ``heads`` is a file of signed heads, as
+    `read heads` prints them: nothing before them was cut off or rewritten. ``public_keys`` are the files of those who
+    are trusted to sign them, which must come from another place than the heads; all heads of ``witness``, a file that
+    was kept elsewhere, must be among them.
 
     Raises:
-        Error: for what cannot be read as a ledger.
+        Error: for what cannot be read as a ledger, as keys or as heads, and for heads without keys.
     """
     path, beside = _places(ledger, releases)
-    auditor = Auditor(compare=beside is not None, lifetime_nano=None if lifetime is None else nano(lifetime))
+    keys = _trusted(heads, public_keys, witness)
+    auditor = Auditor(compare=beside is not None, lifetime_nano=_lifetime(lifetime), keys=keys)
     try:
         with told():
+            if auditor.heads is not None:  # the witness first, so that it is never ahead of the heads
+                for member, file, feed in (
+                    ("witness", witness, auditor.heads.witness),
+                    ("heads", heads, auditor.heads.record),
+                ):
+                    if file is not None:
+                        read_records(path_of(file, member, "a file of heads"), feed)
             lines = read_files(auditor, path, beside)
     except UncommittedError as error:
         raise Error.of("ledger", str(error)) from None
     if lines and not auditor.recognised:
         raise Error.of("ledger", f"none of the {lines} lines of {path} is a ledger entry; is it the ledger?")
     return Audited(auditor.finish())
+
+
+def _trusted(heads: object, public_keys: str | Path | Sequence[str | Path], witness: object) -> PublicKeys | None:
+    several = isinstance(public_keys, Sequence) and not isinstance(public_keys, str)
+    listed: list[Any] = list(public_keys) if several else [public_keys]  # type: ignore[arg-type] # not a path then
+    if heads is None:
+        if listed or witness is not None:
+            remedy = "name the file of heads with them, which they are compared with"
+            raise Error.of("heads", f"is left out, and public_keys or witness are given; {remedy}")
+        return None
+    if not listed:
+        raise Error.of("public_keys", "is left out; whoever brings the heads must not be asked whom to trust")
+    try:
+        return read_public_keys([path_of(file, "public_keys", "files that `keys public` printed") for file in listed])
+    except PublicKeyError as error:
+        raise Error.of("public_keys", str(error)) from None
+
+
+def _lifetime(epsilon: float | None) -> int | None:
+    return None if epsilon is None else nano(finite(epsilon, "lifetime", "write the epsilon of all versions together"))
 
 
 def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None = None, separator: str = "") -> Stands:
@@ -126,7 +165,10 @@ def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None
         Error: for a name that the ledger does not have, and for what cannot be read.
     """
     path, _ = _places(ledger, None)
-    inquiry = StandingInquiry(name, None if lifetime is None else nano(lifetime), separator)
+    for member, text in (("name", name), ("separator", separator)):
+        if not isinstance(text, str):
+            raise Error.of(member, f"is no text but of type {type(text).__name__}; write it as the ledger has it")
+    inquiry = StandingInquiry(name, _lifetime(lifetime), separator)
 
     def feed(lines: Sequence[bytes]) -> None:
         inquiry.entries(lines)
@@ -142,8 +184,9 @@ def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None
 
 
 def _places(ledger: str | Path | Released, releases: str | Path | None) -> tuple[Path, Path | None]:
-    path = ledger.folder if isinstance(ledger, Released) else Path(ledger)
-    beside = None if releases is None else Path(releases)
+    instead = "the folder that release() wrote, what it returned, or the file of a ledger"
+    path = ledger.folder if isinstance(ledger, Released) else path_of(ledger, "ledger", instead)
+    beside = None if releases is None else path_of(releases, "releases", "the file of releases")
     if path.is_dir():
         return path / LEDGER, beside or path / RELEASES
     return path, beside

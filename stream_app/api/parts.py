@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from stream_app.api.errors import Error
+from stream_app.api.given import is_missing, is_text, milliseconds_of, unboxed
 from stream_app.calendar.localtime import milliseconds
 
 Time = int | str | date
@@ -24,12 +25,13 @@ class Part:
     def record(self) -> dict[str, Any]:
         """Return the part as the policy record has it."""
         named = dict((self.NAMED,)) if self.NAMED else {}
-        members = ((field, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
-        return named | {field.name: plain(value, field.name) for field, value in members if value != field.default}
+        members = ((field, plain(getattr(self, field.name), field.name)) for field in fields(self))  # type: ignore[arg-type]
+        return named | {field.name: value for field, value in members if value != field.default}
 
 
 def plain(value: Any, member: str) -> Any:
-    """Return a value as JSON has it; raises `Error` for a time without a zone."""
+    """Return a value as JSON has it; raises `Error` for a time without a zone, and for what no record holds."""
+    value = unboxed(value)
     if isinstance(value, Part):
         return value.record()
     if isinstance(value, datetime):
@@ -37,17 +39,22 @@ def plain(value: Any, member: str) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return value // timedelta(milliseconds=1)
+        return milliseconds_of(value, member)
     if isinstance(value, Mapping):
         return {name: plain(each, f"{member}.{name}") for name, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [plain(each, f"{member}.{nth}") for nth, each in enumerate(value)]
-    return value.item() if hasattr(value, "item") else value  # a number of numpy
+    if value is None or isinstance(value, int | float) or (isinstance(value, str) and is_text(value)):
+        return value
+    remedy = "write numbers, texts, times with a zone, lists, or (start, end) for an interval"
+    raise Error.of(member, f"of type {type(value).__name__}, found what no policy holds; {remedy}")
 
 
 def moment_ms(moment: datetime, member: str) -> int:
-    """Return the milliseconds of a datetime; raises `Error` for one without a zone."""
-    if moment.tzinfo is None:
+    """Return the milliseconds of a datetime; raises `Error` for one without a zone, and for NaT."""
+    if is_missing(moment):
+        raise Error.of(member, "has no time; write a datetime with a zone, or leave it out")
+    if moment.utcoffset() is None:
         remedy = "a time without a zone; give it one, as in datetime(2026, 1, 31, 8, tzinfo=ZoneInfo('Europe/Paris'))"
         raise Error.of(member, remedy)
     return milliseconds(moment)

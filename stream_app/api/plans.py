@@ -1,49 +1,76 @@
 """`plan` and `verify`: what a policy will cost, and how much its releases tell at least, before there are any data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from datetime import date
+from datetime import date, timedelta
 from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
-from stream_app.api.errors import Error
+from stream_app.api.errors import Error, told
+from stream_app.api.given import finite, path_of, whole
 from stream_app.api.parts import Time, plain
 from stream_app.api.policy import Policy, compiled
 from stream_app.api.tables import Table
 from stream_app.api.views import Html, Page, paragraph
+from stream_app.loss.planning import PlanError
+from stream_app.loss.temporal import Adversary
+from stream_app.outlook.bound import within_of
 from stream_app.outlook.course import CourseError
 from stream_app.outlook.error import unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, outlooks
 from stream_app.outlook.request import PlanRequest
-from stream_app.setup import keyfile
+from stream_app.privacy import policy as core
+from stream_app.privacy.values import exact
+from stream_app.setup import correlationfile, keyfile
+from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import experiment, gathered, here
 from stream_app.verify.trial import UnusableError
 from stream_app.verify.verdict import Judgement, Verdict, verdict
 
 
 class Plan(Page):
-    """What a policy costs under each scheme of its level; ``table`` has a row a scheme and side."""
+    """What a policy costs under each scheme of its level; ``table`` has a row a scheme and side.
 
-    def __init__(self, policy: Policy, request: PlanRequest, found: tuple[Outlook, ...]) -> None:
+    ``within`` has what each event may spend for the bound of temporal loss that was asked for; None: none was.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        request: PlanRequest,
+        found: tuple[Outlook, ...],
+        within: Mapping[str, float | None] | None = None,
+        note: str = "",
+    ) -> None:
         self.policy: Final = policy
+        self.within: Final = within
         self._request: Final = request
-        self.table: Final = Table(chain.from_iterable(map(_rows, found)), title="Cost by scheme (* the policy's own)")
+        self._note: Final = note
+        rows = chain.from_iterable(_rows(each, request) for each in found)
+        self.table: Final = Table(rows, title="Cost by scheme (* the policy's own)")
 
     def __str__(self) -> str:
-        return f"{self.policy}\n{self._errors}\n{self.table}"
+        return "\n".join([str(self.policy), *self._lines(), str(self.table)])
 
     def __repr__(self) -> str:
         return f"<Plan of {self.policy!r}: {len(self.table)} rows>"
 
     def html(self) -> Html:
         """Return the policy in words and the table as HTML."""
-        return Html(paragraph(repr(self.policy), f"{self.policy}\n{self._errors}") + self.table.html())
+        return Html(paragraph(repr(self.policy), "\n".join([str(self.policy), *self._lines()])) + self.table.html())
 
-    @property
-    def _errors(self) -> str:
+    def _lines(self) -> Iterator[str]:
         horizon = self._request.horizon
-        return f"{horizon.events:,} events; errors of a measurement are {unit(self._request.policy.kind)}"
+        yield f"{horizon.events:,} events; errors of a measurement are {unit(self._request.policy.kind)}"
+        if self.within is not None:
+            yield (
+                f"temporal loss stays within {self.within['bound']:g}, whatever the scheme, if every event spends at "
+                f"most {self.within['constant']:.4g} for ever, or {self.within['even']:.4g} over these"
+            )
+        if self._note:
+            yield f"{self._note} (config=)"
 
 
 class Verified(Page):
@@ -87,28 +114,72 @@ class Verified(Page):
         return self.table.html()
 
 
-def plan(policy: Policy, *, steps: int | None = None, every_ms: int | None = None, start: Time | None = None) -> Plan:
+def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
+    policy: Policy,
+    *,
+    steps: int | None = None,
+    every_ms: int | timedelta | None = None,
+    start: Time | None = None,
+    correlation: str | Path | None = None,
+    bound: float | None = None,
+    error: float | None = None,
+    config: str | Path | None = None,
+) -> Plan:
     """Return what a policy will cost under each scheme, before there are data: budgets, noise and expected error.
 
     ``steps`` is how many events come, ``every_ms`` how far apart, ``start`` when the first does; else they follow from
-    the policy.
+    the policy. ``correlation`` is a file of the command `correlate`, else the one that the policy names and the
+    settings file ``config`` has: under it temporal loss is forecast. ``bound`` finds the epsilon that keeps that loss
+    within it. ``error`` finds how many contributors of collected data bring a release within it.
 
     Raises:
-        Error: for a horizon that cannot be planned.
+        Error: for a horizon that cannot be planned, for a correlation that cannot be read, for a bound without a
+            correlation or that nothing keeps, and for an error of data that are not collected.
     """
     found = compiled(policy)
     if isinstance(start, str | date) and not isinstance(plain(start, "start"), int):
         raise Error.of("start", "is no moment; write integer milliseconds or a datetime with a zone")
-    start_ms = None if start is None else plain(start, "start")
+    moment = "write integer milliseconds or a datetime with a zone"
+    start_ms = None if start is None else whole(plain(start, "start"), "start", moment, 0)
+    apart = None if every_ms is None else whole(every_ms, "every_ms", "write milliseconds or a timedelta")
+    events = None if steps is None else whole(steps, "steps", "write how many events come")
+    wanted = None if error is None else exact(finite(error, "error", "write one in the unit of the value"))
+    if wanted is not None and found.collect is None:
+        raise Error.of("error", "is of data that contributors send, and the policy does not collect; leave it out")
+    most = None if bound is None else finite(bound, "bound", "write the most temporal loss that there may be")
+    adversary, note = _adversary(found, correlation, config)
+    if most is not None and adversary is None:
+        raise Error.of("bound", f"is one of temporal loss; name a file with correlation=. {note}".strip())
     try:
-        horizon = horizon_of(found, every_ms=every_ms, events=steps, start_ms=start_ms)
-        request = PlanRequest(found, horizon, None, None)
-        return Plan(policy, request, tuple(outlooks(request, lambda: None)))
-    except HorizonError as error:
-        member = {"--every": "every_ms", "--steps": "steps", "--start": "start"}[error.option]
-        raise Error.of(member, str(error).removeprefix(f"{error.option}: ")) from None
-    except CourseError as error:
-        raise Error.of("policy", str(error)) from None
+        horizon = horizon_of(found, every_ms=apart, events=events, start_ms=start_ms)
+        request = PlanRequest(found, horizon, adversary, most, wanted)
+        within = within_of(request)
+        return Plan(policy, request, tuple(outlooks(request, lambda: None)), within, note)
+    except HorizonError as wrong:
+        member = _MEMBERS[wrong.option]
+        problem = str(wrong).removeprefix(f"{wrong.option}: ")
+        for option, name in _MEMBERS.items():
+            problem = problem.replace(option, name)
+        raise Error.of(member, problem) from None
+    except CourseError as wrong:
+        raise Error.of("policy", str(wrong)) from None
+    except PlanError as wrong:
+        raise Error.of("bound", str(wrong)) from None
+
+
+_MEMBERS: Final = {"--every": "every_ms", "--steps": "steps", "--start": "start"}
+
+
+def _adversary(
+    policy: core.Policy, correlation: str | Path | None, config: str | Path | None
+) -> tuple[Adversary | None, str]:
+    file = None if correlation is None else path_of(correlation, "correlation", "a file of the command `correlate`")
+    settings = None if config is None else path_of(config, "config", "a settings file")
+    try:
+        with told():
+            return correlationfile.adversary_of(file, policy.correlation, lambda: Settings.load(settings).correlations)
+    except correlationfile.CorrelationFileError as error:
+        raise Error.of("correlation", str(error)) from None
 
 
 def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
@@ -119,6 +190,7 @@ def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
     Raises:
         Error: for a policy that cannot be verified.
     """
+    runs = whole(runs, "runs", "write how often each of the neighbours runs")
     # PRIVACY: what is decided is made up, and the key is no key file's and goes with the run.
     try:
         tried = experiment(compiled(policy).parameters, keyfile.fresh_secret())
@@ -128,10 +200,15 @@ def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
         return Verified(policy, verdict(tried, gathered(tried, runs, results, lambda _done, _total: True)))
 
 
-def _rows(found: Outlook) -> Iterator[dict[str, Any]]:
+def _rows(found: Outlook, request: PlanRequest) -> Iterator[dict[str, Any]]:
+    losses: dict[str, Any] = {} if found.loss is None else {"temporal_loss": max(found.loss.total)}
+    if request.bound is not None:
+        losses["epsilon_within"] = found.epsilon_within
     for side, figures in (("landmark", found.landmark), ("regular", found.regular)):
         if figures.steps:
             means = {name: mean.mean for name, mean in figures.means() if mean is not None}
             own = "*" if found.variant.own else ""
             label = f"{found.variant.label}{own}"
-            yield {"scheme": label, "steps": side, "count": figures.steps, "published": figures.published, **means}
+            counted = {} if request.error is None else {"contributors": figures.contributors}
+            row = {"scheme": label, "steps": side, "count": figures.steps, "published": figures.published}
+            yield row | means | losses | counted

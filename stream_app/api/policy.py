@@ -1,11 +1,13 @@
 """`Policy`: what is promised to a series, as a frozen value that is the policy record of the wire format."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
 from stream_app.api.errors import Error, told
+from stream_app.api.given import path_of, whole
 from stream_app.api.parts import (
     Balanced,
     Collect,
@@ -49,8 +51,9 @@ class Others(TypedDict, total=False):
 class Policy(Page):
     """What is promised to each series that a glob matches, checked as `landmark-stream check` does.
 
-    Make one by its level: `landmark`, `event`, `user` or `w_event`; ``step`` is in milliseconds or a timedelta, 1 ms
-    unless said otherwise. Two policies are equal if their records are.
+    Make one by its level: `landmark`, `event`, `user` or `w_event`. ``step`` is the time from one reading to the next,
+    in milliseconds or a timedelta. Left out it is 1 ms, and it may only be left out where its length changes nothing:
+    where landmarks are single moments, and at level `event`. Two policies are equal if their records are.
     """
 
     __slots__ = ("_core", "_record")
@@ -60,6 +63,9 @@ class Policy(Page):
 
         ``folder`` is where the calendar files are that its landmarks name.
         """
+        if not isinstance(record, Mapping):
+            raise Error.of("policy", f"is no record but of type {type(record).__name__}; give a dict of its members")
+        record = {str(name): plain(member, str(name)) for name, member in record.items()}
         with told():
             found, wrongs = in_integers(record, lambda name: (folder / name).read_bytes())
         parameters = {name: value for name, value in found.items() if name not in wire.POLICY_ENVELOPE}
@@ -89,7 +95,7 @@ class Policy(Page):
     ) -> "Policy":
         """Return a policy that protects all landmarks and any one other step, or any ``window`` of them, together."""
         protection = {
-            "landmarks": [plain(each, f"landmarks.{nth}") for nth, each in enumerate(landmarks)],
+            "landmarks": [plain(each, f"landmarks.{nth}") for nth, each in enumerate(_listed(landmarks))],
             "spare": spare or None,
             "window": window,
             "zone": zone,
@@ -114,7 +120,7 @@ class Policy(Page):
     @classmethod
     def load(cls, file: str | Path) -> tuple["Policy", ...]:
         """Return the policies of a file of one record a line; raises `Error` with every fault."""
-        path = Path(file)
+        path = path_of(file, "file", "a file of policies, one record a line")
         with told():
             policies_in(path)  # every fault of the file at once
             lines = path.read_bytes().splitlines()
@@ -176,8 +182,8 @@ def _checked(found: object) -> Policy:
 
 def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> tuple[DefaultPolicy, ...]:
     """Return policies as the default policies of a run, the first that matches a series rules it; raises `Error`."""
-    if isinstance(policies, Policy):
-        policies = [policies]
+    if isinstance(policies, Policy) or not isinstance(policies, Iterable):
+        policies = [_checked(policies)]
     records = (
         [_checked(policy).record | {"series": series} for series, policy in policies.items()]
         if isinstance(policies, Mapping)
@@ -185,6 +191,40 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
     )
     with told():
         return policies_from([Written(f"policy.{nth}", record) for nth, record in enumerate(records)], Limits())
+
+
+def _listed(landmarks: Any) -> list[Any]:
+    """Return landmarks as a list; raises `Error` for one alone, and for a pair, which may be an interval."""
+    if (
+        isinstance(landmarks, str | bytes | Mapping | AbstractSet)
+        or not isinstance(landmarks, Iterable)
+        or hasattr(landmarks, "columns")
+    ):
+        raise Error.of("landmarks", "is no list; write one, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
+    if (
+        isinstance(landmarks, tuple)
+        and len(landmarks) == _PAIR
+        and not any(isinstance(each, tuple | list) for each in landmarks)
+    ):
+        raise Error.of("landmarks", "is a pair: write [(start, end)] for an interval, [first, second] for two moments")
+    return list(landmarks)
+
+
+_PAIR: Final = 2
+
+
+def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    """Refuse a policy without a step, where what is promised or how budget is split hangs on the length of one."""
+    # PRIVACY: 24 steps of 1 ms protect no day, and an hour of them splits epsilon over 3,600,000 landmarks.
+    spans = any(not isinstance(each, int) for each in protection.get("landmarks", ()))
+    counts = [name for name in ("window", "length") if protection.get(name) not in (None, 1)]
+    parts = [name for name in ("within", "collect", "dummies") if others.get(name) is not None]
+    because = [*counts, *parts, *(["landmarks"] if spans else [])]
+    if because:
+        remedy = (
+            "write the time from one reading to the next, as in step=timedelta(hours=1); step=1 if it is 1 ms indeed"
+        )
+        raise Error.of("step", f"is left out, which is 1 ms, and counted in steps: {', '.join(because)}; {remedy}")
 
 
 def _record(
@@ -204,7 +244,9 @@ def _record(
     if wrong:
         raise Error(Fault(name, f"is no typed part; write one such as ls.{_SUCH[name]}") for name in wrong)
     step = others.get("step")
-    members = {"level": level, **protection, "step": None if step is None else plain(step, "step")}
+    if step is not None:
+        step = whole(step, "step", "write a timedelta, as in timedelta(hours=1), or milliseconds")
+    members = {"level": level, **protection, "step": step}
     members |= within.record() if within is not None else {}
     record = {
         "type": "policy",
@@ -219,7 +261,11 @@ def _record(
     unknown = others.keys() - Others.__annotations__.keys() - {"dummies"}
     if unknown:
         raise Error(Fault(name, "is no member of a policy; leave it out") for name in sorted(unknown))
-    return record | {name: plain(others[name], name) for name in rest if others.get(name) is not None}
+    record |= {name: plain(others[name], name) for name in rest if others.get(name) is not None}
+    if step is None:
+        Policy(record)  # whose faults come first
+        _check_stepless(protection, others)
+    return record
 
 
 _SUCH: Final = {"value": "Number(0, 10, 0.001)", "scheme": "Balanced(regular_share=0.5)"}

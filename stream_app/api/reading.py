@@ -1,18 +1,20 @@
 """`read_releases`: what was published, from a folder, a file or the topics, with the public policies of the ledger."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from stream_app.analysis.means import Measured
 from stream_app.analysis.policies import STEP, Policies
 from stream_app.analysis.release import Release
 from stream_app.analysis.rows import columns_of, row_of
 from stream_app.api.errors import Error, told
+from stream_app.api.given import path_of
 from stream_app.api.tables import Library, Table
 from stream_app.formats import wire
+from stream_app.privacy.policy import PolicyError
 from stream_app.setup.settings import Settings
 
 LEDGER, RELEASES = "ledger.jsonl", "releases.jsonl"
@@ -57,12 +59,15 @@ def read_releases(
     Raises:
         Error: for what cannot be read.
     """
+    if library not in get_args(Library):
+        raise Error.of("library", f"is none of {', '.join(get_args(Library))}")
     if source is None:
         return _chosen(_from_topics(config), series, library)
-    path = Path(source)
+    path = path_of(source, "source", "the folder that release() wrote, or a file of releases")
     if path.is_dir():
         return _chosen(_from_files(path / RELEASES, path / LEDGER), series, library)
-    return _chosen(_from_files(path, None if ledger is None else Path(ledger)), series, library)
+    beside = None if ledger is None else path_of(ledger, "ledger", "the file with the policies")
+    return _chosen(_from_files(path, beside), series, library)
 
 
 def read_folder(folder: Path, library: Library) -> Releases:
@@ -76,16 +81,30 @@ def _chosen(found: tuple[list[Release], Policies], series: str | None, library: 
 
 
 def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Policies]:
-    policies = Policies()
-    for entry in [] if ledger is None else _records(ledger):
-        policies.entry(entry)
-    return [Release.of(record) for record in _records(releases)], policies
+    policies, found = Policies(), list[Release]()
+    for place, entry in _records(ledger) if ledger is not None else ():
+        try:
+            policies.entry(entry)
+        except (PolicyError, LookupError, TypeError, ValueError, AssertionError):  # whatever a foreign file holds
+            raise Error.of(place, "is no entry of a ledger; give the ledger that lies beside the releases") from None
+    for place, record in _records(releases):
+        try:
+            release = Release.of(record)
+        except (LookupError, TypeError, ValueError):
+            raise Error.of(place, "is no release; give a file of releases, as `read` or `replay` wrote it") from None
+        try:
+            release.quantities(policies.of(release))
+        except (TypeError, ValueError):
+            remedy = "are both of one folder, and of one run?"
+            raise Error.of(place, f"is of another kind than the policy that the ledger has for it; {remedy}") from None
+        found.append(release)
+    return found, policies
 
 
-def _records(path: Path) -> list[Mapping[str, Any]]:
+def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each record of a file with its place."""
     with told():
         lines = path.read_bytes().splitlines()
-    found: list[Mapping[str, Any]] = []
     for number, line in enumerate(lines, 1):
         try:
             record: Any = wire.load(line)
@@ -93,13 +112,12 @@ def _records(path: Path) -> list[Mapping[str, Any]]:
             record = None
         if not isinstance(record, dict):
             raise Error.of(f"{path}:{number}", "is no record; give a file that `read` or `replay` wrote")
-        found.append(record)
-    return found
+        yield f"{path}:{number}", record
 
 
 def _from_topics(config: str | Path | None) -> tuple[list[Release], Policies]:
     with told():
-        settings = Settings.load(None if config is None else Path(config))
+        settings = Settings.load(None if config is None else path_of(config, "config", "a settings file"))
     # A notebook has an event loop of its own, so this one runs beside it.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _read_topics(settings)).result()

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from stream_app.api.errors import Error, told
 from stream_app.api.events import Columns, events_of
+from stream_app.api.given import path_of
 from stream_app.api.policy import Policy, as_defaults
 from stream_app.api.reading import Releases, read_folder
-from stream_app.api.tables import Frame, Row, library_of, rows_of
+from stream_app.api.tables import Frame, Library, Row, library_of, rows_of
 from stream_app.api.views import Html, Page, paragraph
-from stream_app.replaying.folder import ReplayFolder, ReplayFolderError
+from stream_app.formats import wire
+from stream_app.replaying.folder import BusyFolderError, ReplayFolder, ReplayFolderError
 from stream_app.replaying.run import Answered, Wanted, replay
 from stream_app.setup.settings import Settings
 
@@ -38,9 +40,15 @@ class Released(Page):
         """How many records were refused, by reason."""
         return {str(reason): count for reason, count in self._answered.rejected.items()}
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What you should know besides, such as a step that looks too short for the readings."""
+        met = self._answered.met
+        told = (met.sentence, met.step_sentence(self._answered.rejected.get("duplicate", 0)), self._answered.backwards)
+        return (*self._answered.notes, *(sentence for sentence in told if sentence))
+
     def __str__(self) -> str:
-        met = self._answered.met.sentence
-        return "\n".join([*self._answered.notes, *([met] if met else []), *self._answered.lines()])
+        return "\n".join([*self.notes, *self._answered.lines()])
 
     def __repr__(self) -> str:
         return f"<Released: {len(self.releases):,} releases in {self.folder}>"
@@ -63,6 +71,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     config: str | Path | None = None,
     key: str | Path | None = None,
     replace: bool = False,
+    late: Literal["refuse", "reject"] = "refuse",
 ) -> Released:
     """Decide the rows of a frame, in their order, into the folder ``out``: releases, ledger and rejects.
 
@@ -76,33 +85,80 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     with a ``type`` is an event record as it stands, such as a watermark. ``config`` is a settings file, ``key`` the key
     file of a worker.
 
+    A frame is a whole history, so a row that comes late, which a worker would reject for ever, refuses the frame: sort
+    it by time. ``late="reject"`` takes rows in the order in which they came to a worker, and counts late ones.
+
     Raises:
-        Error: for columns, times or policies that cannot be used, for a folder that takes no such input, and when every
-            row was refused.
+        Error: for columns, times or policies that cannot be used, for a folder that takes no such input, for late rows,
+            and when there is no row, or every one was refused; then nothing is written.
     """
+    folder_path = path_of(out, "out", "the folder that is to hold releases and ledger")
+    if late not in {"refuse", "reject"}:
+        raise Error.of("late", 'is neither "refuse" nor "reject"; leave it out to refuse a frame with late rows')
     columns = Columns(series_column, timestamp_column, value_columns, contributor_column)
     # PRIVACY: raw values go from here into the records alone that the decisions read; no error shows one.
     rows = rows_of(frame)
     events = events_of(rows, columns, series, seeds=key is None)
-    folder_path = Path(out)
+    if not events:
+        raise Error.of("frame", "has no row, so there is nothing to decide; give one with rows")
+
+    def checked(answered: Answered) -> None:
+        if answered.unruled:
+            raise Error.of("policy", "no row was decided: no policy is for any of the series; write both alike")
+        if answered.refused:
+            raise Error.of("frame", f"no row was decided: {'; '.join([*answered.refusals(), *_texts(rows, columns)])}")
+        if late == "refuse" and "late" in answered.rejected:
+            raise Error.of(f"row {answered.first['late']}", _late(answered, events, library_of(frame), columns))
+
     try:
         with told():
-            settings = Settings.load(Path(config)) if config is not None else Settings.model_construct()
-            wanted = Wanted(settings, as_defaults(policy), None if key is None else Path(key), replace)
+            settings = (
+                Settings.load(path_of(config, "config", "a settings file"))
+                if config is not None
+                else Settings.model_construct()
+            )
+            given = None if key is None else path_of(key, "key", "the key file of a worker")
+            wanted = Wanted(settings, as_defaults(policy), given, replace)
             with ReplayFolder.claimed(folder_path) as folder:
-                answered = replay(folder, lambda: iter(events), wanted, lambda records, _: records)
+                answered = replay(folder, lambda: iter(events), wanted, lambda records, _: records, checked)
+    except BusyFolderError:
+        raise Error.of(
+            "out", f"{folder_path}: another run is at work there; wait for it, then run this again"
+        ) from None
     except ReplayFolderError as error:
         remedy = "name another folder, or replace=True, which moves the old files aside: then both budgets are spent"
         raise Error.of("out", f"{folder_path}: {error.why or error}; {remedy}") from None
-    if answered.unruled:
-        raise Error.of("policy", "no row was decided: no policy is for any of the series; write both alike")
-    if answered.refused:
-        raise Error.of("frame", f"no row was decided: {'; '.join([*answered.refusals(), *_texts(rows, columns)])}")
     return Released(folder_path, read_folder(folder_path, library_of(frame)), answered)
+
+
+def _late(answered: Answered, events: Sequence[bytes], library: Library, columns: Columns) -> str:
+    """Say which rows came late, and how to sort a frame so that later rows still come at its end."""
+    # PRIVACY: which rows come late follows from series and times alone, which releases show.
+    count, seen, repeated = answered.rejected["late"], set[tuple[str, ...]](), 0
+    for event in events:
+        found: Any = wire.load(event)
+        place = tuple(str(found.get(name)) for name in ("type", "series", "timestamp", "member"))
+        repeated += place in seen
+        seen.add(place)
+    name = columns.timestamp
+    sort = {
+        "pandas": f'frame.sort_values("{name}", kind="stable")',
+        "polars": f'frame.sort("{name}", maintain_order=True)',
+        "rows": f'sorted(rows, key=lambda row: row["{name}"])',
+    }[library]
+    drop = f", {repeated:,} repeat the time of an earlier row of their series, so drop duplicates" if repeated else ""
+    return (
+        f"lies before a row of its series that was decided, as {count:,} of {len(events):,} rows do{drop}; rows are "
+        f'decided in their order, so sort them by time, as {sort} does, or, if rows came to a worker so, late="reject"'
+    )
 
 
 def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
     """Yield what to do about columns of the value that hold text alone, as readers of CSV files give it."""
+    whose = [name for name in (columns.series, columns.contributor) if name and any(name in row for row in rows)]
+    for name in whose:
+        if not any(isinstance(row.get(name), str) for row in rows):
+            yield f"{name} holds no text in any row; make texts of it, as str() does"
     found = [name for name in columns.values if all(isinstance(row.get(name), str) for row in rows)]
     if found:
         remedy = "make numbers of it, as float() does, if the policy takes numbers"

@@ -111,7 +111,10 @@ def rows_of(frame: Frame) -> list[Row]:
     found: Any = frame
     match library_of(frame):
         case "pandas" if not isinstance(frame, Table) and hasattr(found, "columns"):
-            named = found.reset_index() if found.index.names != [None] else found
+            index = [name for name in found.index.names if name is not None and name not in found.columns]
+            named = found.reset_index(index) if index else found
+            if len({str(name) for name in named.columns}) < len(named.columns):
+                raise Error.of("frame", "has two columns of one name; rename one of them")
             present = {name: named[name].notna().tolist() for name in named.columns}
             columns = {str(name): (named[name].tolist(), present[name]) for name in named.columns}
             places = range(len(named))

@@ -5,11 +5,34 @@ from math import floor
 
 from stream_app.loss.envelope import Envelope
 from stream_app.loss.fading import faded
+from stream_app.loss.planning import constant_epsilon, even_epsilon, schedule
 from stream_app.loss.temporal import Adversary, TemporalLoss
 from stream_app.outlook.course import Watch
 from stream_app.outlook.request import PlanRequest, Variant, courses_of, epsilons_of
 from stream_app.privacy.parameters import LARGEST_EPSILON
 from stream_app.privacy.values import NANO
+
+
+def within_of(request: PlanRequest) -> dict[str, float | None] | None:
+    """Return what each event may spend for the bound that is asked for, whatever the scheme; None: none is.
+
+    ``constant`` holds for ever, ``even`` over the horizon; ``first``, ``between`` and ``last`` are the most of all.
+
+    Raises:
+        PlanError: for a bound that nothing keeps.
+    """
+    adversary, bound, events = request.adversary, request.bound, request.horizon.events
+    if adversary is None or bound is None:
+        return None
+    planned = schedule(adversary, bound, events)
+    return {
+        "bound": bound,
+        "constant": constant_epsilon(adversary, bound),
+        "even": even_epsilon(adversary, bound, events),
+        "first": planned[0],
+        "between": planned[1] if events > 2 else None,
+        "last": planned[-1],
+    }
 
 
 def temporal_loss(adversary: Adversary, epsilons: Sequence[float], gap: int) -> TemporalLoss:

@@ -61,7 +61,7 @@ REASONS: Final[dict[Reason, Advice]] = {
     ),
     "late": Advice(
         "before the last decided step; collected data and steps of several readings: before the first open step",
-        _NOTHING,
+        f"of a file, sort it by time, oldest first; else {_NOTHING}",
     ),
     "early": Advice(
         "collected data, or several readings a step with `absent`: the step is not open yet, or nothing is",

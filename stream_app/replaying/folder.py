@@ -39,6 +39,10 @@ class ReplayFolderError(Exception):
         super().__init__(message)
 
 
+class BusyFolderError(ReplayFolderError):
+    """Another run is at work in the folder; nothing of it is to be moved or replaced."""
+
+
 class Digest:
     """BLAKE2b, keyed, over what decisions depend on: first the configuration, then the records in order."""
 
@@ -131,7 +135,7 @@ class ReplayFolder:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 message = "another `replay` is at work there; wait for it"
-                raise ReplayFolderError(f"--out {path}: {message}", message) from None
+                raise BusyFolderError(f"--out {path}: {message}", message) from None
             found = cls(path)
             yield found
         except BaseException:
@@ -166,8 +170,18 @@ class ReplayFolder:
         if not path.exists():
             if self.holds:
                 raise self.refused(f"its {KEY_NAME} is not there: lost, or it was decided with --key")
-            keyfile.create(path)
+            self.spare_key(None)  # whole before it has its name: a crash leaves no part of a key there
+            _beside(path).rename(path)
+            keyfile.settle(self.path)
             self._own_key_is_new = True
+        try:
+            keyfile.load(path)
+        except keyfile.KeyFileError as error:
+            # PRIVACY: another key beside what was decided under this one is a second measurement, so nobody gets one
+            # unasked; nor does what can still be read of a damaged key make noise, since it may be known. ``replaced``
+            # keeps the file, as private as it was: a backup may still mend it, and its ledger holds until it is read.
+            why = f"{error}" + ("" if self.holds else "; no ledger lies there, unless it was moved away")
+            raise ReplayFolderError(f"--out {self.path}: {why}. Or {_REMEDY}", why) from None
         return keyfile.load(path, epoch_ms)
 
     def spare_key(self, epoch_ms: int | None) -> KeyRing:

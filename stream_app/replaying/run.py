@@ -64,6 +64,15 @@ class Answered(NamedTuple):
         """Whether there were events, and no policy was for any of them."""
         return self.rejected.get("no-policy", 0) == self.totals["events"] > 0
 
+    @property
+    def backwards(self) -> str:
+        """Say that most records came late, as those of an input from new to old do; empty when they did not."""
+        late, events = self.rejected.get("late", 0), self.totals["events"]
+        if 2 * late <= events:
+            return ""
+        found = f"{late:,} of {events:,} records came late: records are decided in their order"
+        return f"{found}; sort them by time, oldest first, and decide them into another folder"
+
     def document(self) -> dict[str, object]:
         """Return it for programs: amounts in nano-epsilon."""
         return {**self.totals, **self.met.document(), **self.used.document()}
@@ -82,6 +91,10 @@ class Answered(NamedTuple):
             yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
+Checked = Callable[[Answered], None]
+"""Looks at what a run came to before it is put in place; it may raise."""
+
+
 class _Asked(NamedTuple):
     """The run that is asked for, after a first reading of the input, and the context for it."""
 
@@ -93,9 +106,15 @@ class _Asked(NamedTuple):
 
 
 def replay(
-    folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watched = lambda items, _: items
+    folder: ReplayFolder,
+    records: Records,
+    wanted: Wanted,
+    watched: Watched = lambda items, _: items,
+    checked: Checked = lambda _: None,
 ) -> Answered:
     """Decide records into a claimed folder: everything is in place, or nothing is changed.
+
+    What ``checked`` raises comes through, and nothing is changed either.
 
     Raises:
         InvalidSettingsError: with every fault of policies and settings.
@@ -106,6 +125,7 @@ def replay(
     asked = _asked(folder, records, wanted, watched)
     with folder.writing() as files:
         answered = _decide(asked, records, files, watched)
+        checked(answered)
     notes = []
     if asked.replaces:
         number = folder.replaced(own_key=wanted.key is None)
@@ -145,7 +165,7 @@ def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watc
         if not wanted.replace:
             raise
         _, asked = under(given or folder.spare_key(epoch_ms), None)
-        return asked._replace(replaces=folder.holds)
+        return asked._replace(replaces=True)
     return asked
 
 

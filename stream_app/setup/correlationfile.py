@@ -1,11 +1,13 @@
 """Correlation files: the one reader of transition matrices written as JSON, made by `correlate` or by hand."""
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from stream_app.files import unread
 from stream_app.loss.correlation import Correlation, CorrelationError
 from stream_app.loss.form import correlation_of
+from stream_app.loss.temporal import Adversary
 
 _LONGEST_INTEGER = 18
 """Digits that surely fit 64 bits; what is longer is read as a double, which may be infinite."""
@@ -33,6 +35,23 @@ def load(path: Path) -> Correlation:
         raise CorrelationFileError(path, "not UTF-8; write JSON") from None
     except (CorrelationError, ValueError) as error:
         raise CorrelationFileError(path, str(error)) from None
+
+
+def adversary_of(
+    file: Path | None, name: str | None, correlations: Callable[[], Mapping[str, Path]]
+) -> tuple[Adversary | None, str]:
+    """Return the adversary who knows the correlation of a file, else the one that a policy names; or why there is none.
+
+    ``correlations`` are the configured files by name.
+
+    Raises:
+        CorrelationFileError: if the file cannot be read or holds none.
+    """
+    if file is None and name is not None:
+        file = correlations().get(name)
+        if file is None:
+            return None, f"the configuration has no correlation {name!r}, so no temporal loss is forecast"
+    return (None, "") if file is None else (load(file).adversary(), "")
 
 
 def decoded(text: str) -> object:

@@ -81,14 +81,20 @@ def faults_of(parameters: dict[str, Any]) -> tuple[Fault, ...]:
 
 def test_collected_and_gathered() -> None:
     """Statistics, choices and steps of several readings are members of the record."""
-    total = ls.Policy.event(epsilon=1, value=NUMBER, collect=ls.Collect("replace", 2, statistic="sum"))
+    total = ls.Policy.event(epsilon=1, value=NUMBER, step=HOUR, collect=ls.Collect("replace", 2, statistic="sum"))
     assert total.record["collect"] == {"neighbours": "replace", "open_steps": 2, "statistic": "sum"}
     choice = ls.Policy.event(
-        epsilon=1, value=ls.Choice(("a", "b")), collect=ls.Collect("add-remove", 1), scheme=ls.Uniform()
+        epsilon=1, value=ls.Choice(("a", "b")), step=HOUR, collect=ls.Collect("add-remove", 1), scheme=ls.Uniform()
     )
     assert choice.record["value"] == {"kind": "choice", "items": ["a", "b"]}
-    within = ls.Policy.event(epsilon=1, value=NUMBER, within=ls.Within("mean", 2, absent=0.0))
-    assert within.record["protection"] == {"level": "event", "within": "mean", "open_steps": 2, "absent": 0.0}
+    within = ls.Policy.event(epsilon=1, value=NUMBER, step=HOUR, within=ls.Within("mean", 2, absent=0.0))
+    assert within.record["protection"] == {
+        "level": "event",
+        "step": 3_600_000,
+        "within": "mean",
+        "open_steps": 2,
+        "absent": 0.0,
+    }
 
 
 def test_times_as_people_say_them() -> None:

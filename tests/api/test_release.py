@@ -129,7 +129,7 @@ def test_contributions_and_watermarks(tmp_path: Path) -> None:
     again = ls.release(rows, policy, out=tmp_path, series="ward", contributor_column="who")
     assert again.releases.rows() == found.releases.rows()
     assert released["items"] == 300
-    assert released["low"] <= 1 <= released["high"]
+    assert abs(released["measurement"] - 1) < 5 * (released["high"] - released["low"])  # all but surely
 
 
 def test_columns_and_times_that_are_none(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_files_and_terminals(found: ls.Released, policy: ls.Policy) -> None:
     alone = ls.read_releases(folder / "releases.jsonl", series="home-1")
     assert len(alone) == 48
     assert "landmark" not in alone.columns
-    (folder / "broken.jsonl").write_text('{"a":1}\nno record\n')
+    (folder / "broken.jsonl").write_text((folder / "releases.jsonl").read_text().splitlines()[0] + "\nno record\n")
     with pytest.raises(ls.Error, match=r"broken\.jsonl:2"):
         ls.read_releases(folder / "broken.jsonl")
     console = Console(width=80, record=True, file=None, quiet=False)

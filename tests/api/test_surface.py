@@ -7,12 +7,12 @@ import sys
 import stream_app.api as ls
 
 FUNCTIONS = {
-    "audit": "(ledger, releases=None, *, lifetime=None)",
+    "audit": "(ledger, releases=None, *, lifetime=None, heads=None, public_keys=(), witness=None)",
     "mean": "(frame, by='series', *, zone='UTC', policy=None)",
-    "plan": "(policy, *, steps=None, every_ms=None, start=None)",
+    "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, config=None)",
     "read_releases": "(source=None, *, ledger=None, series=None, config=None, library='rows')",
     "release": "(frame, policy, *, out, series=None, series_column='series', timestamp_column='timestamp', "
-    "value_columns='value', contributor_column=None, config=None, key=None, replace=False)",
+    "value_columns='value', contributor_column=None, config=None, key=None, replace=False, late='refuse')",
     "smooth": "(frame, *, policy=None)",
     "standing": "(ledger, name, *, lifetime=None, separator='')",
     "verify": "(policy, *, runs=2000)",
@@ -48,9 +48,9 @@ POLICIES = {
 RESULTS = {
     "Audited": {"document", "findings", "holds", "html"},
     "Error": {"faults", "of"},
-    "Plan": {"html", "policy", "table"},
+    "Plan": {"html", "policy", "table", "within"},
     "Policy": {"epsilon", "html", "record", "series", *POLICIES},
-    "Released": {"folder", "frame", "html", "rejected", "releases", "totals"},
+    "Released": {"folder", "frame", "html", "notes", "rejected", "releases", "totals"},
     "Releases": {"columns", "count", "frame", "html", "index", "measured", "rows", "to_pandas", "to_polars"},
     "Stands": {"document", "html", "table"},
     "Table": {"columns", "count", "frame", "html", "index", "rows", "to_pandas", "to_polars"},
@@ -77,7 +77,7 @@ def test_members_of_results() -> None:
     """What a result offers, besides how it is shown."""
     assigned = {
         "Released": {"folder", "releases"},
-        "Plan": {"policy", "table"},
+        "Plan": {"policy", "table", "within"},
         "Verified": {"policy"},
         "Error": {"faults"},
     }

@@ -20,8 +20,9 @@ from stream_app.cli.shared.policyfile import add_outputs, add_policies, policies
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.together import limits_in, together
 from stream_app.formats import wire
-from stream_app.loss.planning import PlanError, constant_epsilon, even_epsilon, schedule
+from stream_app.loss.planning import PlanError
 from stream_app.loss.temporal import Adversary
+from stream_app.outlook.bound import within_of
 from stream_app.outlook.course import CourseError
 from stream_app.outlook.error import sensitivity, unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
@@ -109,7 +110,7 @@ def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
     try:
         horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
         request = PlanRequest(policy, horizon, adversary, arguments.bound, arguments.error)
-        within = None if arguments.bound is None or adversary is None else _within(request, adversary)
+        within = within_of(request)
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
             bar = bars.add_task("plan", total=events_of(request) + crowd_events(policy))
             found = list(outlooks(request, lambda: bars.advance(bar)))
@@ -121,31 +122,13 @@ def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
 
 def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
     """Return the adversary who knows the correlation that is named, or why there is none."""
-    file: Path | None = arguments.correlation
-    if file is None and policy.correlation is not None:
-        file = settings_of(arguments).correlations.get(policy.correlation)
-        if file is None:
-            name = policy.correlation
-            return None, f"the configuration has no correlation {name!r}, so no temporal loss is forecast (--config)"
-    if file is None:
-        return None, ""
     try:
-        return correlationfile.load(file).adversary(), ""
+        adversary, note = correlationfile.adversary_of(
+            arguments.correlation, policy.correlation, lambda: settings_of(arguments).correlations
+        )
     except CorrelationFileError as error:
         raise UsageError(str(error)) from None
-
-
-def _within(request: PlanRequest, adversary: Adversary) -> dict[str, Any]:
-    bound, events = request.bound or 0.0, request.horizon.events
-    planned = schedule(adversary, bound, events)
-    return {
-        "bound": bound,
-        "constant": constant_epsilon(adversary, bound),
-        "even": even_epsilon(adversary, bound, events),
-        "first": planned[0],
-        "between": planned[1] if events > 2 else None,
-        "last": planned[-1],
-    }
+    return adversary, f"{note} (--config)" if note else ""
 
 
 def _document(plan: Plan) -> dict[str, Any]:

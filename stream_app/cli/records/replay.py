@@ -98,6 +98,8 @@ def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile, po
         print("\n".join(answered.lines()))
     if answered.unruled:
         raise UsageError(_unruled(arguments, policies))
+    if answered.backwards:
+        _warn(answered.backwards)
     sentences = list(explained(file, answered.first))
     if answered.refused:
         raise UsageError("\n".join(("no record was decided, the first for this:", *sentences)))

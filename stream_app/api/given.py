@@ -1,0 +1,91 @@
+"""What callers give, as plain Python: cells and numbers of any library, names of files, and errors for what is none."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from math import inf, isfinite, nan
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from stream_app.api.errors import Error
+
+_PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
+LEAST_INTEGER: Final = -(2**63)
+END_OF_INTEGERS: Final = 2**64
+"""Integers from `LEAST_INTEGER` on, before this one, are what JSON readers take whole; others they read as doubles."""
+
+
+def unboxed(value: Any) -> Any:
+    """Return a value of numpy, pandas or polars as Python has it, arrays as lists; decimals and fractions as doubles.
+
+    A number thus becomes the double that its digits in a file of events become.
+    """
+    if type(value) in _PYTHONS:
+        return value
+    if isinstance(value, Decimal | Fraction):
+        try:
+            return float(value)
+        except OverflowError:
+            return inf
+        except ValueError:  # a signalling NaN
+            return nan
+    if type(value).__module__ == "numpy" and value.dtype.kind in {"m", "M"}:
+        value = value.astype(value.dtype.str[:3] + "[us]")  # else nanoseconds would become integers
+    for name in ("tolist", "to_list"):
+        if hasattr(value, name):
+            found = getattr(value, name)()
+            return found if type(found) is not type(value) else float(found)  # a long double stays what it is
+    return value
+
+
+def is_text(value: str) -> bool:
+    """Return whether a text can be written: one with half of a pair of surrogates cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def is_missing(moment: datetime) -> bool:
+    """Return whether a moment is none, as NaT of pandas is, which is not equal to itself."""
+    return moment != moment  # noqa: PLR0124 - that is what tells it
+
+
+def path_of(found: Any, member: str, instead: str) -> Path:
+    """Return a path; raises `Error` for what names none. ``instead`` is what to give."""
+    if isinstance(found, str | PathLike) and "\0" not in str(found) and is_text(str(found)):
+        return Path(found)
+    raise Error.of(member, f"is of type {type(found).__name__} and names no file or folder; give {instead}")
+
+
+def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
+    """Return a whole number from ``least`` on; raises `Error` for what is none."""
+    number = unboxed(found)
+    if isinstance(number, timedelta):
+        number = milliseconds_of(number, member)
+    if isinstance(number, int) and not isinstance(number, bool) and number >= least:
+        return number
+    raise Error.of(member, f"is no whole number from {least} on; {instead}")
+
+
+def finite(found: Any, member: str, instead: str) -> float:
+    """Return a finite number above 0; raises `Error` for what is none."""
+    number = unboxed(found)
+    if isinstance(number, int | float) and not isinstance(number, bool) and 0 < number <= _MOST and isfinite(number):
+        return float(number)
+    raise Error.of(member, f"is no finite number above 0; {instead}")
+
+
+_MOST: Final = 1e100
+
+
+def milliseconds_of(length: timedelta, member: str) -> int:
+    """Return a length of time in milliseconds; raises `Error` for parts of one."""
+    found, rest = divmod(length, timedelta(milliseconds=1))
+    if rest:
+        raise Error.of(member, "is no whole number of milliseconds, which times are told in; make it one")
+    return found
+
+
+def keyed(found: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a mapping with texts as names; those that cannot be written are left out."""
+    return {str(name): each for name, each in found.items() if is_text(str(name))}

@@ -1,0 +1,197 @@
+"""Files and frames of something else, and what an audit and a plan take besides: no error is one of Python's own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stream_app.api as ls
+from stream_app.cli import main
+from stream_app.heads.signing import SigningKey
+from tests.api.conftest import HOUR
+from tests.audit.heads.signed import Signer, tell_story
+
+Rows = list[dict[str, Any]]
+GOOD = {"series": "h", "timestamp": 1, "decision": "perturbed", "policy": 1, "measurement": 1, "scale": 1}
+RELEASES: list[dict[str, Any]] = [
+    {},
+    {"a": 1},
+    GOOD | {"timestamp": "x"},
+    GOOD | {"timestamp": 10**18},
+    GOOD | {"series": 5},
+    GOOD | {"policy": [1]},
+    GOOD | {"decision": ["x"]},
+    GOOD | {"decision": "none"},
+    GOOD | {"measurement": [1]},
+    GOOD | {"measurement": {"a": "b"}},
+    GOOD | {"measurement": 1e300},
+    GOOD | {"scale": -1},
+    GOOD | {"scale": "x"},
+    GOOD | {"epsilon_nano": "a"},
+    GOOD | {"epsilon_nano": 0},
+    GOOD | {"source": "x"},
+    GOOD | {"count": 1.5},
+]
+
+
+@pytest.fixture
+def folder(rows: Rows, policy: ls.Policy, tmp_path: Path) -> Path:
+    """Return the folder of a run."""
+    ls.release(rows, policy, out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("record", RELEASES)
+def test_records_that_are_no_releases(record: dict[str, Any], folder: Path) -> None:
+    """File and line are told, and what to give; nothing of the record."""
+    first = (folder / "releases.jsonl").read_text().splitlines()[0]
+    (folder / "foreign.jsonl").write_text(f"{first}\n{json.dumps(record)}\n")
+    with pytest.raises(ls.Error, match=r"foreign\.jsonl:2: is no release; give a file of releases"):
+        ls.read_releases(folder / "foreign.jsonl")
+
+
+def test_files_that_are_cut_or_of_something_else(folder: Path) -> None:
+    """A ledger for releases, releases for a ledger, half a line."""
+    releases, ledger = folder / "releases.jsonl", folder / "ledger.jsonl"
+    with pytest.raises(ls.Error, match=r"ledger\.jsonl:1: is no release"):
+        ls.read_releases(ledger)
+    with pytest.raises(ls.Error, match=r"releases\.jsonl:1: is no entry of a ledger"):
+        ls.read_releases(releases, ledger=releases)
+    (folder / "cut.jsonl").write_bytes(releases.read_bytes()[:-20])
+    with pytest.raises(ls.Error, match=r"cut\.jsonl:96: is no record"):
+        ls.read_releases(folder / "cut.jsonl")
+    policy = ledger.read_text().splitlines()[0]
+    odd = ['{"entry":"policy"}', '{"a":1}', policy.replace('"number"', '"category"')]
+    odd += [f'{policy}\n{{"entry":"landmarks","series":"home-1","policy":1{rest}}}' for rest in ("", ',"add":["x"]')]
+    odd += ['{"entry":"policy","series":["h"],"policy":1,"parameters":{}}', '{"entry":"policy","parameters":5}']
+    for text in odd:
+        (folder / "odd.jsonl").write_text(text + "\n")
+        with pytest.raises(ls.Error, match=r"odd\.jsonl:\d: is no entry of a ledger"):
+            ls.read_releases(releases, ledger=folder / "odd.jsonl")
+
+
+def test_a_ledger_of_another_kind(folder: Path, rows: Rows, tmp_path: Path) -> None:
+    """The policy of another run says nothing of these measurements."""
+    kind = ls.Policy.event(epsilon=1, value=ls.Vector({"value": ls.Range(0, 10, 0.1)}), step=HOUR)
+    counts = ls.Policy.event(epsilon=1, value=ls.Counts(("a", "b")), step=HOUR)
+    both = [{"series": row["series"], "timestamp": row["timestamp"], "a": 1, "b": 2} for row in rows]
+    ls.release(both, counts, out=tmp_path / "counts", value_columns=["a", "b"])
+    with pytest.raises(ls.Error, match=r"releases\.jsonl:1: is of another kind than the policy that the ledger has"):
+        ls.read_releases(folder / "releases.jsonl", ledger=tmp_path / "counts" / "ledger.jsonl")
+    found = ls.read_releases(folder)
+    for other in (kind, counts, ls.Policy.event(epsilon=1, value=ls.Category(("a", "b")), step=HOUR)):
+        for function in (ls.mean, ls.smooth):
+            with pytest.raises(ls.Error, match=r"^policy: is for values of another kind than those of row 0"):
+                function(found, policy=other)
+
+
+@pytest.mark.parametrize("function", [ls.mean, ls.smooth])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"measurement": float("inf")},
+        {"measurement": float("nan")},
+        {"measurement": 10**400},
+        {"measurement": [1]},
+        {"scale": float("nan")},
+        {"scale": 0},
+        {"epsilon": float("inf")},
+        {"epsilon": float("nan")},
+        {"epsilon": 0},
+        {"timestamp": 10**30},
+        {"series": [1]},
+        {"series": 5},
+        {"policy": float("nan")},
+    ],
+)
+def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder: Path, policy: ls.Policy) -> None:
+    """No mean and no course is made of them."""
+    rows = ls.read_releases(folder).rows()
+    with pytest.raises(
+        ls.Error, match=r"^row 3: has not the columns of releases, or what no release holds, such as NaN"
+    ):
+        function([*rows[:3], rows[3] | odd, *rows[4:]], policy=policy)
+    same = [{name: np.float64(cell) if name == "measurement" else cell for name, cell in row.items()} for row in rows]
+    assert function(same, policy=policy).rows() == function(rows, policy=policy).rows()
+
+
+def test_heads_are_checked_as_the_command_checks_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same document as `audit --heads --witness --json`, over a ledger that holds and over one cut short."""
+    story = tell_story()
+    heads, ledger = story.sign(Signer()), story.ledger()
+    (tmp_path / "key.pem").write_text(SigningKey(Signer().private).public_pem())
+    for name, lines in (("heads", heads), ("whole", ledger), ("cut", ledger[: len(ledger) // 2]), ("odd", heads[:-9])):
+        (tmp_path / f"{name}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+    for book, signed, holds in (("whole", "heads", True), ("cut", "heads", False), ("whole", "odd", False)):
+        files = {"ledger": f"{tmp_path}/{book}.jsonl", "heads": f"{tmp_path}/{signed}.jsonl"}
+        files |= {"public-key": f"{tmp_path}/key.pem", "witness": f"{tmp_path}/heads.jsonl"}
+        assert (
+            main(["audit", "--json", *(word for name, file in files.items() for word in (f"--{name}", file))]) != holds
+        )
+        found = ls.audit(
+            files["ledger"], heads=files["heads"], public_keys=tmp_path / "key.pem", witness=files["witness"]
+        )
+        assert found.document() == json.loads(capsys.readouterr().out)
+        assert found.holds is holds
+
+
+def test_heads_without_keys_and_keys_without_heads(folder: Path) -> None:
+    """Whoever brings the heads is not asked whom to trust."""
+    (folder / "heads.jsonl").write_text("")
+    for asked, member in (
+        ({"heads": folder / "heads.jsonl"}, "public_keys"),
+        ({"public_keys": [folder / "a.pub"]}, "heads"),
+        ({"witness": folder / "heads.jsonl"}, "heads"),
+        ({"heads": folder / "heads.jsonl", "public_keys": folder / "none.pub"}, "public_keys"),
+        ({"heads": folder / "heads.jsonl", "public_keys": folder / "heads.jsonl"}, "public_keys"),
+    ):
+        given: dict[str, Any] = asked
+        with pytest.raises(ls.Error, match=f"^{member}: "):
+            ls.audit(folder, **given)
+
+
+MATRIX = [[0.8, 0.2], [0.3, 0.7]]
+
+
+def test_a_plan_under_a_correlation_is_that_of_the_command(
+    policy: ls.Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Temporal loss, the epsilon within a bound and what each event may spend: the figures of `plan --json`."""
+    (tmp_path / "c.json").write_text(json.dumps({"backward": MATRIX, "forward": MATRIX}))
+    (tmp_path / "settings.toml").write_text(f'[correlations]\nhousehold = "{tmp_path}/c.json"\n')
+    named = ls.Policy(policy.record | {"correlation": "household"})
+    (tmp_path / "policy.jsonl").write_text(json.dumps(named.record))
+    options = ["--config", str(tmp_path / "settings.toml"), "--bound", "1.5", "--json"]
+    assert main(["plan", str(tmp_path / "policy.jsonl"), *options]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[0])
+    for asked in ({"config": tmp_path / "settings.toml"}, {"correlation": tmp_path / "c.json"}):
+        given: dict[str, Any] = asked
+        found = ls.plan(named, bound=1.5, **given)
+        assert found.within == told["within"]
+        assert {(row["temporal_loss"], row["epsilon_within"]) for row in found.table} == {
+            (scheme["temporal_loss"]["total"], scheme["epsilon_within"]) for scheme in told["schemes"]
+        }
+        assert "temporal loss stays within 1.5, whatever the scheme" in str(found)
+    (tmp_path / "empty.toml").write_text("")
+    without = ls.plan(named, config=tmp_path / "empty.toml")
+    assert "the configuration has no correlation 'household'" in str(without)
+    assert "temporal_loss" not in without.table.columns
+    with pytest.raises(ls.Error, match=r"^bound: is one of temporal loss; name a file with correlation="):
+        ls.plan(policy, bound=1)
+    for file, wrong in (("none.json", "there is no such file"), ("empty.toml", "no JSON")):
+        with pytest.raises(ls.Error, match=f"^correlation: .*{wrong}"):
+            ls.plan(policy, correlation=tmp_path / file)
+
+
+def test_a_plan_counts_contributors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of collected data: how many bring a release within an error, as `plan --error` has them."""
+    collect = ls.Collect("replace", 1, statistic="mean")
+    policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 10, 1), collect=collect, step=HOUR)
+    (tmp_path / "policy.jsonl").write_text(json.dumps(policy.record))
+    assert main(["plan", str(tmp_path / "policy.jsonl"), "--error", "0.5", "--steps", "9", "--json"]) == 0
+    schemes = json.loads(capsys.readouterr().out.splitlines()[0])["schemes"]
+    wanted = [scheme["regular"]["contributors"] for scheme in schemes]
+    assert [row["contributors"] for row in ls.plan(policy, error=0.5, steps=9).table] == wanted
+    assert all(wanted)
