@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.replaying.folder import OUTPUTS, ReplayFolder
+from stream_app.replaying.folder import KEY_NAME, OUTPUTS, ReplayFolder
 from tests.cli.records.test_replayfolder import STEPS, VALUES, Site, log
 from tests.run import observation
 
@@ -82,3 +82,33 @@ def test_one_run_at_a_time(site: Site, capsys: pytest.CaptureFixture[str]) -> No
         assert site.run(log(VALUES)) == 2
     assert "another `replay`" in capsys.readouterr().err
     assert site.run(log(VALUES)) == 0
+
+
+def test_a_crash_leaves_no_part_of_a_key(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key has its name when it is whole; what a crash left of one under another name is in nobody's way."""
+    assert _cut(monkeypatch, lambda: site.run(log(VALUES)), 0) is None
+    assert [path.name for path in site.out.iterdir()] in ([], [f"{KEY_NAME}.new"])
+    site.out.mkdir(exist_ok=True)
+    (site.out / f"{KEY_NAME}.new").write_bytes(b"")
+    assert site.run(log(VALUES)) == 0
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"format":1,"fing'])
+def test_a_damaged_key_is_moved_aside_on_demand_alone(
+    site: Site, capsys: pytest.CaptureFixture[str], damage: bytes
+) -> None:
+    """Another key is a second measurement: the error names both ways, and the old ledger stays."""
+    assert site.run(log(VALUES)) == 0
+    before, key = site.outputs(), (site.out / KEY_NAME).read_bytes()
+    (site.out / KEY_NAME).write_bytes(damage)
+    assert site.run(log(VALUES)) == 2
+    told = capsys.readouterr().err
+    assert "is no key file of format 1; restore it from a backup. Or name another folder, or add --replace" in told
+    (site.out / KEY_NAME).write_bytes(key)
+    assert site.run(log(VALUES)) == 0
+    assert site.outputs() == before
+    (site.out / KEY_NAME).write_bytes(damage)
+    assert site.run(log(VALUES), "--replace") == 0
+    assert [(site.out / f"{name}.1").read_bytes() for name in OUTPUTS] == before
+    assert (site.out / f"{KEY_NAME}.1").read_bytes() == damage
+    assert site.measurements() != site.measurements("releases.jsonl.1")
