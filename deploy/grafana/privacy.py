@@ -67,8 +67,8 @@ NOW = Row(
         Panel(
             "stat",
             "Most used of a promise",
-            "Of the series that changed last, the share that one used of whose promise the largest share is used: all "
-            "landmarks and the dearest other step or window, of its policy's epsilon. All of it may be used.",
+            "The largest share that one of the series that changed last used of its promise: all landmarks and the "
+            "dearest other step or window, of its policy's epsilon. All of it may be used.",
             "percentunit",
             (
                 Query(

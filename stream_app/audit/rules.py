@@ -20,8 +20,8 @@ class Rules:
 
     `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
     all of it: a ledger does not tell the lifetime that it was written under. `replaced` says whether any series had a
-    further policy version; without one, its lifetime is its epsilon. `used` is the policy version of whose promise the
-    largest share is used, of those that were noted (`use`). `remark` is called with each remark. `members`
+    further policy version; without one, its lifetime is its epsilon. `used` is the policy version that used the
+    largest share of its promise, of those that were noted (`use`). `remark` is called with each remark. `members`
     adds up the claims of each member's series.
     """
 

@@ -27,7 +27,7 @@ class BudgetCounts:
     rates: dict[tuple[str, str], int] = field(default_factory=dict)
     """Series of Adaptive, BD and BA, by digest and class of their rate of publishing."""
     most: tuple[int, int] = (0, 0)
-    """What that series used of whose promise the largest share is used, and its epsilon, in nano-epsilon."""
+    """What the series with the largest share used of its promise, and that promise, in nano-epsilon."""
 
     def use(self, used_nano: int, epsilon_nano: int) -> None:
         """Take what a series used of its promise."""

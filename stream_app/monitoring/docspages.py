@@ -43,7 +43,7 @@ pre { background: var(--code); padding: .8rem 1rem; border-radius: .4rem; overfl
 pre code { padding: 0; background: none; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .925rem; }
 th, td { border: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top;
-  min-width: 5.5rem; overflow-wrap: anywhere; }
+  min-width: 5.5rem; }
 img { max-width: 100%; height: auto; }
 """
 _DIGEST: Final = b64encode(sha256(_STYLE.encode()).digest()).decode()

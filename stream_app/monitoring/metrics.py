@@ -75,8 +75,8 @@ class WorkerMetric:
     )
     BUDGET_MOST_USED_NANO_EPSILON: Final = Gauge(
         "landmark_budget_most_used_nano_epsilon",
-        "Of the series that changed last, what that one used of whose promise the largest share is used: all landmarks "
-        "and the dearest other step or window, in 1e-9 epsilon; of all levels.",
+        "Of the series that changed last, the one that used the largest share of its promise: what it used, all "
+        "landmarks and the dearest other step or window, in 1e-9 epsilon; of all levels.",
     )
     BUDGET_MOST_PROMISED_NANO_EPSILON: Final = Gauge(
         "landmark_budget_most_promised_nano_epsilon",

@@ -47,7 +47,7 @@ class Answers(NamedTuple):
     further: int  # promises that are not listed
     unknown: int  # series under terms that this audit does not know
     closed: int  # series
-    used: tuple[UsedUp, ...]  # those of whose promise the largest share is used, first
+    used: tuple[UsedUp, ...]  # the largest share of a promise first
     separator: str  # of members; "" where the ledger names none
     people: tuple[Person, ...]
     members: int

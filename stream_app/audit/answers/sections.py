@@ -36,8 +36,8 @@ def _used(answers: Answers) -> Section:
     ]
     closed = f" {answers.closed:,} series are closed." if answers.closed else ""
     note = (
-        "The series of whose promise the largest share is used. That all of it is used is no fault: other steps still "
-        f"publish, each up to the dearest so far; new landmarks cannot.{closed}"
+        "The series that used the largest shares of their promises. That all of it is used is no fault: other steps "
+        f"still publish, each up to the dearest so far; new landmarks cannot.{closed}"
     )
     heads = ("series", "policy", "used", "state", "when it ends, and what then")
     return Section("Used against promised", note, table(heads, rows))

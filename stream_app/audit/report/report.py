@@ -22,7 +22,7 @@ class Report(NamedTuple):
     findings: tuple[Finding, ...]
     found: int  # findings in all, listed or not
     counts: dict[Code, int]  # all of them by code, those that break a promise first, of these `theorem`
-    used: Used | None  # the policy version of a series of whose promise the largest share is used; None: there is none
+    used: Used | None  # the policy version that used the largest share of its promise; None: there is none
     series: int
     entries: int  # without repeated ones
     repeated: int  # byte-identical copies, of entries and of releases

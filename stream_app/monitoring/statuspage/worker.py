@@ -139,7 +139,7 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
     yield card(
         "Most used of a promise",
         [datum("used-nano", seen.used_nano, seen.most_used)],
-        "epsilon: the series of whose promise the largest share is used, of those that changed last",
+        "epsilon, by the series that used the largest share, of those that changed last",
         lambda old: old.used_nano / old.promised_nano if old.promised_nano else None,
         figure.share,
     )
@@ -206,7 +206,7 @@ def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
     if rows:
         yield table("Sum over all steps", ("policy", "scheme", "sum over all steps", "share"), rows, (1, 2))
         summed = datum("spent-nano", seen.spent_nano, figure.epsilon(seen.spent_nano))
-        now = f", {figure.epsilon(seen.spend_nano_per_second)} of it a second now; no promise is about this sum."
+        now = f"; {figure.epsilon(seen.spend_nano_per_second)} a second now. No promise is about this sum."
         yield element("p", "In all ", summed, now, class_="note")
 
 

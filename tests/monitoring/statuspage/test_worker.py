@@ -57,7 +57,7 @@ def test_what_newcomers_misread() -> None:
     assert "7 ✓ runs 0 0 – 0" in " ".join(page.text.split())
     assert "Append to commit –" in " ".join(Page(shown(Metrics(), standing({0: None}))).text.split())
     assert "policies, landmarks" in page.text
-    assert "no promise is about this sum" in page.text
+    assert "No promise is about this sum" in page.text
     assert "Share left when a batch ended" in page.text
 
 
