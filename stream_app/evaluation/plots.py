@@ -5,21 +5,27 @@ from functools import partial
 from itertools import cycle
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from stream_app.evaluation.dataset import SHARE_WRONG
-from stream_app.evaluation.experiment import Row
+from stream_app.evaluation.experiment import BESIDE, Row
 from stream_app.evaluation.trial import CONSTANT, NOTHING
 from stream_app.files import whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PANEL_WIDTH: Final = 4.4
+SINGLE_WIDTH: Final = 1.5 * PANEL_WIDTH
 PANEL_HEIGHT: Final = 3.4
 LEGEND_HEIGHT: Final = 0.8
+HEADING_HEIGHT: Final = 0.3
+LETTERS: Final = 10
+"""Letters of a title that fit into an inch."""
 MOST_COLUMNS: Final = 3
 SPAN_OF_LOG: Final = 10.0
 """From this ratio of the largest to the least on, heights are drawn on a logarithmic scale."""
@@ -51,19 +57,38 @@ WINDOW: Final = ("window", "window (steps)")
 FRACTION: Final = ("fraction", "share of the budget that draws dummies")
 """What curves are drawn over: its member in a row, and its name."""
 
+HEADINGS: Final[Mapping[str, str]] = {
+    "share": "Mean error by share of landmarks",
+    "compare": "Error of {first} over that of {second}, by share of landmarks",
+    "window": "Mean error at level w-event, by steps of a window",
+    "beside": f"Mean error with a window of {BESIDE} steps, by share of landmarks",
+    "dummies": "Mean error with dummy landmarks, by share of true ones",
+    "dummies-budget": "Mean error by what of the budget draws dummies, {share} % landmarks",
+    "correlation": "Landmark temporal loss (an estimate): {data}, epsilon {epsilon:g}",
+    "time": "Processor time of a decision",
+}
+"""What each picture shows, in its rows' words."""
+
 Groups = Mapping[str, Sequence[Row]]
 Panel = Callable[["Axes", Sequence[Row]], None]
 
 
+class Sheet(NamedTuple):
+    """Where a picture is written, and what it says above all panels."""
+
+    path: Path
+    heading: str
+
+
 def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
     """Write a PNG an experiment into ``folder`` and return their paths; raises `OSError`."""
-    drawers: Mapping[str, Callable[[Path, Sequence[Row]], None]] = {
+    drawers: Mapping[str, Callable[[Sheet, Sequence[Row]], None]] = {
         "share": _errors,
         "compare": _ratios,
         "window": partial(_errors, over=WINDOW),
         "beside": _errors,
-        "dummies": partial(_errors, of="{data}, epsilon {epsilon:g}, {method}", curve="{dummies}"),
-        "dummies-budget": partial(_errors, curve="{method}, {dummies}", over=FRACTION),
+        "dummies": partial(_errors, of="{data}, epsilon {epsilon:g}, {method}", curve="dummies: {dummies}"),
+        "dummies-budget": partial(_errors, curve="{method}, {dummies} dummies", over=FRACTION),
         "correlation": _losses,
         "time": _times,
     }
@@ -72,12 +97,12 @@ def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
         if not rows:
             continue
         paths.append(folder / f"{name}.png")
-        drawers[name](paths[-1], rows)
+        drawers[name](Sheet(paths[-1], HEADINGS[name].format_map(rows[-1])), rows)
     return paths
 
 
 def _errors(
-    path: Path,
+    sheet: Sheet,
     rows: Sequence[Row],
     *,
     of: str = "{data}, epsilon {epsilon:g}",
@@ -95,20 +120,24 @@ def _errors(
         axes.set_ylabel(f"mean error ({found[0]['unit']})")
 
     unreleased = [row for row in rows if row["method"] in UNRELEASED]
-    _picture(path, _grouped([row for row in rows if row not in unreleased], of.format_map), panel)
+    _picture(sheet, _grouped([row for row in rows if row not in unreleased], of.format_map), panel)
 
 
-def _ratios(path: Path, rows: Sequence[Row]) -> None:
+def _ratios(sheet: Sheet, rows: Sequence[Row]) -> None:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         axes.axhline(1, color="black", ls=":", lw=1.2, label="equal errors")
-        known = [row for row in found if row["ratio"] is not None]
-        _curves(axes, _grouped(known, lambda row: f"epsilon {row['epsilon']:g}"), "ratio")
-        axes.set_ylabel(f"error of {found[0]['first']} / {found[0]['second']}")
+        lines = _grouped([row for row in found if row["ratio"] is not None], "{first}, epsilon {epsilon:g}".format_map)
+        for each, (colour, *_) in zip(lines.values(), cycle(LOOKS), strict=False):
+            constants = [row["constant_error"] / row["second_error"] for row in each]
+            label = f"best constant in hindsight, epsilon {each[0]['epsilon']:g}"
+            axes.plot([row["share"] for row in each], constants, color=colour, ls="-.", lw=1.2, label=label)
+        _curves(axes, lines, "ratio")
+        axes.set_ylabel(f"error / that of {found[0]['second']}")
 
-    _picture(path, _grouped(rows, lambda row: row["data"]), panel)
+    _picture(sheet, _grouped(rows, lambda row: row["data"]), panel)
 
 
-def _losses(path: Path, rows: Sequence[Row]) -> None:
+def _losses(sheet: Sheet, rows: Sequence[Row]) -> None:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         axes.axhline(found[0]["epsilon"], color="black", ls=":", lw=1.2, label="epsilon: without correlation")
         _curves(axes, _grouped(found, lambda row: f"{row['distribution']} landmarks"), "estimate")
@@ -116,10 +145,10 @@ def _losses(path: Path, rows: Sequence[Row]) -> None:
         _logarithmic(axes, min(row["estimate"] for row in rows))
         axes.set_ylim(top=1.5 * max(row["estimate"] for row in rows))  # one scale for all panels
 
-    _picture(path, _grouped(rows, lambda row: f"{row['method']}, {row['correlation']} ({row['strength']:.2g})"), panel)
+    _picture(sheet, _grouped(rows, lambda row: f"{row['method']}, {row['correlation']} ({row['strength']:.2g})"), panel)
 
 
-def _times(path: Path, rows: Sequence[Row]) -> None:
+def _times(sheet: Sheet, rows: Sequence[Row]) -> None:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         methods = list(dict.fromkeys(row["method"] for row in found))
         lines = _grouped(found, lambda row: row["data"])
@@ -132,7 +161,7 @@ def _times(path: Path, rows: Sequence[Row]) -> None:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("processor time of a decision (microseconds)")
 
-    _picture(path, {"": rows}, panel, width=2 * PANEL_WIDTH)
+    _picture(sheet, {"": rows}, panel)
 
 
 def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SHARE) -> None:
@@ -165,28 +194,40 @@ def _logarithmic(axes: "Axes", least: float) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _picture(path: Path, panels: Groups, panel: Panel, width: float = PANEL_WIDTH) -> None:
-    """Write panels, some in a row, with one legend below them all."""
+def _picture(sheet: Sheet, panels: Groups, panel: Panel) -> None:
+    """Write panels, some in a row, with a heading above and one legend below them all."""
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra that takes a second to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     columns = min(MOST_COLUMNS, len(panels))
     lines = ceil(len(panels) / columns)
+    width = SINGLE_WIDTH if columns == 1 else PANEL_WIDTH
     with rc_context(STYLE):  # type: ignore[arg-type]
-        size = (width * columns, PANEL_HEIGHT * lines + LEGEND_HEIGHT)
+        size = (width * columns, PANEL_HEIGHT * lines + LEGEND_HEIGHT + HEADING_HEIGHT)
         figure = Figure(figsize=size, layout="constrained")
+        figure.suptitle(fill(sheet.heading, round(LETTERS * width * columns)), fontweight="bold")
         labels: dict[str, Any] = {}
         places = figure.subplots(lines, columns, squeeze=False).flat
         for (title, rows), axes in zip(panels.items(), places, strict=False):
             panel(axes, rows)
-            axes.set_title(title)
+            axes.set_title(fill(title, round(LETTERS * width)))
             handles, names = axes.get_legend_handles_labels()
             labels |= dict(zip(names, handles, strict=True))
         for axes in places:
             axes.set_visible(False)
-        figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=4, frameon=False)
-        with whole(path) as beside:
+        _legend(figure, labels)
+        with whole(sheet.path) as beside:
             figure.savefig(beside, dpi=110)
+
+
+def _legend(figure: "Figure", labels: Mapping[str, Any]) -> None:
+    """Put the legend below, in as many columns as fit: a wider one would be cut off at both sides."""
+    for columns in (4, 3, 2, 1):
+        place: Any = "outside lower center"
+        legend = figure.legend(labels.values(), labels.keys(), loc=place, ncols=columns, frameon=False)
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from stream_app.evaluation.experiment import UNRELEASED, Row
+from stream_app.evaluation.experiment import BESIDE, UNRELEASED, Row
 from stream_app.evaluation.trial import CONSTANT, NOTHING
 
 Cell = Callable[[Row], str]
@@ -129,7 +129,7 @@ _PIVOTS: Mapping[str, Pivot] = {
         _error("by steps of a window"), _method, lambda row: _varied(row, str(row["window"])), _figure("error")
     ),
     "beside": Pivot(
-        _error("with a window, by share of landmarks"),
+        _error(f"with a window of {BESIDE} steps, by share of landmarks"),
         _method,
         lambda row: _varied(row, "w-event" if row["share"] is None else _share(row)),
         _figure("error"),

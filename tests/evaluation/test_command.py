@@ -21,7 +21,8 @@ from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
-QUICK = ["--steps", "20", "--seeds", "2", "--jobs", "1", "--no-plots"]
+DRAWN = ["--steps", "20", "--seeds", "2", "--jobs", "1"]
+QUICK = [*DRAWN, "--no-plots"]
 POLICY = {
     "series": "home-*",
     "epsilon": 4.0,
@@ -152,6 +153,58 @@ def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, capsys
         (each,) = tables({name: rows})[:1]
         table: Any = each.renderables[1]
         assert list(table.columns[0].cells)[:2] == ["guessed", "best constant"]
+
+
+def test_titles_and_pictures_of_a_file_say_what_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data, epsilon, share or window, which error and its unit; a legend lies within its picture, below all panels."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - matplotlib is an optional extra
+
+    figures: dict[str, Figure] = {}
+    save = Figure.savefig
+
+    def kept(figure: Figure, path: Path, **options: Any) -> None:
+        figures[" ".join(figure.get_suptitle().split())] = figure
+        save(figure, path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", kept)
+    csv, policies = tmp_path / "homes.csv", tmp_path / "policies.jsonl"
+    csv.write_text("at,kwh\n" + "".join(f"{nth * 60_000},{nth % 7 + 0.5}\n" for nth in range(40)))
+    policies.write_text(json.dumps(POLICY | {"series": "*"}))
+    words = ["--series", "home-1", "--timestamp-column", "at", "--value-columns", "kwh", "--policies", str(policies)]
+    assert main(["evaluate", str(csv), *words, *DRAWN, "--out", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    for title in (
+        "Mean error (units of kwh) by share of landmarks: * of homes.csv, epsilon 4",
+        "Mean error (units of kwh) with a window of 12 steps, by share of landmarks: * of homes.csv, epsilon 4",
+        "Error of adaptive over that of balanced+level: * of homes.csv",
+    ):
+        assert title in shown.splitlines()
+    assert list(figures) == [
+        "Mean error by share of landmarks",
+        "Error of adaptive over that of balanced+level, by share of landmarks",
+        "Mean error at level w-event, by steps of a window",
+        "Mean error with a window of 12 steps, by share of landmarks",
+        "Mean error with dummy landmarks, by share of true ones",
+        "Mean error by what of the budget draws dummies, 20 % landmarks",
+        "Landmark temporal loss (an estimate): * of homes.csv, epsilon 4",
+        "Processor time of a decision",
+    ]
+    for heading, figure in figures.items():
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        where = legend.get_window_extent()
+        assert figure.bbox.x0 <= where.x0 <= where.x1 <= figure.bbox.x1, heading
+        for axes in figure.axes:
+            drawn: Any = axes.get_tightbbox()
+            assert not where.overlaps(drawn), heading
+        if heading.startswith("Error of"):
+            assert "best constant in hindsight, epsilon 1" in {text.get_text() for text in legend.get_texts()}
+        if heading.startswith("Mean error"):
+            assert all(axes.get_ylabel() == "mean error (units of kwh)" for axes in figure.axes)
+            assert all(axes.get_title().startswith("* of homes.csv, epsilon 4") for axes in figure.axes)
+            assert "best constant in hindsight" in {text.get_text() for text in legend.get_texts()}
 
 
 def test_no_line_loses_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from stream_app.cli.shared.progress import progress
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.evaluation.dataset import PACKAGED, SHARE_WRONG, DataSet
 from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
-from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
+from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison, Row
 from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
 from stream_app.evaluation.store import Store
 from stream_app.evaluation.tables import HELD_AGAINST, NOTE, UNBOUNDED, tables
@@ -41,7 +41,6 @@ UNITS = {
     "location": "m",
     "category": SHARE_WRONG,
     "counts": "items a key",
-    "number": "units",
     "vector": "of a part's range",
 }
 
@@ -119,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.no_plots:
             from stream_app.evaluation.plots import draw  # noqa: PLC0415 - needs matplotlib, an extra
 
-            drawn = draw(out, document["experiments"])
+            drawn = draw(out, _named(document["experiments"], arguments.file))
         else:
             drawn = []
     except BrokenProcessPool:
@@ -132,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     if not console.is_terminal:
         console.width = PIPE_WIDTH
-    found = document["experiments"]
+    found = _named(document["experiments"], arguments.file)
     for table in tables(found):
         console.print(table, crop=False)
     if any(row.get("method") in HELD_AGAINST or "constant_error" in row for rows in found.values() for row in rows):
@@ -156,6 +155,12 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
         return [PACKAGED[name](arguments.steps) for name in _distinct(arguments.data)]
     except (ModuleNotFoundError, FileNotFoundError):
         raise UsageError("the data are not there; install them: pip install bokeh_sampledata, or give a FILE") from None
+
+
+def _named(experiments: Mapping[str, Sequence[Row]], file: Path | None) -> dict[str, list[Row]]:
+    """Return the rows with data named for people: of a FILE it is what fits a policy's glob, which alone may be *."""
+    of = "" if file is None else f" of {file.name if file.name != '-' else 'standard input'}"
+    return {name: [{**row, "data": f"{row['data']}{of}"} for row in rows] for name, rows in experiments.items()}
 
 
 def _distinct(words: Iterable[Word]) -> list[Word]:
@@ -212,17 +217,19 @@ def data_in(arguments: argparse.Namespace) -> list[DataSet]:
         if default is not None and replace(default.policy.kind, substitute=None).quantise(record.value) is not None:
             found[default.glob].append(record)
     defaults = {default.glob: default for default in reversed(context.defaults)}
-    sets = [_set(defaults[glob], each).first(arguments.steps) for glob, each in found.items() if each]
+    column = arguments.value_columns or "the value"
+    sets = [_set(defaults[glob], each, column).first(arguments.steps) for glob, each in found.items() if each]
     if not sets:
         raise UsageError(f"{arguments.file}: no valid value of a series that a policy fits; check globs and kinds")
     return sets
 
 
-def _set(default: DefaultPolicy, observations: list[Observation]) -> DataSet:
+def _set(default: DefaultPolicy, observations: list[Observation], column: str) -> DataSet:
     policy = default.policy
     value = policy.parameters["value"]
     if not isinstance(value, dict):
         raise TypeError("a policy's value is an object")
     epsilon = policy.epsilon_nano / NANO
-    declared = DataSet(default.glob, UNITS[value["kind"]], epsilon, policy.step_ms, value, {})
+    unit = f"units of {column}" if value["kind"] == "number" else UNITS[value["kind"]]
+    declared = DataSet(default.glob, unit, epsilon, policy.step_ms, value, {})
     return DataSet.of(observations, declared)
