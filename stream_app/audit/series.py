@@ -160,6 +160,7 @@ class Series:
             terms = rules.terms(entry)
         except TermsError as error:
             note(findings, "unknown-terms", entry, str(error))
+            self.guarantee.begin_unknown(entry.budget_nano)
             return
         if entry.budget_nano != terms.budget_nano:
             note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")

@@ -89,6 +89,14 @@ class Guarantee:
         parts = f"earlier periods lost {amount(self.closed_nano)}, this one may lose {amount(budget_nano)}"
         return f"{parts}: {amount(self.promised_nano)} in all, more than {whose}, which is {amount(bound)}"
 
+    def begin_unknown(self, budget_nano: int) -> None:
+        """Begin a period of a promise that is not known: what it spends counts over all periods, and breaks none."""
+        self.closed_nano += self.period_nano
+        self.budget_nano, self.broken = 0, True
+        self.landmark_nano = self.peak_nano = self.single_nano = 0
+        if self.first_budget_nano is None:
+            self.first_budget_nano = budget_nano
+
     def has_room(self, lifetime_nano: int | None) -> bool:
         """Tell whether it is known that the present version could begin again with its whole budget."""
         known = self._bounds(lifetime_nano).values()

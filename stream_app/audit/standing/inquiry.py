@@ -132,5 +132,6 @@ class _Followed:
 
     def _version(self, policy: PolicyEntry, *, rules: bool) -> VersionStanding:
         if self.series.books is None:
-            return VersionStanding(policy.policy, policy.sequence, rules, "", "", 0, policy.budget_nano)
+            spent = (self.series.guarantee.landmark_nano, self.series.guarantee.peak_nano)
+            return VersionStanding(policy.policy, policy.sequence, rules, "", "", 0, policy.budget_nano, *spent)
         return version_of(self.series, policy.policy, policy.sequence, rules=rules)

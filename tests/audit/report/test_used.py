@@ -2,16 +2,20 @@
 
 from typing import get_args
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit.finding import CODES, LISTED, Code, Finding, Kept, kind_of
 from stream_app.audit.report.page import SHOWN, page
 from stream_app.audit.report.report import Tally
+from stream_app.audit.standing.inquiry import StandingInquiry
+from stream_app.deciding.context import Context, Limits
 from stream_app.words.amount import promised, summed
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
-from tests.audit.written import LEDGERS, write
+from tests.audit.written import LEDGERS, Written, seal, write
+from tests.run import KEYS, Run, observation, policy
 from tests.used import literally_used, worst
 
 
@@ -71,6 +75,26 @@ def test_wrong_books_alone_break_no_promise() -> None:
     assert not report.holds
     assert report.broken("promise") == 0
     assert report.text().splitlines()[1] == "promise broken: no finding says so"
+
+
+def test_unknown_terms_break_no_promise_that_was_kept() -> None:
+    """A version of a later release of the program: nothing is judged by the epsilon of the version before it."""
+    run = Run(Context(KEYS, (), Limits(lifetime_nano=10**10)))
+    user = {"level": "user", "length": 4}
+    run.feed_all([policy("a", protection={"level": "event"}), observation("a", 1, 1.0)])
+    run.feed_all([policy("a", version=2, protection=user), observation("a", 2, 1.0), observation("a", 3, 1.0)])
+    run.feed_all([policy("a", version=3, protection=user), observation("a", 9, 1.0)])
+    written = Written([orjson.loads(entry) for entry in run.ledger], [])
+    written.entries[2]["parameters"]["protection"]["level"] = "a later one"
+    lines = seal(written).lines()
+    report = audit(lines, None, 10**10)
+    assert report.counts == {"unknown-terms": 1}
+    assert report.used == ("a", 1, 10**9, 10**9)
+    assert report.largest_nano == 1_750_000_000, "what was spent counts over all versions, whatever was promised"
+    inquiry = StandingInquiry("a", 10**10)
+    inquiry.entries(lines)
+    (one,) = inquiry.answer().series
+    assert [version.used_nano for version in one.versions] == [10**9, 5 * 10**8, 25 * 10**7]
 
 
 @pytest.mark.parametrize("others", [3, SHOWN + 5, LISTED + 7])
