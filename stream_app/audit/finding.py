@@ -138,18 +138,20 @@ CODES: Final[dict[Code, str]] = {
 
 
 Kind = Literal["promise", "books"]
-"""What a finding says: the promise itself is broken, or nobody can say that it was kept; or the books are wrong."""
+"""What a finding says: the promise itself is broken, or the books are wrong; `kind_of` tells them apart."""
 
 
 def kind_of(code: Code) -> Kind:
     """Return what a finding of a code says.
 
     *promise*: more was spent than was promised to a series or a member, or a bound that was promised was raised, or a
-    step was decided again, which no sum counts. *books*: the ledger, its releases or its heads are not what a true
-    worker writes; its sums as they stand keep the promise.
+    step was decided again, which no sum counts: further on, or in an entry or a chain beside. *books*: the ledger, its
+    releases or its heads are not what a true worker writes; its sums as they stand keep the promise.
     """
     match code:
-        case "theorem" | "lifetime" | "claim" | "member-cap" | "cap-raised" | "step-order":
+        case "theorem" | "lifetime" | "claim" | "member-cap" | "cap-raised":
+            return "promise"
+        case "step-order" | "conflicting-duplicate" | "fork" | "signed-twice":
             return "promise"
         case (
             "malformed-entry"
@@ -160,8 +162,6 @@ def kind_of(code: Code) -> Kind:
             | "truncated"
             | "gap"
             | "out-of-order"
-            | "conflicting-duplicate"
-            | "fork"
             | "stale-duplicate"
             | "epoch-backwards"
             | "no-policy"
@@ -203,7 +203,6 @@ def kind_of(code: Code) -> Kind:
             | "head-place"
             | "signed-missing"
             | "signed-differs"
-            | "signed-twice"
             | "witness"
             | "unlisted"
         ):

@@ -142,7 +142,7 @@ def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pyt
         assert f"finding: fork  home-7 #{twin['sequence']}" in follower.said()
         page = Page(follower.get("/"))
         assert (page.data["found-fork"], page.data["entries"]) == (1, follower.measure("landmark_audit_entries"))
-        assert "✗ Books wrong: 1 finding " in page.text
+        assert "✗ Promise broken: 1 finding " in page.text
         assert "home-7" not in page.text
 
         # It takes the place of the next entry; the worker writes none behind it, so that is forged, too.

@@ -12,6 +12,8 @@ from stream_app.audit.report.report import Tally
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.deciding.context import Context, Limits
 from stream_app.words.amount import promised, summed
+from tests.audit.frauds.chains import conflicting, forked, inserted
+from tests.audit.frauds.forged import Fraud
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
 from tests.audit.written import LEDGERS, Written, seal, write
@@ -44,7 +46,17 @@ def test_every_code_is_of_one_kind() -> None:
     """What breaks a promise is named here once more, by hand; all else are faults of the books."""
     assert set(get_args(Code)) == set(CODES)
     broken = {code for code in CODES if kind_of(code) == "promise"}
-    assert broken == {"theorem", "lifetime", "claim", "member-cap", "cap-raised", "step-order"}
+    decided_twice = {"step-order", "conflicting-duplicate", "fork", "signed-twice"}
+    assert broken == {"theorem", "lifetime", "claim", "member-cap", "cap-raised"} | decided_twice
+
+
+@pytest.mark.parametrize("twice", [inserted, conflicting, forked])
+def test_a_step_that_is_decided_twice_breaks_the_promise(twice: Fraud) -> None:
+    """However it stands in the ledger: its second measurement counts in no sum."""
+    for fraud in twice(write(LEDGERS["event"])):
+        report = audit(fraud.ledger)
+        assert report.broken("promise"), report.counts
+        assert report.text().splitlines()[1] != "promise broken: no finding says so"
 
 
 def test_a_failing_audit_counts_by_code_the_theorem_first() -> None:
