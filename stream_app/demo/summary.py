@@ -73,9 +73,13 @@ def summarise(
 
 def constant_error(series: DemoSeries) -> float:
     """Return the mean error of the one value that is nearest to all readings: nobody knows it beforehand."""
-    raws = [value for _, value in series.readings]
-    constant: Any = best_constant(policy_of(series.policy, 1).kind, raws)
-    return float(np.mean([distance(raw, constant) for raw in raws]))
+    constant = constant_of(series)
+    return float(np.mean([distance(raw, constant) for _, raw in series.readings]))
+
+
+def constant_of(series: DemoSeries) -> Any:
+    """Return the one value that is nearest to all readings; it tells of the input."""
+    return best_constant(policy_of(series.policy, 1).kind, [value for _, value in series.readings])
 
 
 def distance(raw: float | Mapping[str, float], released: float | Mapping[str, float]) -> float:

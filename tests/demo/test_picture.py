@@ -16,6 +16,8 @@ pytest.importorskip("bokeh_sampledata")
 
 READINGS = 200
 HIDDEN = "input"
+LANDMARKS = 60
+"""Seconds of the ride that are landmarks."""
 
 
 def short() -> tuple[DemoSeries, ...]:
@@ -44,7 +46,9 @@ def test_what_the_picture_holds(*, with_input: bool) -> None:
 
     series = short()
     found = {one.name: released(one) for one in series}
-    figure = laid_out(series, found, {one.name: entries(one) for one in series}, with_input=with_input)
+    summaries = [summarise(one, found[one.name], entries(one)) for one in series]
+    booked = {one.name: entries(one) for one in series}
+    figure = laid_out(series, found, booked, summaries, with_input=with_input)
     figure.draw_without_rendering()
     plots: list[Any] = figure.axes
     for axes in plots:
@@ -52,13 +56,25 @@ def test_what_the_picture_holds(*, with_input: bool) -> None:
         assert len(labels) == len(set(labels))
         assert (HIDDEN in labels) == (with_input and axes is not plots[2])
         legend = axes.get_legend().get_window_extent()
+        assert axes.bbox.x0 <= legend.x0 <= legend.x1 <= axes.bbox.x1  # a wider one narrows all plots
         assert not any(legend.overlaps(other.get_window_extent()) for other in plots)
         assert not any(legend.overlaps(other.xaxis.get_tightbbox()) for other in plots)
     top = plots[0]
-    lines = {line.get_label(): line for line in top.lines}
+    lines = {line.get_label().partition(":")[0]: line for line in top.lines}
     assert lines["balanced, published"].get_color() == OWN_COLOUR
     assert lines["adaptive, published"].get_color() not in {OWN_COLOUR, TRUTH_COLOUR}
-    assert {40, 400} <= {line.get_ydata()[0] for line in top.lines}
+    for summary, axes in ((summaries[1], plots[0]), (summaries[3], plots[1])):
+        labels = axes.get_legend_handles_labels()[1]
+        assert f"balanced, published: {summary.mean_error:,.1f} {summary.unit} off" in labels
+        held = f"best constant in hindsight: {summary.constant_error:,.1f} {summary.unit} off"
+        assert (held if with_input else f"{held} (not drawn)") in labels
+    constant = lines["best constant in hindsight"].get_ydata()
+    values: list[Any] = [value for _, value in series[0].readings]
+    assert list(constant) == ([median(values)] * 2 if with_input else [])
+    assert len({line.get_label(): line for line in plots[1].lines}["balanced, at landmarks"].get_xdata()) == LANDMARKS
+    assert top.get_title().endswith("epsilon 1, 24 Mar 2010 to 25 Mar 2010")
+    assert plots[1].get_title().endswith("epsilon 10, 13 Sep 2020, 12:26 to 12:29 UTC")
+    assert {40, 400} <= {y for line in top.lines for y in line.get_ydata()[:1]}
     assert [patch.get_x() * DAY_MS for patch in top.patches] == [series[0].policy["protection"]["landmarks"][0][0]]
     assert "UTC" in top.get_xlabel()
 

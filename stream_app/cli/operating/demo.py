@@ -103,7 +103,7 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     out.print(
         f"{total:,} events in {seconds:.1f} s: {total / seconds:,.0f} events/s, worker and broker on this machine"
     )
-    draw(arguments.picture, series, releases, entries, with_input=arguments.with_input)
+    draw(arguments.picture, series, releases, entries, summaries, with_input=arguments.with_input)
     out.print(f"picture: {arguments.picture}")
     audit = [sys.executable, "-m", "stream_app", "audit", "--config", str(config)]
     verdict = subprocess.run(audit, capture_output=True, text=True, check=False)
