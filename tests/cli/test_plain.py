@@ -82,3 +82,46 @@ def test_no_colour_where_it_is_not_wanted(tmp_path: Path) -> None:
                 assert bool(COLOUR.search(shown_of(shown, "replay"))) is coloured
             with terminal("top", "--once", "--interval", "0", "--url", url, **environment) as shown:
                 assert bool(COLOUR.search(shown_of(shown, "partitions stopped"))) is coloured
+
+
+TABLES = {
+    "plan": ("plan", "policies.jsonl"),
+    "check": ("check", "policies.jsonl"),
+    "audit": ("audit", "--ledger", "out/ledger.jsonl", "--releases", "out/releases.jsonl"),
+    "audit in words": ("audit", "--ledger", "out/ledger.jsonl", "--plain"),
+    "standing": ("standing", "home-7", "--ledger", "out/ledger.jsonl"),
+    "standing in words": ("standing", "home-7", "--ledger", "out/ledger.jsonl", "--plain"),
+    "explain in words": ("explain", "home-7", "0", "--ledger", "out/ledger.jsonl", "--plain"),
+    "evaluate": (
+        *("evaluate", "--only", "share", "window", "--data", "commits", "--steps", "40", "--seeds", "2", "--no-plots"),
+        *("--out", "evaluation"),
+    ),
+    "releases": ("read", "releases", "--help"),
+}
+"""What prints tables and paragraphs, of files in a folder."""
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a policy and what was decided under it."""
+    folder = tmp_path_factory.mktemp("decided")
+    assert main(replaying(folder)) == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_and_paragraphs_fit_a_terminal_of_80_columns(
+    name: str, decided: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row and no paragraph is broken by the terminal; a dumb one gets text alone, and NO_COLOR no colour."""
+    monkeypatch.chdir(decided)
+    with terminal(*TABLES[name], COLUMNS="80", TERM="dumb") as plain:
+        assert plain.end() == 0
+    with terminal(*TABLES[name], COLUMNS="80", NO_COLOR="1") as shown:
+        assert shown.end() == 0
+    assert CONTROL not in plain.text
+    assert not COLOUR.search(shown.text)
+    lines = [line.rpartition("\r")[2] for line in plain.text.replace("\r\n", "\n").splitlines()]
+    assert len(lines) > 1
+    laid_out = [line for line in lines if line.startswith(("  ", " ─", "┃", "│", "├", "┏", "└"))]
+    assert [line for line in laid_out if len(line.rstrip()) > 80] == []

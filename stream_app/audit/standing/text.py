@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from textwrap import wrap
 from typing import Final
 
 from stream_app.audit.report.report import line_of
 from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
+from stream_app.calendar.words import duration_in_words
 from stream_app.words.amount import amount, promised, quoted
 
+_COLUMNS: Final = 80
+_INDENT: Final = " " * 13
+"""Of what a line goes on with: below its figures."""
 SHOWN: Final = 5
 """Findings that a text lists; the audit lists all."""
 _PROTECTED: Final = {
@@ -73,7 +78,7 @@ def _series(one: SeriesStanding) -> list[str]:
         lines += _ruling(version) if version.rules else [_ended(version)]
     used, bound = amount(one.used_nano), amount(one.lifetime_nano)
     lines.append(f"  lifetime   {bound}, {_BOUNDS[one.lifetime_from]}: {used} used, {_later(one)}")
-    return lines
+    return [part for line in lines for part in wrap(line, _COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False)]
 
 
 def _later(one: SeriesStanding) -> str:
@@ -88,9 +93,8 @@ def _ended(version: VersionStanding) -> str:
 
 def _ruling(version: VersionStanding) -> list[str]:
     what = "steps of its length" if version.level == "user" else "landmarks to come, unused spare included"
-    lines = [
-        f"  policy {version.version}, in force: level {version.level}, {version.scheme}, steps of {version.step_ms} ms"
-    ]
+    step = duration_in_words(version.step_ms)
+    lines = [f"  policy {version.version}, in force: level {version.level}, {version.scheme}, steps of {step}"]
     protected = _PROTECTED["windows" if version.level == "landmark" and version.window > 1 else version.level]
     lines.append(f"  promised   {amount(version.promised_nano)} {protected.format(version.window)}")
     lines.append(f"  used       {amount(version.used_nano)}{_parts(version)}")
