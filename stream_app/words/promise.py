@@ -53,10 +53,12 @@ def in_words(parameters: Parameters, series: str = "", known: Circumstances = _A
     return " ".join(_sentences(parameters, series, known))
 
 
-def for_the_person(parameters: Parameters, series: str, known: Circumstances, used_nano: int, end: str) -> str:
+def for_the_person(
+    parameters: Parameters, series: str, known: Circumstances, used_nano: int, end: str, before: str = ""
+) -> str:
     """Return a paragraph for the person whose series it is: what is promised to them, and how much of it is used.
 
-    ``end`` is a sentence that says when that ends and what happens then.
+    ``end`` is a sentence that says when that ends and what happens then, ``before`` one on earlier promises, if any.
     """
     unit, collect = _Unit.of(parameters["protection"].get("step", 1)), parameters.get("collect")
     epsilon_nano = epsilon_nano_of(parameters)
@@ -81,7 +83,7 @@ def for_the_person(parameters: Parameters, series: str, known: Circumstances, us
     marked = "" if collect or parameters["protection"]["level"] != "landmark" else _MARKED
     used = f"Of the budget for that {promised(used_nano, epsilon_nano)} is used so far."
     beyond = [*_beyond(parameters, unit), *_open(parameters, unit, known)]
-    said = [f"{published}.", marked, differ, *beyond, used, f"When it ends: {end[0].lower()}{end[1:]}", check]
+    said = [f"{published}.", marked, differ, before, *beyond, used, f"When it ends: {end[0].lower()}{end[1:]}", check]
     return " ".join(sentence for sentence in said if sentence)
 
 

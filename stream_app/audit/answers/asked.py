@@ -6,11 +6,13 @@ from heapq import nlargest
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.members import Members
+from stream_app.audit.form.entry import MAX_TIMESTAMP
 from stream_app.audit.series import Series
 from stream_app.audit.standing.standing import VersionStanding
 from stream_app.audit.standing.text import ending
 from stream_app.audit.standing.version import version_of
-from stream_app.words.amount import Used, promised, quoted
+from stream_app.calendar.words import moment_in_words
+from stream_app.words.amount import Used, amount, promised, quoted
 from stream_app.words.promise import DRAWN, Circumstances, for_the_person, in_words
 
 MOST_PROMISES: Final = 20
@@ -96,7 +98,8 @@ def for_a_person(series: Series, members: Members, lifetime_nano: int | None) ->
         return ""
     known = circumstances(series, members, lifetime_nano)
     end = _end(series, _standing(series))
-    return for_the_person(parameters(series), quoted(series.name), known, series.guarantee.period_nano, end)
+    used_nano, before = series.guarantee.period_nano, _before(series, known)
+    return for_the_person(parameters(series), quoted(series.name), known, used_nano, end, before)
 
 
 def parameters(series: Series) -> Mapping[str, Any]:
@@ -122,6 +125,19 @@ def circumstances(series: Series, members: Members, lifetime_nano: int | None) -
 
 def _standing(series: Series) -> VersionStanding:
     return version_of(series, series.version, 0, rules=not series.closed)
+
+
+def _before(series: Series, known: Circumstances) -> str:
+    """Return what accounts tell that differ under earlier versions, too; "" where these published nothing."""
+    closed_nano, books = series.guarantee.closed_nano, series.books
+    if not closed_nano or books is None or known.lifetime_nano is None:
+        return ""
+    began = moment_in_words(min(books.floor_ms, MAX_TIMESTAMP))  # a step may end in the year 10000
+    return (
+        f"That is about what they differ in from {began} on. Before, other promises held, of which epsilon "
+        f"{amount(closed_nano)} is used; for accounts that differ before and after, all of them together cost epsilon "
+        f"{amount(known.lifetime_nano)} at most."
+    )
 
 
 def _used(series: Series) -> UsedUp:

@@ -13,7 +13,7 @@ from stream_app.audit.answers.asked import Answers, answers_of, circumstances, f
 from stream_app.audit.answers.keys import KeyTimes
 from stream_app.audit.answers.sections import sections_of
 from stream_app.cli import main
-from stream_app.words.amount import promised
+from stream_app.words.amount import amount, promised
 from stream_app.words.promise import in_words
 from tests.audit.books.test_members import person
 from tests.audit.histories import History, histories
@@ -55,6 +55,9 @@ def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
         text = for_a_person(series, auditor.rules.members, history.lifetime_nano)
         assert f"{promised(*literal[series.name, latest[series.name]])} is used so far." in text
         assert ("it was closed: nothing more is published" in text) == series.closed
+        earlier = sum(used for (name, _), (used, _) in literal.items() if name == series.name)
+        earlier -= literal[series.name, latest[series.name]][0]
+        assert (f"other promises held, of which epsilon {amount(earlier)} is used; " in text) == (earlier > 0)
 
 
 @MANY
