@@ -151,9 +151,10 @@ def worst(losses: Sequence[SeriesLoss]) -> Draw:
 
 
 def _shade(axes: "Axes", curves: Sequence[Curve]) -> None:
-    """Shade the landmarks of a single series; those of several would lie over each other and belong to nobody."""
-    if len(curves) == 1:
-        shade_landmarks(axes, sorted(set(curves[0].spans_ms)))
+    """Shade the landmarks that all series have; where theirs differ, nobody could tell whose a shade is."""
+    spans = {tuple(sorted(set(curve.spans_ms))) for curve in curves}
+    if len(spans) == 1:
+        shade_landmarks(axes, spans.pop())
 
 
 def _duration(width_ms: int) -> str:

@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(asked, choice, joined)
     if arguments.picture is not None:
-        write_picture(arguments.picture, [("Dummies among the landmarks", lambda axes: _draw(axes, asked, joined))])
+        write_picture(arguments.picture, [(_title(asked.dummies), lambda axes: _draw(axes, asked, joined))])
     return 0
 
 
@@ -204,6 +204,17 @@ def _print(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> None:
     true = len(dummies.landmarks)
     print(f"joined set: {len(joined)} steps, {true} of them true landmarks, in {len(joined.intervals)} intervals")
     print(f"under scheme uniform a landmark's share of epsilon falls from 1/{true + 1} to 1/{len(joined) + 1}")
+
+
+def _title(dummies: Dummies) -> str:
+    match dummies:
+        case Drawn():
+            how = f"{dummies.method} by {dummies.utility}, epsilon {dummies.charge_nano / NANO:.9g}"
+        case Padded():
+            how = f"padding with probability {dummies.numerator / dummies.denominator:.6g}"
+        case _:
+            assert_never(dummies)
+    return f"Dummies among the landmarks: {how}; for your eyes, it shows the true ones"
 
 
 def _draw(axes: "Axes", asked: Asked, joined: LandmarkSet) -> None:

@@ -123,15 +123,15 @@ def test_legends_name_what_is_drawn() -> None:
     assert legend("event") == ["event"]
 
 
-def test_landmarks_of_a_single_series_are_shaded() -> None:
-    """Within the times drawn; of several series none are, whose they were could not be told."""
+def test_landmarks_that_all_series_have_are_shaded() -> None:
+    """Within the times drawn, once; where series have different ones none are, whose they were could not be told."""
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
     def shaded(draw: Callable[[Sequence[Curve]], Draw], *names: str) -> int:
         curves = Curves(names)
         for name in names:
-            curves.entries(write(LEDGERS[name], name).lines())
+            curves.entries(write(LEDGERS[name.partition("-")[0]], name).lines())
         axes = Figure().subplots()
         draw(curves.curves)(axes)
         first, last = axes.get_xlim()
@@ -141,6 +141,7 @@ def test_landmarks_of_a_single_series_are_shaded() -> None:
         return len(axes.patches)
 
     for draw in (spends_over_time, shares_over_time):
+        assert shaded(draw, "uniform", "uniform-2") == shaded(draw, "uniform")
         assert shaded(draw, "uniform") > 0
         assert shaded(draw, "event") == shaded(draw, "uniform", "user") == 0
 
