@@ -31,6 +31,13 @@ POLICY = {
     "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.1, "invalid": 5},
 }
 
+COLLECTED = POLICY | {
+    "protection": {"level": "event", "step": 60_000},
+    "value": {"kind": "choice", "items": ["north", "south"]},
+    "collect": {"neighbours": "add-remove", "open_steps": 2},
+}
+MAPPED = ["data.csv", "--series", "home-1", "--timestamp-column", "t", "--value-columns", "v"]
+
 
 def evaluated(capsys: pytest.CaptureFixture[str], out: Path, *words: str | Path) -> dict[str, Any]:
     """Return the document that the command prints, which stands in the folder too."""
@@ -229,6 +236,7 @@ def test_no_line_loses_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["data.csv"], "--policies: FILE needs one"),
         (["data.csv", "--policies", "missing.jsonl"], "there is no such file"),
         (["data.csv", "--policies", "policies.jsonl"], "--timestamp-column"),
+        ([*MAPPED, "--policies", "collected.jsonl"], "collected.jsonl: home-*: it collects what contributors send"),
         (["--policies", "policies.jsonl"], "leave it away"),
         (["--out", "data.csv/below"], "name a folder that can be written"),
     ],
@@ -244,6 +252,7 @@ def test_unusable_input(
     monkeypatch.chdir(tmp_path)
     Path("data.csv").write_text("t,v\n1,2\n")
     Path("policies.jsonl").write_text(json.dumps(POLICY))
+    Path("collected.jsonl").write_text(json.dumps(COLLECTED))
     assert main(["evaluate", *QUICK, *words]) == 2
     assert message in capsys.readouterr().err
 

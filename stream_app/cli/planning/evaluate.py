@@ -212,6 +212,11 @@ def data_in(arguments: argparse.Namespace) -> list[DataSet]:
         if record.series not in ruled:
             ruled[record.series] = context.default_for(record.series)
         default = ruled[record.series]
+        if default is not None and default.policy.collect is not None:
+            raise UsageError(
+                f"{arguments.policies}: {default.glob}: it collects what contributors send, and evaluate measures "
+                "series of one value a step; `plan` says what a collected step costs, or take collect out of the policy"
+            )
         # PRIVACY: raw values decide what is evaluated; all that comes of it is for the publisher alone.
         # A substitute would have no error: what is not valid is left out.
         if default is not None and replace(default.policy.kind, substitute=None).quantise(record.value) is not None:
