@@ -10,8 +10,14 @@ SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
 
 
 def moment_in_words(moment_ms: int, zone: tzinfo = UTC) -> str:
-    """Return a moment as ISO 8601 with offset, as short as it can be said, such as 2026-03-29T17:00+02:00."""
-    moment = EPOCH + moment_ms * MILLISECOND
+    """Return a moment as ISO 8601 with offset, as short as it can be said, such as 2026-03-29T17:00+02:00.
+
+    What no calendar has, the year 10000, in which the last step may end, stays a number of ms.
+    """
+    try:
+        moment = EPOCH + moment_ms * MILLISECOND
+    except OverflowError:
+        return f"{moment_ms} ms"
     if moment.date() <= LAST_DAY:
         moment = moment.astimezone(zone)
     unit = "milliseconds" if moment_ms % 1000 else "seconds" if moment.second else "minutes"

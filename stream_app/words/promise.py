@@ -1,12 +1,12 @@
 """A policy in words: one paragraph that says what it promises, of what it does not, and for how long.
 
-It is written from the parameters of the policy record, as the ledger has them too, so the core's shells and the audit
-say the same of the same policy. Every sentence follows docs/guarantee.md, which has the reasons.
+It is written from the parameters of a policy record, which the ledger has too, so the core's shells and the audit say
+the same of it. Every sentence follows docs/guarantee.md.
 """
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from math import exp, floor, log
+from math import ceil, exp, floor, log
 from textwrap import fill
 from typing import Any, Final, NamedTuple
 
@@ -18,12 +18,9 @@ Parameters = Mapping[str, Any]
 
 _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
 _GLOB: Final = frozenset("*?[")
-_MARKED: Final = (
-    "Some moments were marked as yours to protect together, such as the hours of a visit; they are called landmarks."
-)
+_MARKED: Final = "Some moments were marked as yours to protect together, such as the hours of a visit: landmarks."
 _LARGEST_FACTOR: Final = 6_900_000_000
 """Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
-
 
 DRAWN: Final = "drawn"
 """Dummies are among the landmarks, by a method that is not known."""
@@ -64,9 +61,7 @@ def for_the_person(
     epsilon_nano = epsilon_nano_of(parameters)
     published = f"About you ({series}) values are published, by the {unit.name}, with noise added to each"
     if collect:
-        published = (
-            f"What you send to {series} is published added up with what others send, by the {unit.name}, with noise"
-        )
+        published = f"What you send to {series} is published with what others send, by the {unit.name}, with noise"
     where = _where(parameters, unit, known).replace("its first event", "the first event")
     if not collect:
         where = where.replace("at its ", "at your ").replace("landmark", "marked moment")
@@ -74,16 +69,20 @@ def for_the_person(
     yours = yours.replace("whether one contributor takes part", "whether you took part")
     differ = (
         f"Take two accounts of what happened that differ only {where}{yours} and nowhere else. Whatever odds somebody "
-        f"gave one against the other, all that is published changes them by a factor {_factor(epsilon_nano)} at most."
+        f"gave one against the other, what is published of {series} changes them by a factor {_factor(epsilon_nano)} "
+        f"at most{_chance(epsilon_nano)}."
     )
+    capped = known.cap_nano is not None and not collect
+    together = f"All series kept as yours together change such odds by a factor {_factor(known.cap_nano or 0)} at most."
     check = (
         "Who has the secret key of the noise could take it off: ask who has it. Whether the promise was kept anybody "
         "can check in the ledger, without that key and without your data."
     )
-    marked = "" if collect or parameters["protection"]["level"] != "landmark" else _MARKED
+    marked = _MARKED * (parameters["protection"]["level"] == "landmark" and not collect)
     used = f"Of the budget for that {promised(used_nano, epsilon_nano)} is used so far."
     beyond = [*_beyond(parameters, unit), *_open(parameters, unit, known)]
-    said = [f"{published}.", marked, differ, before, *beyond, used, f"When it ends: {end[0].lower()}{end[1:]}", check]
+    ends = f"When it ends: {end[0].lower()}{end[1:]}"
+    said = [f"{published}.", marked, differ, before, together * capped, *beyond, used, ends, check]
     return " ".join(sentence for sentence in said if sentence)
 
 
@@ -281,6 +280,15 @@ def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
 def _factor(epsilon_nano: int) -> str:
     power = f"e^{amount(epsilon_nano).removesuffix('.0')}"
     return f"{power} (about {exp(epsilon_nano / NANO):.3g})" if epsilon_nano <= _LARGEST_FACTOR else power
+
+
+def _chance(epsilon_nano: int) -> str:
+    """Return what a chance of a tenth becomes at most, rounded up; "" where that is nearly certain."""
+    if epsilon_nano > _LARGEST_FACTOR:
+        return ""
+    factor = exp(epsilon_nano / NANO)
+    likely = ceil(1000 * factor / (factor + 9)) / 10
+    return f": who held one for 10 % likely and the other for 90 % then holds it for {likely:g} % likely"
 
 
 def _nano(epsilon: float) -> int:

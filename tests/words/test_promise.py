@@ -1,6 +1,6 @@
 """Policies in words: each sentence against the policy that it is about."""
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.privacy.policy import policy_of
-from stream_app.words.promise import Circumstances, epsilon_nano_of, in_words, landmark_steps
+from stream_app.words.promise import Circumstances, epsilon_nano_of, for_the_person, in_words, landmark_steps
 from tests.audit.histories import policies
 
 HOUR = 3_600_000
@@ -156,6 +156,38 @@ def test_the_figures_are_those_of_the_core(record: dict[str, Any]) -> None:
     assert landmark_steps(policy.parameters) == len(policy.landmarks)
     power = in_words(policy.parameters).partition("factor e^")[2].replace(":", " ").partition(" ")[0]
     assert Decimal(power) * 10**9 == policy.epsilon_nano
+
+
+def told(found: dict[str, Any], known: Circumstances) -> str:
+    """Return what is told to the person of a series."""
+    return for_the_person(found, "p-17/heart", known, 0, "Never.")
+
+
+@given(st.integers(1, 6_900_000_000))
+def test_the_chance_that_is_told_is_never_too_small(epsilon_nano: int) -> None:
+    """What a tenth becomes by a factor e^epsilon of its odds, in 50 digits, rounded up to a tenth of a per cent."""
+    text = told(parameters() | {"epsilon": epsilon_nano / 10**9}, Circumstances())
+    said = Decimal(text.partition("then holds it for ")[2].partition(" %")[0])
+    with localcontext() as digits:
+        digits.prec = 50
+        factor = Decimal(epsilon_nano_of({"epsilon": epsilon_nano / 10**9})).scaleb(-9).exp()
+        true = 100 * factor / (factor + 9)
+    assert true <= said < true + Decimal("0.1000001")
+
+
+def test_no_chance_is_told_where_nearly_all_may_be_learnt() -> None:
+    """A factor of a thousand and more says that by itself."""
+    assert "likely" not in told(parameters() | {"epsilon": 7.0}, Circumstances())
+
+
+def test_a_person_is_told_of_all_their_series() -> None:
+    """The factor is of one series; that of all of them is the cap's, and without a cap they are not counted."""
+    capped, free = (told(parameters(), Circumstances(cap_nano=cap)) for cap in (3 * 10**9, None))
+    for text in (capped, free):
+        assert "what is published of p-17/heart changes them by a factor e^1 (about 2.72) at most" in text
+    assert "All series kept as yours together change such odds by a factor e^3 (about 20.1) at most." in capped
+    assert "All series" not in free
+    assert "nor what other series of the same person tell" in free
 
 
 @given(st.lists(st.integers(0, 30) | st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6), st.integers(1, 4))

@@ -1,12 +1,12 @@
 """The answers as sections of the report."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
 from stream_app.audit.answers.asked import Answers
 from stream_app.audit.report.page import Section, table
+from stream_app.calendar.words import moment_in_words
 
 ALONE: Final = (
     "The ledger names no members, so it does not tell which series are one person's. The promises of several series of "
@@ -62,7 +62,7 @@ def _members(answers: Answers) -> Section:
 
 
 def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
-    rows = [(key, moment(first), moment(last)) for key, first, last in keys]
+    rows = [(key, moment_in_words(first), moment_in_words(last)) for key, first, last in keys]
     note = (
         "By the times of the steps that were decided. Who has a key can take the noise off what was published under it."
     )
@@ -76,11 +76,3 @@ def _told(people: Sequence[str], *, holds: bool) -> Section:
         return Section(title, note, "")
     note = "A paragraph for each series that was looked at closely (--series names others), to hand to the person."
     return Section(title, note, "\n".join(f"<p>{escape(text)}</p>" for text in people))
-
-
-def moment(time_ms: int) -> str:
-    """Return a time in ms as ISO 8601; what no calendar has as its number."""
-    try:
-        return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError):
-        return f"{time_ms} ms"

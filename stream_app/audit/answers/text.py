@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stream_app.audit.answers.asked import Answers
-from stream_app.audit.answers.sections import ALONE, moment
+from stream_app.audit.answers.sections import ALONE
+from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import quoted
 from stream_app.words.promise import wrapped
 
@@ -28,7 +29,7 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
         names = ", ".join(map(quoted, person.series)) + (", ..." if person.many > len(person.series) else "")
         lines.append(wrapped(f"{quoted(person.member)}, {person.claimed}: {names}"))
     lines += ["", "Which key since when"]
-    lines += [f"  {key}: {moment(first)} to {moment(last)}" for key, first, last in keys]
+    lines += [f"  {key}: {moment_in_words(first)} to {moment_in_words(last)}" for key, first, last in keys]
     lines += ["", "What to tell the person"]
     if holds:
         lines.append("\n\n".join(map(wrapped, people)))

@@ -1,13 +1,12 @@
 """The standing of series and members in words."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from textwrap import wrap
 from typing import Final
 
 from stream_app.audit.report.report import line_of
 from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
-from stream_app.calendar.words import duration_in_words
+from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.words.amount import amount, promised, quoted
 
 _COLUMNS: Final = 80
@@ -102,7 +101,7 @@ def _ruling(version: VersionStanding) -> list[str]:
         lines.append(f"  held back  {amount(version.held_back_nano)} for {version.landmarks_left} {what}")
     lines.append(f"  left       {amount(version.left_nano)} besides")
     if version.renews_ms is not None:
-        bound = _moment(version.renews_ms)
+        bound = moment_in_words(version.renews_ms)
         lines.append(f"  renewed    by the first event from {bound} on, where the lifetime has room for it")
     return [*lines, f"  ends       {ending(version)}"]
 
@@ -121,18 +120,9 @@ def ending(version: VersionStanding) -> str:
         case "user" if version.ends_ms is None:
             return "with its length, which the first event begins; nothing is spent after it"
         case "user":
-            return f"{_moment(version.ends_ms or 0)}; nothing is spent after it"
+            return f"{moment_in_words(version.ends_ms or 0)}; nothing is spent after it"
         case "landmark" if version.ends_ms is not None:
-            return (
-                f"the last landmark known so far ends {_moment(version.ends_ms)}; other steps go on until it is closed"
-            )
+            end = moment_in_words(version.ends_ms)
+            return f"the last landmark known so far ends {end}; other steps go on until it is closed"
         case _:
             return "not by itself: until another version begins or the series is closed"
-
-
-def _moment(timestamp: int) -> str:
-    """Return a time in ms; of the year 10000, in which the last step may end, its number."""
-    try:
-        return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError):
-        return f"{timestamp} ms"

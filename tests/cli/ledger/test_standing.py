@@ -28,8 +28,8 @@ p-17/glucose: open; 0.000000064 of 0.0000001 promised
              other step, as much as others may cost without adding to it
   held back  0.000000036 for 2 landmarks to come, unused spare included
   left       0.0 besides
-  ends       the last landmark known so far ends 1970-01-01T00:00:12+00:00;
-             other steps go on until it is closed
+  ends       the last landmark known so far ends 1970-01-01T00:00:12Z; other
+             steps go on until it is closed
   lifetime   0.00000012, its claim, which its first entry says: 0.000000064
              used, a later version may have 0.000000056 at most
 
@@ -123,7 +123,7 @@ def test_when_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     figures = ("used_nano", "landmarks_left", "held_back_nano", "left_nano", "ends_ms")
     assert [version[name] for name in figures] == [25, 3, 75, 0, 6000]
     assert main(["standing", "home-7", *options]) == 0
-    assert "ends       1970-01-01T00:00:06+00:00; nothing is spent after it\n" in capsys.readouterr().out
+    assert "ends       1970-01-01T00:00:06Z; nothing is spent after it\n" in capsys.readouterr().out
     windows = write(LEDGERS["absorbed"])
     del windows.entries[-1]
     assert main(["standing", "home-7", *save(tmp_path, windows.lines())]) == 0
@@ -232,4 +232,4 @@ def test_windows_and_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     said = " ".join(capsys.readouterr().out.split())
     assert "promised 0.0000001 for all landmarks and any 2 steps in a row together" in said
     assert " in the dearest window, as much as others may cost without adding to it" in said
-    assert "renewed by the first event from 1970-01-01T00:00:09+00:00 on, where the lifetime has room for it" in said
+    assert "renewed by the first event from 1970-01-01T00:00:09Z on, where the lifetime has room for it" in said
