@@ -15,8 +15,9 @@ from stream_app.deciding.used import MostUsed
 from stream_app.kafka.budgets import counted_budgets
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.words.amount import promised
-from tests.audit.gathered import schedules
+from stream_app.words.amount import promised, quoted
+from tests import readings
+from tests.audit import gathered, test_people
 from tests.audit.histories import History, histories
 from tests.run import KEYS, Record, Run
 from tests.used import literally_used, truly_lost, worst
@@ -33,12 +34,28 @@ def test_of_plain_series(history: History) -> None:
 
 
 @MANY
-@given(schedules())
+@given(gathered.schedules())
 def test_of_collected_series(log: list[Record]) -> None:
     """Sums, means and choices of contributors, with announced intrusions."""
     run = Run(Context(KEYS, (), Limits(LIFETIME_NANO, accept_weaker_policies=True)))
     run.feed_all(log)
     compare(run.ledger, LIFETIME_NANO, run.rows)
+
+
+@MANY
+@given(readings.schedules())
+def test_of_steps_of_several_readings(log: list[Record]) -> None:
+    """Closed by watermarks and by later readings, with and without a value for absent ones, renewed or not."""
+    run = Run(Context(KEYS, (), Limits(LIFETIME_NANO, accept_weaker_policies=True)))
+    run.feed_all(log)
+    compare(run.ledger, LIFETIME_NANO, run.rows)
+
+
+@MANY
+@given(test_people.logs())
+def test_of_series_of_members(run: Run) -> None:
+    """Whose claims are bounded by their caps: none of that changes what a series used of its own promise."""
+    compare(run.ledger, run.context.limits.lifetime_nano, run.rows)
 
 
 def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, SeriesRow]) -> None:
@@ -71,7 +88,8 @@ def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, S
         assert stands == {version: used for version, used in literal.items() if version[0] == series} | nothing
         used = promised(*stands[series, policy])
         assert told[series] == (policy, used)
-        assert text_of(inquiry.answer()).splitlines()[0].endswith(f"; {used}")
+        stood = text_of(inquiry.answer()).splitlines()
+        assert [line.endswith(f"; {used}") for line in stood if line.startswith(f"{quoted(series)}: ")][-1]
         guard = rows[series].state.guard
         assert (guard.used_nano, guard.budget_nano) == stands[series, policy], "what the worker would stop by"
     ruling = {
