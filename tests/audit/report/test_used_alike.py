@@ -19,7 +19,7 @@ from stream_app.words.amount import promised, quoted
 from tests import readings
 from tests.audit import gathered, test_people
 from tests.audit.histories import History, histories
-from tests.run import KEYS, Record, Run
+from tests.run import KEYS, Record, Run, observation, policy
 from tests.used import literally_used, truly_lost, worst
 
 MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
@@ -58,15 +58,25 @@ def test_of_series_of_members(run: Run) -> None:
     compare(run.ledger, run.context.limits.lifetime_nano, run.rows)
 
 
+def test_a_step_that_becomes_a_landmark_late_counts_at_once() -> None:
+    """Where no later entry says so: it costs what the dearest other step did."""
+    share = {"name": "balanced", "regular_share": 0.25}
+    run = Run().feed_all([policy("a", protection={"level": "landmark", "landmarks": [9]}, scheme=share)])
+    run.feed_all([observation("a", 1, 1.0), {"type": "landmarks", "series": "a", "add": [1]}])
+    assert orjson.loads(run.ledger[-1])["charged_nano"] == 25 * 10**7
+    assert literally_used(run.ledger) == {("a", 1): (50 * 10**7, 10**9)}
+    compare(run.ledger, None, run.rows)
+
+
 def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, SeriesRow]) -> None:
     """Hold a run's summary, audit, answers, standing, rows and metrics against literal sums."""
     literal, lost = literally_used(ledger), truly_lost(ledger)
     above = b'"dissimilarity":"private"' in b"".join(ledger) or any(
         entry["entry"] == "landmarks" and entry["charged_nano"] for entry in map(orjson.loads, ledger)
     )
-    for version, (used_nano, epsilon_nano) in literal.items():
-        assert lost[version] <= used_nano <= epsilon_nano
-        assert above or lost[version] == used_nano, "exactly, where no bound stands for a sum"
+    for each, (used_nano, epsilon_nano) in literal.items():
+        assert lost[each] <= used_nano <= epsilon_nano
+        assert above or lost[each] == used_nano, "exactly, where no bound stands for a sum"
     run, auditor = MostUsed(), Auditor(lifetime_nano=lifetime_nano)
     for entry in ledger:
         run.written(entry)
@@ -77,24 +87,24 @@ def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, S
     assert [run.sentence][: bool(run.sentence)] == said, "the same series, where several used as much"
     answers = answers_of(auditor.followed(), auditor.rules.members, lifetime_nano)
     told = {one.series: (one.policy, one.used) for one in answers.used}
-    latest = {series: max(policy for name, policy in lost if name == series) for series, _ in lost}
+    latest = {series: max(version for name, version in lost if name == series) for series, _ in lost}
     assert told.keys() == latest.keys()
-    for series, policy in latest.items():
+    for series, version in latest.items():
         inquiry = StandingInquiry(series, lifetime_nano)
         inquiry.entries(ledger)
         (one,) = inquiry.answer().series
-        stands = {(series, version.version): (version.used_nano, version.promised_nano) for version in one.versions}
-        nothing = {version: (0, stands[version][1]) for version in stands if version not in literal}
-        assert stands == {version: used for version, used in literal.items() if version[0] == series} | nothing
-        used = promised(*stands[series, policy])
-        assert told[series] == (policy, used)
+        stands = {(series, found.version): (found.used_nano, found.promised_nano) for found in one.versions}
+        nothing = {each: (0, stands[each][1]) for each in stands if each not in literal}
+        assert stands == {each: used for each, used in literal.items() if each[0] == series} | nothing
+        used = promised(*stands[series, version])
+        assert told[series] == (version, used)
         stood = text_of(inquiry.answer()).splitlines()
         assert [line.endswith(f"; {used}") for line in stood if line.startswith(f"{quoted(series)}: ")][-1]
         guard = rows[series].state.guard
-        assert (guard.used_nano, guard.budget_nano) == stands[series, policy], "what the worker would stop by"
+        assert (guard.used_nano, guard.budget_nano) == stands[series, version], "what the worker would stop by"
     ruling = {
-        series: literal.get((series, policy), (0, rows[series].state.guard.budget_nano))
-        for series, policy in latest.items()
+        series: literal.get((series, version), (0, rows[series].state.guard.budget_nano))
+        for series, version in latest.items()
         if not rows[series].state.closed
     }
     for fewest in (1, 100):  # in columns, and as rows
