@@ -64,7 +64,7 @@ def rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
 
     found = RichTable(title=Text(title), title_justify="left")
     for name in columns:
-        found.add_column(Text(name))
+        found.add_column(Text(shown(name)))
     for row in rows[:SHOWN]:
         found.add_row(*(Text(shown(cell)) for cell in row))
     if len(rows) > SHOWN:
@@ -74,14 +74,14 @@ def rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return the same as text."""
-    cells = [list(columns), *([shown(cell) for cell in row] for row in rows[:SHOWN])]
+    cells = [[shown(name) for name in columns], *([shown(cell) for cell in row] for row in rows[:SHOWN])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     return "\n".join([*lines, *([f".. {len(rows):,} rows"] if len(rows) > SHOWN else [])])
 
 
 def shown(cell: object) -> str:
-    """Return a cell as people read it."""
+    """Return a cell as people read it; a name can neither break its line nor drive the terminal."""
     match cell:
         case None:
             return ""
@@ -90,4 +90,5 @@ def shown(cell: object) -> str:
         case datetime():
             return cell.isoformat(" ", timespec="auto").replace("+00:00", "Z")
         case _:
-            return str(cell)
+            text = str(cell)
+            return text if text.isprintable() else ascii(text)

@@ -148,3 +148,19 @@ def test_files_and_terminals(found: ls.Released, policy: ls.Policy) -> None:
     with console.capture() as shown:
         console.print(found, ls.mean(found), ls.plan(policy), policy)
     assert max(map(len, shown.get().splitlines())) <= 80
+
+
+def test_no_name_drives_the_terminal_or_the_page(policy: ls.Policy, tmp_path: Path) -> None:
+    """Whoever sends events chooses the names of series: they stand in results as text that does nothing."""
+    hostile = "home-1\x1b[2J\nHOLDS: no findings <script>"
+    rows = [{"series": hostile, "timestamp": START + nth * HOUR, "value": 1.5} for nth in range(20)]
+    found = ls.release(rows, policy, out=tmp_path)
+    releases = found.releases
+    for result in (found, releases, ls.mean(releases), ls.audit(found), ls.standing(found, hostile)):
+        console = Console(width=200)
+        with console.capture() as printed:
+            console.print(result)
+        for text in (str(result), repr(result), printed.get(), result._repr_html_()):
+            assert "\x1b" not in text
+            assert "\nHOLDS: no findings <" not in text
+        assert "<script>" not in result._repr_html_()
