@@ -37,7 +37,8 @@ def mean(frame: Frame | Released, by: By = "series", *, zone: str = "UTC", polic
     Estimates and repeats do not enter: they are no independent measurements. A mean is that of the true values, each
     kept in the policy's range, at the steps that were measured. ``zone`` is that of hours and days. Releases from
     `release` and `read_releases` bring their policies; for another frame ``policy`` makes the noise exact, and is
-    needed for categories and positions. A vector, counts and categories have a row a part.
+    needed for categories and positions. A vector, counts and categories have a row a part. Where landmarks, whose noise
+    is larger, are in one group with other steps, the table's ``note`` says so.
 
     Raises:
         Error: for a frame without measurements, and a grouping that is none.
@@ -47,7 +48,11 @@ def mean(frame: Frame | Released, by: By = "series", *, zone: str = "UTC", polic
     with told():
         keys = [_key(name, zone) for name in names]
     policies = {id(found.release): found.policy for found in measured}
-    found = means(measured, lambda release: tuple(key(release, policies[id(release)]) for key in keys))
+
+    def group_of(release: Release) -> tuple[object, ...]:
+        return tuple(key(release, policies[id(release)]) for key in keys)
+
+    found = means(measured, group_of)
     if not found:
         raise Error.of("frame", _UNMEASURED)
     columns = [name if isinstance(name, str) else "window" for name in names]
@@ -56,7 +61,22 @@ def mean(frame: Frame | Released, by: By = "series", *, zone: str = "UTC", polic
         for key, parts in found.items()
         for part, figure in parts.items()
     ]
-    return Table(rows, _library(frame), "Means of measurements, with 95 % intervals")
+    note = _MIXED if _mixed(measured, group_of) else ""
+    return Table(rows, _library(frame), "Means of measurements, with 95 % intervals", note)
+
+
+_MIXED: Final = (
+    'landmarks are among these steps, and their larger noise is in the means; "landmark" in by= keeps them apart'
+)
+
+
+def _mixed(measured: Sequence[Measured], group_of: Callable[[Release], object]) -> bool:
+    """Tell whether a group has landmarks and other steps; where no policy is known nobody can tell."""
+    known = [
+        (release, policy) for release, policy in measured if policy is not None and release.measurement is not None
+    ]
+    kinds = {(group_of(release), is_landmark(release, policy)) for release, policy in known}
+    return len(kinds) > len({group for group, _ in kinds})
 
 
 def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:

@@ -21,13 +21,14 @@ Frame: TypeAlias = Union["pd.DataFrame", "pl.DataFrame", "Table", Iterable[Row]]
 class Table(Page, Sequence[Row]):
     """Rows of results; ``frame`` has them in the library that the input came in.
 
-    A row has a key for each column that says something of it.
+    A row has a key for each column that says something of it. ``note`` is what to know of them, and stands below.
     """
 
-    def __init__(self, rows: Iterable[Row], library: Library = "rows", title: str = "") -> None:
+    def __init__(self, rows: Iterable[Row], library: Library = "rows", title: str = "", note: str = "") -> None:
         self._rows: Final = tuple(rows)
         self._library: Final[Library] = library
         self._title: Final = title
+        self.note: Final = note
 
     @property
     def columns(self) -> list[str]:
@@ -75,17 +76,20 @@ class Table(Page, Sequence[Row]):
         return self._rows[place]
 
     def __str__(self) -> str:
-        return plain_table(self.columns, self._cells())
+        return plain_table(self.columns, self._cells(), self._below())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self):,} rows of {', '.join(self.columns)}>"
 
     def html(self) -> Html:
         """Return the first rows as HTML."""
-        return table(self._title, self.columns, self._cells())
+        return table(self._title, self.columns, self._cells(), self._below())
 
     def __rich__(self) -> "RenderableType":
-        return rich_table(self._title, self.columns, self._cells())
+        return rich_table(self._title, self.columns, self._cells(), self._below())
+
+    def _below(self) -> list[str]:
+        return [self.note] if self.note else []
 
     def _cells(self) -> list[list[Any]]:
         return [[row.get(name) for name in self.columns] for row in self._rows]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Html = NewType("Html", str)
 """Markup; all texts in it are escaped."""
-SHOWN: Final = 20
-"""Rows that a table shows; it says how many it has."""
+SHOWN: Final = 48
+"""Rows that a table shows, as many as a day has hours with landmarks apart; it says how many it has."""
 
 
 class Page(ABC):
@@ -57,7 +57,9 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], bel
     )
 
 
-def rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> "RenderableType":
+def rich_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], below: Iterable[str] = ()
+) -> "RenderableType":
     """Return the same for a terminal."""
     from rich.table import Table as RichTable  # noqa: PLC0415 - a fifth of a second to load
     from rich.text import Text  # noqa: PLC0415
@@ -67,17 +69,17 @@ def rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
         found.add_column(Text(shown(name)))
     for row in rows[:SHOWN]:
         found.add_row(*(Text(shown(cell)) for cell in row))
-    if len(rows) > SHOWN:
-        found.caption = f"{len(rows):,} rows, the first {SHOWN} of them shown"
+    lines = [*below, *([f"{len(rows):,} rows, the first {SHOWN} of them shown"] if len(rows) > SHOWN else [])]
+    found.caption = Text("\n".join(lines)) if lines else None
     return found
 
 
-def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], below: Iterable[str] = ()) -> str:
     """Return the same as text."""
     cells = [[shown(name) for name in columns], *([shown(cell) for cell in row] for row in rows[:SHOWN])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return "\n".join([*lines, *([f".. {len(rows):,} rows"] if len(rows) > SHOWN else [])])
+    return "\n".join([*lines, *([f".. {len(rows):,} rows"] if len(rows) > SHOWN else []), *below])
 
 
 def shown(cell: object) -> str:

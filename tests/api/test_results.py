@@ -44,6 +44,19 @@ def test_means_by_group(found: ls.Released) -> None:
         ls.mean(found, "hour", zone="Mars/Base")
 
 
+def test_landmarks_within_a_mean_are_told(found: ls.Released) -> None:
+    """Their noise drowns other steps; a frame without its policy cannot tell, and groups without both need not."""
+    mixed = ls.mean(found)
+    assert "landmarks are among these steps" in mixed.note
+    console = Console(width=200)
+    with console.capture() as caught:
+        console.print(mixed)
+    for text in (str(mixed), mixed.html().replace("&quot;", '"'), caught.get()):
+        assert mixed.note in " ".join(text.split())
+    for apart in (ls.mean(found, "landmark"), ls.mean(found, ("series", "landmark")), ls.mean(found.frame)):
+        assert apart.note == ""
+
+
 def test_frames_say_as_much_as_releases(found: ls.Released, policy: ls.Policy) -> None:
     """A frame of another cell, or of another program, has the same means; with the policy to the last digit."""
     whole, frame = ls.mean(found).rows(), found.frame
