@@ -13,20 +13,23 @@ def landmarks_hidden(true: Written) -> Iterator[Forged]:
         if entry["entry"] != "policy" or after["entry"] != "release":
             continue
         protection = entry["parameters"]["protection"]
-        all_steps = _steps(protection)
-        for place in range(len(protection.get("landmarks", ()))):
+        for place, hidden in enumerate(_spans(protection)):
             written = true.copy()
             fewer = written.entries[index]["parameters"]["protection"]
             del fewer["landmarks"][place]
-            if any(step >= after["timestamp"] // protection["step"] for step in all_steps - _steps(fewer)):
+            left = _spans(fewer)
+            # An interval may have billions of steps. The first one that is lost begins it, or follows another interval.
+            first = max(hidden.start, after["timestamp"] // protection["step"])
+            begins = [first, *(span.stop for span in left if span.stop > first)]
+            if any(step in hidden and not any(step in span for span in left) for step in begins):
                 yield forged(seal(written), "landmark-flag", "landmarks-left")
 
 
-def _steps(protection: Record) -> set[int]:
-    """Return the numbers of a policy's landmarks, by their definition."""
+def _spans(protection: Record) -> list[range]:
+    """Return the numbers of a policy's landmarks, by their definition, an interval each."""
     step = protection["step"]
     spans = [span if isinstance(span, list) else [span, span + 1] for span in protection.get("landmarks", ())]
-    return {number for start, end in spans for number in range(start // step, -(-end // step))}
+    return [range(start // step, -(-end // step)) for start, end in spans]
 
 
 def hidden_version(true: Written) -> Iterator[Forged]:
