@@ -5,11 +5,11 @@ true values, each kept in its policy's range, at the steps that were perturbed; 
 nobody can tell from releases.
 """
 
-from collections.abc import Callable, Hashable, Iterable
-from math import inf, sqrt
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from math import inf, log, sqrt
 from typing import NamedTuple, TypeVar
 
-from stream_app.analysis.noise import NORMAL, half_width
+from stream_app.analysis.noise import CONFIDENCE, NORMAL, Noise, added
 from stream_app.analysis.release import Quantity, Release
 from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.policy import Policy
@@ -59,9 +59,47 @@ def figure_of(quantities: list[Quantity]) -> Figure:
     if steps == 1:
         noise = quantities[0].noise
         return Figure(estimate, sqrt(noise.variance), estimate - noise.half, estimate + noise.half, 1)
-    variance = sum(quantity.noise.variance for quantity in quantities)
-    half = half_width(variance, sum(quantity.noise.fourth for quantity in quantities)) / steps
-    return Figure(estimate, sqrt(variance) / steps, estimate - half, estimate + half, steps)
+    noise = added([quantity.noise for quantity in quantities])
+    low, high = _interval(estimate, steps, noise, [quantity.noise.chances for quantity in quantities])
+    return Figure(estimate, sqrt(noise.variance) / steps, low, high, steps)
+
+
+def _interval(
+    estimate: float, steps: int, noise: Noise, answered: Sequence[tuple[float, float] | None]
+) -> tuple[float, float]:
+    """Return the 95 % interval of a mean, from the noise of its sum."""
+    chances = [pair for pair in answered if pair is not None]
+    half = noise.half / steps
+    if len(chances) == steps:
+        if len(set(chances)) == 1:
+            t, f = chances[0]
+            low, high = ((end - f) / (t - f) for end in _wilson(round((f + (t - f) * estimate) * steps), steps))
+            return min(low, estimate), max(high, estimate)
+        half = _bounded(noise.variance, [1 / (t - f) for t, f in chances]) / steps
+    return estimate - half, estimate + half
+
+
+def _wilson(hits: int, steps: int) -> tuple[float, float]:
+    """Return the 95 % interval of the mean chance of independent hits: Wilson's (1927), corrected for continuity.
+
+    Newcombe (1998), method 4. Where the chances differ the hits vary less than of one chance (Hoeffding 1956), so it
+    holds of these too.
+    """
+    z, share = NORMAL, hits / steps
+    low = 2 * hits + z * z - 1 - z * sqrt(max(0.0, z * z - 2 - 1 / steps + 4 * share * (steps - hits + 1)))
+    high = 2 * hits + z * z + 1 + z * sqrt(max(0.0, z * z + 2 - 1 / steps + 4 * share * (steps - hits - 1)))
+    whole = 2 * (steps + z * z)
+    return (max(0.0, low / whole) if hits else 0.0), (min(1.0, high / whole) if hits < steps else 1.0)
+
+
+def _bounded(variance: float, spreads: Sequence[float]) -> float:
+    """Return how far from 0 95 of 100 sums of bounded noise lie at most, each of its own spread.
+
+    The lesser of Hoeffding's bound (1963, theorem 2) and Bernstein's, with half of the remaining chance on either side.
+    """
+    doubt = log(2 / (1 - CONFIDENCE))
+    third = max(spreads) * doubt / 3
+    return min(sqrt(doubt / 2 * sum(spread**2 for spread in spreads)), third + sqrt(third**2 + 2 * variance * doubt))
 
 
 def _figures(group: list[Measured]) -> dict[str, Figure]:

@@ -22,6 +22,8 @@ WIDEST: Final = 1 / sqrt(1 - CONFIDENCE)
 HEAVY: Final = 0.072
 """Standard errors more for an excess kurtosis of 1. The expansion says ``(z^3 - 3z) / 24`` = 0.0686; sums of 2 to 100
 draws of one scale need at most 0.0716, by inversion of their characteristic function, those of unequal ones less."""
+ROUNDED: Final = 1e-6
+"""Steps of a grid beyond the last one that counts, so that no rounding of doubles leaves it out."""
 FINE: Final = 0.1
 """Rates per lattice step below which the lattice of positions hardly shows."""
 NEGLIGIBLE: Final = 40.0
@@ -39,22 +41,33 @@ class Noise:
     """The fourth cumulant: how much heavier the tails are than those of normal noise. It adds up like the variance."""
     half: float
     """At least 95 of 100 draws lie so far from 0 at most."""
+    grid: float = 0.0
+    """Draws are multiples of it; 0: they may lie anywhere, or nothing is known of that."""
+    chances: tuple[float, float] | None = None
+    """Of a random answer: that of the true category, and that of each other one. The noise lies within 1 over their
+    difference then, skewed as one in a few, which no cumulant tells."""
 
     def times(self, factor: float) -> "Noise":
         """Return the noise times a positive factor."""
-        return Noise(self.variance * factor**2, self.fourth * factor**4, self.half * factor)
+        return Noise(self.variance * factor**2, self.fourth * factor**4, self.half * factor, self.grid * factor)
 
 
-def half_width(variance: float, fourth: float) -> float:
+def half_width(variance: float, fourth: float, grid: float = 0.0) -> float:
     """Return how far from 0 at most about 95 of 100 sums of noise of this variance and fourth cumulant lie.
 
     Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers what it leaves out, and
-    at most Chebyshev's bound: of n draws of Laplace noise of one scale it takes 1.96 + 0.216/n standard errors.
+    at most Chebyshev's bound: of n draws of Laplace noise of one scale it takes 1.96 + 0.216/n standard errors. Sums on
+    a ``grid`` have no part of a step: the width reaches the step that holds the halves to which the normal curve counts
+    (the correction for continuity), and the first one wherever one sum in twenty may be another than 0.
     """
     if variance == 0:
         return 0.0
     heavy = fourth / variance**2
-    return min(NORMAL + heavy * HEAVY, WIDEST) * sqrt(variance)
+    half = min(NORMAL + heavy * HEAVY, WIDEST) * sqrt(variance)
+    if grid == 0:
+        return half
+    steps = max(ceil(half / grid - 0.5), variance > (1 - CONFIDENCE) * grid**2)
+    return max(half, (steps + ROUNDED) * grid)
 
 
 def stated(scale: float) -> Noise:
@@ -112,7 +125,8 @@ def _collected(sensitivity: int, spend_nano: int, intrusion_nano: int | None) ->
 def added(noises: list[Noise]) -> Noise:
     """Return the sum of independent noises."""
     variance, fourth = sum(noise.variance for noise in noises), sum(noise.fourth for noise in noises)
-    return Noise(variance, fourth, half_width(variance, fourth))
+    grid = noises[0].grid if len({noise.grid for noise in noises}) == 1 else 0.0
+    return Noise(variance, fourth, half_width(variance, fourth, grid), grid)
 
 
 def laplace(rate: float) -> Noise:
@@ -123,7 +137,7 @@ def laplace(rate: float) -> Noise:
     q, p = exp(-rate), -expm1(-rate)
     # P(|k| > m) = 2 q^(m+1) / (1 + q), at most 0.05
     half = max(0, ceil(log(2 / ((1 - CONFIDENCE) * (1 + q))) / rate - 1))
-    return Noise(2 * q / p**2, 2 * q * (1 + 4 * q + q**2) / p**4, float(half))
+    return Noise(2 * q / p**2, 2 * q * (1 + 4 * q + q**2) / p**4, float(half), 1.0)
 
 
 @lru_cache(maxsize=1024)
@@ -145,7 +159,7 @@ def planar(rate: float) -> Noise:
     while within < CONFIDENCE * whole:
         half += 1
         within += 2 * column[half]
-    return Noise(second, fourth - 3 * second**2, float(half))
+    return Noise(second, fourth - 3 * second**2, float(half), 1.0)
 
 
 @lru_cache(maxsize=1)

@@ -163,4 +163,4 @@ def _answering(kind: Category, epsilon_nano: int) -> tuple[float, float, Noise]:
     f = (1 - t) / (k - 1)
     # The variance hangs on the truth: the larger one, so that an error is never understated. Both answers are bounded.
     variance = max(t * (1 - t), f * (1 - f)) / (t - f) ** 2
-    return t, f, Noise(variance, 0.0, 1 / (t - f))
+    return t, f, Noise(variance, 0.0, 1 / (t - f), chances=(t, f))

@@ -21,6 +21,7 @@ from stream_app.api.reading import Releases
 from stream_app.api.releasing import Released
 from stream_app.api.tables import Frame, Row, Table, library_of, rows_of
 from stream_app.privacy.kinds import Kind
+from stream_app.words.amount import quoted
 
 By = str | timedelta | Sequence[str | timedelta]
 """``"series"``, ``"hour"``, ``"weekday"``, ``"day"``, ``"landmark"``, ``"policy"``, a length of time, or several."""
@@ -168,7 +169,11 @@ def _measured(frame: Frame | Released, policy: Policy | None) -> list[Measured]:
         measured = [each if given is None else each._replace(policy=given) for each in found.measured]
     else:
         measured = [Measured(_release(row, nth), given) for nth, row in enumerate(rows_of(found))]
+    seen: dict[tuple[str, int], Release] = {}
     for nth, (release, ruling) in enumerate(measured):
+        if seen.setdefault((release.series, release.timestamp_ms), release) is not release:
+            what = f"is of the same step as an earlier row, {release.timestamp_ms} of {quoted(release.series)}"
+            raise Error.of(f"row {nth}", f"{what}: a release that counts twice makes errors too small; drop duplicates")
         try:
             release.quantities(ruling)
         except ValueError:

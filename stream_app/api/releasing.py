@@ -13,7 +13,7 @@ from stream_app.api.tables import Frame, Library, Row, library_of, rows_of
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.formats import wire
 from stream_app.replaying.folder import BusyFolderError, ReplayFolder, ReplayFolderError
-from stream_app.replaying.run import Answered, Wanted, replay
+from stream_app.replaying.run import SHARED_KEY, Answered, Wanted, replay
 from stream_app.setup.settings import Settings
 
 
@@ -128,6 +128,8 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     except ReplayFolderError as error:
         remedy = "name another folder, or replace=True, which moves the old files aside: then both budgets are spent"
         raise Error.of("out", f"{folder_path}: {error.why or error}; {remedy}") from None
+    if given is not None:
+        answered = answered._replace(notes=(f"key: {SHARED_KEY}", *answered.notes))
     return Released(folder_path, read_folder(folder_path, library_of(frame)), answered)
 
 

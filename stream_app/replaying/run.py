@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.counters import Collection
@@ -25,6 +25,13 @@ Records = Callable[[], Iterator[bytes]]
 """Yields the input's records, from the first, each time it is called: they are read twice at least."""
 Watched = Callable[[Iterator[bytes], str], Iterable[bytes]]
 """Passes records on as they are taken, and shows how far that is; the text says what is done with them."""
+
+
+SHARED_KEY: Final = (
+    "if this key is in production use, deciding its events under other policies spends budget that no ledger of "
+    "production shows; use a key of its own"
+)
+"""Where a worker's key meets policies of the caller: two measurements of one value cost both their budgets."""
 
 
 class Wanted(NamedTuple):

@@ -1,17 +1,18 @@
 """Means of measurements: their intervals hold the truth as often as they say, and nothing else enters them."""
 
-import itertools
-from math import inf, sqrt
+from itertools import islice, product
+from math import exp, inf, prod, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from stream_app.analysis.constant import best_constant
-from stream_app.analysis.means import Figure, Measured, mean, means
-from stream_app.analysis.noise import noises_of
+from stream_app.analysis.means import Figure, Measured, figure_of, mean, means
+from stream_app.analysis.noise import Noise, laplace, noises_of
 from stream_app.analysis.policies import registered
-from stream_app.analysis.release import Release
+from stream_app.analysis.release import Quantity, Release
 from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, window
 from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.noise.randomness import BitStream
@@ -151,4 +152,62 @@ def test_best_constant_is_the_median() -> None:
 def test_figures_are_plain() -> None:
     """A figure is a tuple with names, so that frames and JSON take it as it is."""
     assert Figure(1.0, 0.1, 0.8, 1.2, 3)._asdict().keys() == {"estimate", "standard_error", "low", "high", "steps"}
-    assert list(itertools.islice(Figure(1.0, 0.1, 0.8, 1.2, 3), 2)) == [1.0, 0.1]
+    assert list(islice(Figure(1.0, 0.1, 0.8, 1.2, 3), 2)) == [1.0, 0.1]
+
+
+COUNTS = [1, 2, 3, 7, 12, 24, 100, 168]
+
+
+@pytest.mark.parametrize("steps", COUNTS)
+def test_means_of_counts_hold_the_truth_exactly(steps: int) -> None:
+    """By convolution of the law of discrete Laplace noise: at large epsilons a sum is one of few whole numbers."""
+    for tenths in (*range(3, 81, 3), 57, 76, 100, 150):
+        epsilon = tenths / 10
+        half = figure_of([Quantity(5.0, laplace(epsilon))] * steps)
+        width = round((half.high - half.estimate) * steps + 1e-9, 6)
+        grid = np.arange(-60, 61)
+        law = np.exp(-epsilon * abs(grid))
+        law /= law.sum()
+        summed = law
+        for _ in range(steps - 1):
+            summed = np.convolve(summed, law)
+        sums = abs(np.arange(len(summed)) - len(summed) // 2)
+        assert summed[sums <= width].sum() > 0.935, (epsilon, width)
+
+
+@pytest.mark.parametrize("steps", COUNTS)
+@pytest.mark.parametrize("categories", [2, 3, 5, 20])
+def test_shares_of_categories_hold_the_truth_exactly(steps: int, categories: int) -> None:
+    """By the law of the hits, of steps that have the category and steps that have not; sure answers are skewed."""
+    for tenths in (3, 10, 20, 37, 49, 60, 80):
+        weight = exp(tenths / 10)
+        t, f = weight / (weight + categories - 1), 1 / (weight + categories - 1)
+        noise = Noise(max(t * (1 - t), f * (1 - f)) / (t - f) ** 2, 0.0, 1 / (t - f), chances=(t, f))
+        intervals = []
+        for hits in range(steps + 1):
+            answers = [Quantity((nth < hits) / (t - f) - f / (t - f), noise) for nth in range(steps)]
+            found = figure_of(answers)
+            intervals.append((found.low - 1e-12, found.high + 1e-12))
+        for true in {0, steps // 4, steps // 2, steps}:
+            law = np.convolve(binom.pmf(range(true + 1), true, t), binom.pmf(range(steps - true + 1), steps - true, f))
+            held = sum(
+                chance for chance, (low, high) in zip(law, intervals, strict=True) if low <= true / steps <= high
+            )
+            assert held > 0.945, (tenths, true)
+
+
+def test_shares_at_several_budgets_hold_the_truth_exactly() -> None:
+    """Answers of unequal chances are bounded, whatever they are: exactly, over all that can be answered."""
+    pairs = [(exp(e) / (exp(e) + 1), 1 / (exp(e) + 1)) for e in (0.5, 0.5, 1.0, 3.7, 3.7, 3.7, 3.7, 4.9)]
+    noises = [Noise(t * (1 - t) / (t - f) ** 2, 0.0, 1 / (t - f), chances=(t, f)) for t, f in pairs]
+    for true in range(len(pairs) + 1):
+        held = 0.0
+        for answers in product((False, True), repeat=len(pairs)):
+            chances = (t if nth < true else f for nth, (t, f) in enumerate(pairs))
+            chance = prod(p if hit else 1 - p for p, hit in zip(chances, answers, strict=True))
+            quantities = [
+                Quantity((hit - f) / (t - f), noise) for hit, (t, f), noise in zip(answers, pairs, noises, strict=True)
+            ]
+            found = figure_of(quantities)
+            held += chance * (found.low <= true / len(pairs) <= found.high)
+        assert held >= 0.95

@@ -44,6 +44,24 @@ def test_means_by_group(found: ls.Released) -> None:
         ls.mean(found, "hour", zone="Mars/Base")
 
 
+def test_no_release_counts_twice(found: ls.Released) -> None:
+    """A cell that joins a frame with itself would halve the errors: refused, by row, without a value."""
+    twice = pd.concat([found.frame, found.frame], ignore_index=True)
+    for reckon in (ls.mean, ls.smooth):
+        with pytest.raises(
+            ls.Error, match=rf"^row {len(found.frame)}: is of the same step as an earlier row, .*drop dup"
+        ):
+            reckon(twice)
+
+
+def test_a_workers_key_is_told_of(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
+    """As `replay` does: what it measures under other policies no ledger of production shows."""
+    main(["keys", "new", str(tmp_path / "worker.key")])
+    under = ls.release(rows, policy, out=tmp_path / "under", key=tmp_path / "worker.key")
+    assert any("no ledger of production shows" in note for note in under.notes)
+    assert not any("production" in note for note in ls.release(rows, policy, out=tmp_path / "own").notes)
+
+
 def test_landmarks_within_a_mean_are_told(found: ls.Released) -> None:
     """Their noise drowns other steps; a frame without its policy cannot tell, and groups without both need not."""
     mixed = ls.mean(found)

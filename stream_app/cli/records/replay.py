@@ -16,7 +16,7 @@ from stream_app.files import unwritten
 from stream_app.formats import wire
 from stream_app.plain import meant
 from stream_app.replaying.folder import KEY_NAME, ReplayFolder, ReplayFolderError
-from stream_app.replaying.run import Answered, Wanted, replay
+from stream_app.replaying.run import SHARED_KEY, Answered, Wanted, replay
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import limits_of, policies_in
 from stream_app.setup.settings import InvalidSettingsError, Settings
@@ -77,11 +77,7 @@ def _writing(out: Path) -> Iterator[None]:
 
 def _warn_of(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -> None:
     if arguments.key and policies:
-        # Two measurements of one value at two scales, or under two policies, cost both their budgets.
-        _warn(
-            "if this key is in production use, deciding its events under other policies spends budget that no "
-            "ledger of production shows; use a key of its own"
-        )
+        _warn(SHARED_KEY)
     for default in policies:
         for warning in PolicyTimes(default.glob, default.policy).warnings():
             _warn(warning)
