@@ -146,7 +146,8 @@ def kind_of(code: Code) -> Kind:
 
     *promise*: more was spent than was promised to a series or a member, or a bound that was promised was raised, or a
     step was decided again, which no sum counts: further on, or in an entry or a chain beside. *books*: the ledger, its
-    releases or its heads are not what a true worker writes; its sums as they stand keep the promise.
+    releases or its heads are not what a true worker writes; its sums
+    as they stand keep the promise; that it was kept they do not show.
     """
     match code:
         case "theorem" | "lifetime" | "claim" | "member-cap" | "cap-raised":

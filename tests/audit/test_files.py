@@ -100,7 +100,10 @@ def test_findings_exit_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert run(folder) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "DOES NOT HOLD: 1 finding"
-    assert lines[1:3] == ["promise broken: no finding says so", "books wrong: changed-release 1"]
+    assert lines[1:3] == [
+        "promise broken: no finding says so; that it was kept nobody can tell from such books",
+        "books wrong: changed-release 1",
+    ]
     assert lines[4].startswith("changed-release  home-7 #2  ")
 
 

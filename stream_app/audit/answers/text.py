@@ -5,6 +5,7 @@ from typing import Any
 
 from stream_app.audit.answers.asked import Answers
 from stream_app.audit.answers.sections import ALONE
+from stream_app.audit.report.report import AT_LEAST
 from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import quoted
 from stream_app.words.promise import wrapped
@@ -21,8 +22,9 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
     lines += [f"  {answers.further:,} further promises, each to fewer series"] * bool(answers.further)
     lines += [f"  {answers.unknown:,} series under terms that this audit does not know"] * bool(answers.unknown)
     lines += ["", "Used against promised, the largest shares first"]
+    least = "" if holds else AT_LEAST
     for one in answers.used:
-        lines.append(wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {one.used}. {one.end}"))
+        lines.append(wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {least}{one.used}. {one.end}"))
     lines += ["", "Which series are one person's"]
     lines += [] if answers.separator else [wrapped(ALONE)]
     for person in answers.people:

@@ -14,6 +14,9 @@ from stream_app.words.amount import Used, amount, quoted, summed
 
 SHOWN: Final = 20
 """Changes of a key in the text."""
+UNTOLD: Final = "no finding says so; that it was kept nobody can tell from such books"
+AT_LEAST: Final = "at least "
+"""Before what was used, where findings stand: what faulty entries spent is not in it."""
 
 
 class Report(NamedTuple):
@@ -86,9 +89,10 @@ class Report(NamedTuple):
         if not self.holds:
             for kind, what in (("promise", "promise broken"), ("books", "books wrong")):
                 codes = [f"{code} {count:,}" for code, count in self.counts.items() if kind_of(code) == kind]
-                lines.append(f"{what}: {', '.join(codes) or 'no finding says so'}")
+                lines.append(f"{what}: {', '.join(codes) or (UNTOLD if kind == 'promise' else 'no finding says so')}")
         if self.used is not None:
-            lines.append(self.used.sentence(self.series, versions=self.replaced))
+            least = "" if self.holds else AT_LEAST
+            lines.append(least + self.used.sentence(self.series, versions=self.replaced))
         return lines
 
     def text(self) -> str:

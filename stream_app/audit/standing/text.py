@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Final
 
-from stream_app.audit.report.report import line_of
+from stream_app.audit.report.report import AT_LEAST, line_of
 from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
 from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.words.amount import amount, promised, quoted
@@ -20,8 +20,8 @@ _PROTECTED: Final = {
     "event": "for any one step; nothing bounds what many steps tell together",
     "user": "for all steps of its length together",
     "w-event": "for any {} steps in a row; nothing bounds what many windows tell together",
-    "": "under terms that this version does not know",
 }
+_UNKNOWN: Final = "its terms, and so what it used, are not known to this version of the program"
 _BOUNDS: Final = {
     "claim": "its claim, which its first entry says",
     "lifetime": "the lifetime that was named or configured",
@@ -38,7 +38,7 @@ def text_of(found: Standing) -> str:
     if found.member is not None:
         lines += _member(found.member)
     for one in found.series:
-        lines += [*([""] if lines else []), *_series(one)]
+        lines += [*([""] if lines else []), *_series(one, AT_LEAST if found.findings else "")]
     return "\n".join(lines)
 
 
@@ -70,13 +70,15 @@ def _member(one: MemberStanding) -> list[str]:
     ]
 
 
-def _series(one: SeriesStanding) -> list[str]:
-    used_of = [promised(version.used_nano, version.promised_nano) for version in one.versions[-1:]]
+def _series(one: SeriesStanding, least: str) -> list[str]:
+    used_of = [
+        least + promised(version.used_nano, version.promised_nano) for version in one.versions[-1:] if version.level
+    ]
     lines = ["; ".join([f"{quoted(one.series)}: {'closed' if one.closed else 'open'}", *used_of])]
     for version in one.versions:
-        lines += _ruling(version) if version.rules else [_ended(version)]
+        lines += _ruling(version, least) if version.rules else [_ended(version, least)]
     used, bound = amount(one.used_nano), amount(one.lifetime_nano)
-    lines.append(f"  lifetime   {bound}, {_BOUNDS[one.lifetime_from]}: {used} used, {_later(one)}")
+    lines.append(f"  lifetime   {bound}, {_BOUNDS[one.lifetime_from]}: {least}{used} used, {_later(one)}")
     return [part for line in lines for part in wrap(line, _COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False)]
 
 
@@ -86,17 +88,20 @@ def _later(one: SeriesStanding) -> str:
     return f"a later version may have {amount(one.left_nano)} at most"
 
 
-def _ended(version: VersionStanding) -> str:
-    return f"  policy {version.version}, ended: {promised(version.used_nano, version.promised_nano)}"
+def _ended(version: VersionStanding, least: str) -> str:
+    used = promised(version.used_nano, version.promised_nano) if version.level else _UNKNOWN
+    return f"  policy {version.version}, ended: {least * bool(version.level)}{used}"
 
 
-def _ruling(version: VersionStanding) -> list[str]:
+def _ruling(version: VersionStanding, least: str) -> list[str]:
+    if not version.level:
+        return [f"  policy {version.version}, in force: {_UNKNOWN}"]
     what = "steps of its length" if version.level == "user" else "landmarks to come, unused spare included"
     step = duration_in_words(version.step_ms)
     lines = [f"  policy {version.version}, in force: level {version.level}, {version.scheme}, steps of {step}"]
     protected = _PROTECTED["windows" if version.level == "landmark" and version.window > 1 else version.level]
     lines.append(f"  promised   {amount(version.promised_nano)} {protected.format(version.window)}")
-    lines.append(f"  used       {amount(version.used_nano)}{_parts(version)}")
+    lines.append(f"  used       {least}{amount(version.used_nano)}{_parts(version)}")
     if version.level in ("landmark", "user"):
         lines.append(f"  held back  {amount(version.held_back_nano)} for {version.landmarks_left} {what}")
     lines.append(f"  left       {amount(version.left_nano)} besides")
