@@ -188,7 +188,10 @@ class ReplayFolder:
         """Return a new key, which ``replaced`` makes the folder's."""
         path = _beside(self.path / KEY_NAME)
         path.unlink(missing_ok=True)
-        keyfile.create(path)
+        try:
+            keyfile.create(path)
+        except keyfile.KeyFileError as error:
+            raise keyfile.KeyFileError(self.path / KEY_NAME, error.problem) from None  # of which the user knows
         return keyfile.load(path, epoch_ms)
 
     def check(self, found: Read, keys: KeyRing) -> None:

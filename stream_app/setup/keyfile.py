@@ -25,10 +25,11 @@ OWNER_ONLY = 0o600
 
 
 class KeyFileError(Exception):
-    """A key file that cannot be used; `path` and the remedy are in the message, never its content."""
+    """A key file that cannot be used; `path` and `problem`, with the remedy, are the message, never its content."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
+        self.problem = problem
         super().__init__(f"key file {path}: {problem}")
 
 
