@@ -1,8 +1,7 @@
 """An evaluation: runs the trials that the chosen experiments need, on several cores, and returns the results."""
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from stream_app.evaluation.experiment import (
 from stream_app.evaluation.spread import CONFIDENCE
 from stream_app.evaluation.store import Store, code_digest
 from stream_app.evaluation.trial import Measures, Setting, TimeOf, measured
+from stream_app.processes import pooled
 
 EXPERIMENTS: Mapping[str, str] = {
     "share": "mean error by the share of landmarks, for all schemes",
@@ -134,13 +134,9 @@ def _results(trials: Sequence[Trial], data: Mapping[str, DataSet], jobs: int) ->
     if jobs == 1 or len(trials) == 1:
         yield from (((setting, seed), measured(setting, data[setting.data], seed)) for setting, seed in trials)
     elif trials:
-        context = multiprocessing.get_context("spawn")  # alike on all systems, and no thread of ours is copied
-        with ProcessPoolExecutor(jobs, context, _hold, (dict(data),)) as pool:
-            try:
-                running = {pool.submit(_one, trial): trial for trial in trials}
-                yield from ((running[future], future.result()) for future in as_completed(running))
-            finally:
-                pool.shutdown(cancel_futures=True)
+        with pooled(jobs, _hold, (dict(data),)) as pool:
+            running = {pool.submit(_one, trial): trial for trial in trials}
+            yield from ((running[future], future.result()) for future in as_completed(running))
 
 
 def _hold(data: dict[str, DataSet]) -> None:

@@ -1,14 +1,14 @@
 """The runs that verify a policy: each of its pairs, and the same pairs under a control that spends twice as much."""
 
-import multiprocessing
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_app.privacy.policy import Policy
+from stream_app.processes import pooled
 from stream_app.verify.gathered import pairs_of
 from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import Seen, Subject, UnusableError, derived, ruled, seen_of
@@ -120,19 +120,15 @@ def here(tried: Experiment, parts: Iterable[Part]) -> Results:
 
 def beside(parameters: Mapping[str, Any], secret: bytes, parts: Iterable[Part], jobs: int) -> Results:
     """Run parts of the experiment of ``parameters`` in so many processes; results come in the order of the parts."""
-    context = multiprocessing.get_context("spawn")  # alike on all systems, and no thread of ours is copied
-    with ProcessPoolExecutor(jobs, context, _hold, (parameters, secret)) as pool:
+    with pooled(jobs, _hold, (parameters, secret)) as pool:
         waiting: deque[tuple[Part, Future[Seen]]] = deque()
-        try:
-            for part in parts:
-                waiting.append((part, pool.submit(_held_seen, part)))
-                if len(waiting) > 2 * jobs:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            for first, future in waiting:
+        for part in parts:
+            waiting.append((part, pool.submit(_held_seen, part)))
+            if len(waiting) > 2 * jobs:
+                first, future = waiting.popleft()
                 yield first, future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for first, future in waiting:
+            yield first, future.result()
 
 
 _held: list[Experiment] = []

@@ -1,7 +1,9 @@
 """Ledgers that the worker's own fold decided, for frauds to begin with: drawn, always the same, each one different."""
 
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from multiprocessing import get_context
 
 import orjson
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,7 +18,16 @@ LEAST_ENTRIES = 12
 
 @cache
 def draw(count: int) -> tuple[History, ...]:
-    """Return those of so many histories that have something which none before them has."""
+    """Return those of so many histories that have something which none before them has.
+
+    A process of its own draws them: Hypothesis also draws constants of the code that is imported, so that the ledgers
+    would depend on the tests that ran before.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(_drawn, count).result()
+
+
+def _drawn(count: int) -> tuple[History, ...]:
     found: list[History] = []
     met: set[object] = set()
 

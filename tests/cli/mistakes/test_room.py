@@ -33,6 +33,8 @@ def limited(largest: int, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, text=True)
 
 
+WORK_TICKS = 2 * os.sysconf("SC_CLK_TCK")
+"""CPU time of a process that is beyond its imports: two seconds."""
 WRITING = {
     "keys new landmark.key": "key file landmark.key: it cannot be written: file too large; choose a writable folder",
     "correlate --strength 0.5 --states 5 --out m.json": "--out m.json: it cannot be written: file too large; name a "
@@ -93,11 +95,15 @@ def test_a_folder_twice_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert not any(Path("private").iterdir())
 
 
-def children_of(process: int) -> list[int]:
-    """Return the processes that a process began for its work."""
+def at_work(process: int) -> list[int]:
+    """Return the processes that a process began for its work, and that have begun with it.
+
+    One that is killed before it has read what it is to do leaves Python writing to a pipe without end.
+    """
     listed = Path(f"/proc/{process}/task/{process}/children")
     found = [int(child) for child in listed.read_text().split()]
-    return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    begun = [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in begun if int(Path(f"/proc/{child}/stat").read_text().split()[13]) > WORK_TICKS]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +122,7 @@ def test_a_process_that_is_ended_from_outside(command: str, more: str) -> None:
         [sys.executable, "-m", "stream_app", *command.split()], stderr=subprocess.PIPE, text=True
     ) as process:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not (found := children_of(process.pid)):
+        while len(found := at_work(process.pid)) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         os.kill(found[0], signal.SIGKILL)
