@@ -9,10 +9,17 @@ _UNKNOWN = "This version does not know the terms that it is under."
 
 
 def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
-    """Return titles and paragraphs, of all series that were asked for; call it after the ledger was read."""
-    found = []
+    """Return titles and paragraphs, of all series that were asked for; call it after the ledger was read.
+
+    Nothing may be told where anything that was read has a fault: a paragraph is about all series of the person.
+
+    Raises:
+        UnknownNameError: for a name that the ledger does not have.
+    """
+    found, faults = [], len(inquiry.answer().findings)
+    few = "1 fault" if faults == 1 else f"{faults:,} faults"
     members, lifetime_nano = inquiry.rules.members, inquiry.rules.lifetime_nano
-    for series, faults in inquiry.followed():
+    for series in inquiry.followed():
         name = quoted(series.name)
         if series.books is None:
             found.append((f"{name}: the promise", _UNKNOWN))
@@ -21,6 +28,6 @@ def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
         found.append((f"{name}: the promise", promise))
         told = for_a_person(series, members, lifetime_nano)
         if faults:
-            told = f"Nothing may be told yet: the ledger has {faults} faults here, which `audit` names."
+            told = f"Nothing may be told yet: the ledger has {few} here, which `audit` names."
         found.append((f"{name}: what to tell the person", told))
     return found

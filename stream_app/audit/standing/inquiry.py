@@ -6,13 +6,14 @@ from typing import Final
 from stream_app.audit.chain import Place, digest_of
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import Entry, MemberEntry, PolicyEntry
-from stream_app.audit.form.reader import read_entry, spelt
+from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_spelling, spelt
 from stream_app.audit.rules import Rules
 from stream_app.audit.series import Series
 from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
 from stream_app.audit.standing.version import version_of
 
-_SERIES_AT: Final = len(b'{"series":')
+_SERIES: Final = b'{"series":"'
+_SERIES_AT: Final = len(_SERIES) - 1
 _SEQUENCE: Final = b',"sequence":'
 _CAP: Final = b',"entry":"member","cap_nano":'
 
@@ -35,18 +36,20 @@ class StandingInquiry:
         self._rules = Rules(lifetime_nano)
         self._separator = separator
         self._found: dict[str, _Followed] = {}
-        self._lost: list[Finding] = []
+        self._lost: list[tuple[str | None, Finding]] = []  # what cannot be read, with the series that it names
 
     def entries(self, lines: Sequence[bytes]) -> None:
         """Read the next lines of the ledger."""
         for data in lines:
             if not data.startswith(self._begins, _SERIES_AT):
-                if not self._separator and _CAP in data:
+                if not data.startswith(_SERIES):
+                    self._lose(data)
+                elif not self._separator and _CAP in data:
                     self._learn(data)
                 continue
             entry = read_entry(data)
             if isinstance(entry, Finding):
-                self._lost.append(entry)
+                self._lose(data)
                 continue
             followed = self._found.setdefault(entry.series, _Followed(entry.series))
             followed.take(entry, digest_of(data), self._rules)
@@ -61,13 +64,14 @@ class StandingInquiry:
         if chain is None and not any(one.series != self._name for one in series):
             if not series:
                 raise UnknownNameError(self._instead(separator))
-            return Standing(None, series)
+            return Standing(None, series, self._unread(separator))
         if chain is None or member is None:
             claims = [one.claim_nano for one in series if one.claim_nano is not None]
-            return Standing(MemberStanding(self._name, None, sum(claims), len(claims)), series)
+            return Standing(MemberStanding(self._name, None, sum(claims), len(claims)), series, self._unread(separator))
         return Standing(
             MemberStanding(self._name, member.cap_nano, member.claims_nano, member.series, tuple(chain.findings)),
             series,
+            self._unread(separator),
         )
 
     @property
@@ -75,11 +79,11 @@ class StandingInquiry:
         """What holds for all series: bounds, and members."""
         return self._rules
 
-    def followed(self) -> list[tuple[Series, int]]:
-        """Return the series that were asked for, by name, each with how many findings there are about it."""
+    def followed(self) -> list[Series]:
+        """Return the series that were asked for, by name."""
         separator = self._rules.members.separator or self._separator
-        mine = [one for one in self._found.values() if not one.series.member and self._is_mine(one, separator)]
-        return sorted(((one.series, len(one.findings)) for one in mine), key=lambda each: each[0].name)
+        mine = [one.series for one in self._found.values() if not one.series.member and self._is_mine(one, separator)]
+        return sorted(mine, key=lambda series: series.name)
 
     def _learn(self, data: bytes) -> None:
         """Take the separator from the chain of another member."""
@@ -87,8 +91,23 @@ class StandingInquiry:
         if isinstance(entry, MemberEntry):
             self._separator = entry.series[-1]
 
+    def _lose(self, data: bytes) -> None:
+        """Keep what is wrong with a line that cannot be read; the claim of a partition is no entry."""
+        if data.startswith(CLAIM) and is_claim(data):
+            return
+        entry = read_entry(data)
+        if isinstance(entry, Finding):
+            named = read_spelling(data[_SERIES_AT : data.find(_SEQUENCE)]) if data.startswith(_SERIES) else None
+            self._lost.append((named, entry))
+
+    def _unread(self, separator: str) -> tuple[Finding, ...]:
+        """Return what is wrong with the lines that may be entries of what was asked for."""
+        return tuple(finding for named, finding in self._lost if named is None or self._names(named, separator))
+
     def _is_mine(self, one: "_Followed", separator: str) -> bool:
-        name = one.series.name
+        return self._names(one.series.name, separator)
+
+    def _names(self, name: str, separator: str) -> bool:
         return name == self._name or bool(separator and name.partition(separator)[0] == self._name)
 
     def _instead(self, separator: str) -> str:

@@ -113,12 +113,13 @@ class Standing(NamedTuple):
 
     member: MemberStanding | None
     series: tuple[SeriesStanding, ...]
+    unread: tuple[Finding, ...] = ()  # lines that cannot be read, and may be entries of these
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with the entries that it was read from."""
         capped = () if self.member is None else self.member.findings
-        return (*capped, *(finding for one in self.series for finding in one.findings))
+        return (*capped, *(finding for one in self.series for finding in one.findings), *self.unread)
 
     def document(self) -> dict[str, Any]:
         """Return it for programs."""

@@ -11,11 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from stream_app.audit import Auditor
 from stream_app.audit.answers.asked import Answers, answers_of, circumstances, for_a_person
 from stream_app.audit.answers.keys import KeyTimes
+from stream_app.audit.answers.plain import plain_of
 from stream_app.audit.answers.sections import sections_of
+from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.cli import main
 from stream_app.words.amount import amount, promised
 from stream_app.words.promise import in_words
-from tests.audit.books.test_members import person
+from tests.audit.books.test_members import person, series
 from tests.audit.histories import History, histories
 from tests.audit.written import LEDGERS, write
 from tests.used import literally_used
@@ -91,6 +93,47 @@ def test_nothing_is_handed_out_of_a_ledger_that_does_not_hold() -> None:
     told = sections_of(found, [], ["a <b>"], holds=True)[-1]
     assert told.content == "<p>a &lt;b&gt;</p>"
     assert sections_of(found, [], ["a <b>"], holds=False)[-1].content == ""
+
+
+def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
+    """Return what `standing --plain` says of a name, and how many findings it is read with."""
+    inquiry = StandingInquiry(name, None)
+    inquiry.entries(lines)
+    return "\n".join(paragraph for _, paragraph in plain_of(inquiry)), len(inquiry.answer().findings)
+
+
+@pytest.mark.parametrize("fault", ["sibling", "cap", "unread", "unread at its end", "nobody's"])
+def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) -> None:
+    """A paragraph says what all series of theirs tell together: it stands on their chains and on that of the cap."""
+    true = person()
+    assert "About you (p/glucose)" in told_of("p", true)[0]
+    wrong = list(true)
+    glucose = [place for place, line in enumerate(true) if b'"p/glucose"' in line]
+    match fault:
+        case "sibling":
+            wrong[glucose[1]] = true[glucose[1]].replace(b'"epsilon_nano":5', b'"epsilon_nano":4')
+        case "cap":
+            wrong[0] = true[0].replace(b'"cap_nano":30', b'"cap_nano":90')
+        case "unread":
+            wrong[glucose[1]] = true[glucose[1]].replace(b'"entry":"release"', b'"entry":"release')
+        case "unread at its end":
+            wrong[glucose[-1]] = true[glucose[-1]][:-1]
+        case _:
+            wrong.append(b"{")
+    assert wrong != true
+    text, findings = told_of("p", wrong)
+    assert "About you" not in text
+    assert text.count("Nothing may be told yet: the ledger has ") == 2
+    assert findings == len(audited(wrong)[0].finish().findings)
+
+
+def test_what_cannot_be_read_counts_for_the_series_that_it_names() -> None:
+    """Lines that name another series are another person's; lines that name none may be anybody's."""
+    lines = person(series("q/glucose", 20))
+    broken = [line[:-1] if b'"q/glucose"' in line and b'"close"' in line else line for line in lines]
+    assert told_of("p", broken)[1] == 0
+    assert told_of("q/glucose", broken)[1] == 1
+    assert "the ledger has 1 fault here, which" in told_of("q/glucose", broken)[0]
 
 
 def test_the_page_answers(tmp_path: Path) -> None:

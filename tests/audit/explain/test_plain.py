@@ -59,4 +59,4 @@ def test_both_commands_speak_plainly(tmp_path: Path, capsys: pytest.CaptureFixtu
     del written.entries[2]
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
     assert main(["standing", "home-7", "--plain", "--ledger", str(ledger)]) == 1
-    assert "Nothing may be told yet: the ledger has 1 faults here" in " ".join(capsys.readouterr().out.split())
+    assert "Nothing may be told yet: the ledger has 1 fault here" in " ".join(capsys.readouterr().out.split())
