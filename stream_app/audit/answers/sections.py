@@ -6,6 +6,7 @@ from typing import Final
 
 from stream_app.audit.answers.asked import Answers
 from stream_app.audit.report.page import Section, table
+from stream_app.audit.report.report import AT_LEAST
 from stream_app.calendar.words import moment_in_words
 
 ALONE: Final = (
@@ -18,7 +19,7 @@ def sections_of(
     answers: Answers, keys: Sequence[tuple[str, int, int]], people: Sequence[str], *, holds: bool
 ) -> list[Section]:
     """Return the sections; ``people`` are paragraphs that may be handed to persons if the ledger ``holds``."""
-    return [_promises(answers), _used(answers), _members(answers), _keys(keys), _told(people, holds=holds)]
+    return [_promises(answers), _used(answers, holds=holds), _members(answers), _keys(keys), _told(people, holds=holds)]
 
 
 def _promises(answers: Answers) -> Section:
@@ -29,9 +30,16 @@ def _promises(answers: Answers) -> Section:
     return Section("What was promised, and to how many", note, table(("the promise", "series"), rows, 1))
 
 
-def _used(answers: Answers) -> Section:
+def _used(answers: Answers, *, holds: bool) -> Section:
+    least = "" if holds else AT_LEAST
     rows = [
-        (one.series, f"{one.policy}{' (and earlier ones)' if one.earlier else ''}", one.used, one.state, one.end)
+        (
+            one.series,
+            f"{one.policy}{' (and earlier ones)' if one.earlier else ''}",
+            least + one.used,
+            one.state,
+            one.end,
+        )
         for one in answers.used
     ]
     closed = f" {answers.closed:,} series are closed." if answers.closed else ""

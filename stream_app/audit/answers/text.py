@@ -42,12 +42,13 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
 
 def document_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> dict[str, Any]:
     """Return the same for programs; times are in ms."""
+    least = "" if holds else AT_LEAST
     return {
         "promises": [{"promise": promise, "series": count} for promise, count in answers.promises],
         "further_promises": answers.further,
         "unknown_terms": answers.unknown,
         "closed": answers.closed,
-        "used": [one._asdict() for one in answers.used],
+        "used": [one._replace(used=least + one.used)._asdict() for one in answers.used],
         "members": [one._asdict() for one in answers.people],
         "keys": [{"key": key, "first_ms": first, "last_ms": last} for key, first, last in keys],
         "people": list(people) if holds else [],

@@ -13,11 +13,13 @@ from stream_app.audit.answers.asked import Answers, answers_of, circumstances, f
 from stream_app.audit.answers.keys import KeyTimes
 from stream_app.audit.answers.plain import plain_of
 from stream_app.audit.answers.sections import sections_of
+from stream_app.audit.answers.text import document_of, text_of
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.cli import main
 from stream_app.words.amount import amount, promised
 from stream_app.words.promise import in_words
-from tests.audit.books.test_members import person, series
+from tests.audit.books.test_members import person
+from tests.audit.books.test_members import series as claiming
 from tests.audit.histories import History, histories
 from tests.audit.written import LEDGERS, write
 from tests.used import literally_used
@@ -95,6 +97,16 @@ def test_nothing_is_handed_out_of_a_ledger_that_does_not_hold() -> None:
     assert sections_of(found, [], ["a <b>"], holds=False)[-1].content == ""
 
 
+def test_what_wrong_books_used_is_said_as_at_least() -> None:
+    """On the page, in the text and for programs: what faulty entries spent is in no sum."""
+    _, found = audited(write(LEDGERS["event"]).lines())
+    for holds in (True, False):
+        page = sections_of(found, [], [], holds=holds)[1].content
+        told = document_of(found, [], [], holds=holds)["used"][0]["used"]
+        said = f"at least {found.used[0].used}"
+        assert [said in page, said in text_of(found, [], [], holds=holds), said == told] == [not holds] * 3
+
+
 def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
     """Return what `standing --plain` says of a name, and how many findings it is read with."""
     inquiry = StandingInquiry(name, None)
@@ -129,7 +141,7 @@ def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) 
 
 def test_what_cannot_be_read_counts_for_the_series_that_it_names() -> None:
     """Lines that name another series are another person's; lines that name none may be anybody's."""
-    lines = person(series("q/glucose", 20))
+    lines = person(claiming("q/glucose", 20))
     broken = [line[:-1] if b'"q/glucose"' in line and b'"close"' in line else line for line in lines]
     assert told_of("p", broken)[1] == 0
     assert told_of("q/glucose", broken)[1] == 1
