@@ -120,9 +120,9 @@ def _disguised(row: Row) -> str:
 _PIVOTS: Mapping[str, Pivot] = {
     "share": Pivot(_error("by share of landmarks"), _method, _share, _figure("error")),
     "compare": Pivot(
-        lambda row: f"Error of {row['first']} over that of {row['second']}: {row['data']}",
-        lambda row: f"epsilon {row['epsilon']:g}",
+        lambda row: f"Error of {row['first']} over that of {row['second']}, by share of landmarks: {row['data']}",
         _share,
+        lambda row: f"epsilon {row['epsilon']:g}",
         _ratio,
     ),
     "window": Pivot(

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from io import StringIO
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from stream_app.cli import main
 from stream_app.evaluation import store
@@ -67,6 +69,13 @@ def test_every_experiment_answers(tmp_path: Path, capsys: pytest.CaptureFixture[
     document = json.loads((tmp_path / "evaluation.json").read_bytes())
     assert list(document["experiments"]) == list(EXPERIMENTS)
     assert document["data"][0]["readings"] == 20
+    for row in document["experiments"]["compare"]:
+        row |= {"ratio": 12.3, "low": 10.4, "high": 14.2}  # as after more seeds
+    for table in tables(document["experiments"]):
+        shown_at_80 = StringIO()
+        Console(file=shown_at_80, width=80).print(table, crop=False)
+        found = shown_at_80.getvalue().splitlines()
+        assert max(map(len, found)) <= 80, found[0]
 
 
 def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
