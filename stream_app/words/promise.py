@@ -6,20 +6,19 @@ the same of it. Every sentence follows docs/guarantee.md.
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from math import ceil, exp, floor, log
+from math import exp, floor, log
 from textwrap import fill
 from typing import Any, Final, NamedTuple
 
 from stream_app.calendar.words import UNITS, duration_in_words, moment_in_words
-from stream_app.words.amount import NANO, amount, promised
+from stream_app.words.amount import NANO, amount
 
 Parameters = Mapping[str, Any]
 """The parameters of a valid policy record: what it has besides type, series and version."""
 
 _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
 _GLOB: Final = frozenset("*?[")
-_MARKED: Final = "Some moments were marked as yours to protect together, such as the hours of a visit: landmarks."
-_LARGEST_FACTOR: Final = 6_900_000_000
+LARGEST_FACTOR: Final = 6_900_000_000
 """Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
 
 DRAWN: Final = "drawn"
@@ -35,6 +34,8 @@ class Circumstances(NamedTuple):
     """What bounds all series of a member together; None: nothing is known to."""
     landmarks: int | None = None
     """Landmark steps by now, with those registered since; None: those of the parameters."""
+    first_nano: int | None = None
+    """Epsilon of the first version, which bounds all of them where nothing else does."""
     dummies: str = ""
     """How the landmarks were drawn, from the ledger, or DRAWN where that is not known; "": none were."""
 
@@ -50,42 +51,6 @@ def in_words(parameters: Parameters, series: str = "", known: Circumstances = _A
     return " ".join(_sentences(parameters, series, known))
 
 
-def for_the_person(
-    parameters: Parameters, series: str, known: Circumstances, used_nano: int, end: str, before: str = ""
-) -> str:
-    """Return a paragraph for the person whose series it is: what is promised to them, and how much of it is used.
-
-    ``end`` is a sentence that says when that ends and what happens then, ``before`` one on earlier promises, if any.
-    """
-    unit, collect = _Unit.of(parameters["protection"].get("step", 1)), parameters.get("collect")
-    epsilon_nano = epsilon_nano_of(parameters)
-    published = f"About you ({series}) values are published, by the {unit.name}, with noise added to each"
-    if collect:
-        published = f"What you send to {series} is published with what others send, by the {unit.name}, with noise"
-    where = _where(parameters, unit, known).replace("its first event", "the first event")
-    if not collect:
-        where = where.replace("at its ", "at your ").replace("landmark", "marked moment")
-    yours = _how_far(parameters, unit).replace("the item of one contributor", "the item that you sent")
-    yours = yours.replace("whether one contributor takes part", "whether you took part")
-    differ = (
-        f"Take two accounts of what happened that differ only {where}{yours} and nowhere else. Whatever odds somebody "
-        f"gave one against the other, what is published of {series} changes them by a factor {_factor(epsilon_nano)} "
-        f"at most{_chance(epsilon_nano)}."
-    )
-    capped = known.cap_nano is not None and not collect
-    together = f"All series kept as yours together change such odds by a factor {_factor(known.cap_nano or 0)} at most."
-    check = (
-        "Who has the secret key of the noise could take it off: ask who has it. Whether the promise was kept anybody "
-        "can check in the ledger, without that key and without your data."
-    )
-    marked = _MARKED * (parameters["protection"]["level"] == "landmark" and not collect)
-    used = f"Of the budget for that {promised(used_nano, epsilon_nano)} is used so far."
-    beyond = [*_beyond(parameters, unit), *_open(parameters, unit, known)]
-    ends = f"When it ends: {end[0].lower()}{end[1:]}"
-    said = [f"{published}.", marked, differ, before, together * capped, *beyond, used, ends, check]
-    return " ".join(sentence for sentence in said if sentence)
-
-
 def wrapped(paragraph: str, indent: str = "  ", width: int = 78) -> str:
     """Return a paragraph as lines of a terminal, each indented; long words are not broken."""
     return fill(paragraph, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
@@ -98,30 +63,34 @@ def epsilon_nano_of(parameters: Parameters) -> int:
 
 def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Iterator[str]:
     protection, collect = parameters["protection"], parameters.get("collect") or {}
-    unit = _Unit.of(protection.get("step", 1))
+    unit = Unit.of(protection.get("step", 1))
     epsilon_nano = epsilon_nano_of(parameters)
     yield (
-        f"Any two histories of {_whose(series)} that differ only {_where(parameters, unit, known)}"
-        f"{_how_far(parameters, unit)} look alike up to a factor {_factor(epsilon_nano)}: whatever is published is at "
+        f"Any two histories of {_whose(series)} that differ only {where(parameters, unit, known)}"
+        f"{how_far(parameters, unit)} look alike up to a factor {factor(epsilon_nano)}: whatever is published is at "
         "most so many times as probable under one as under the other."
     )
     if protection.get("within"):
         yield f"All readings of {unit.one} count as one event."
-    yield from _beyond(parameters, unit)
+    yield from beyond(parameters, unit)
     if protection["level"] == "landmark":
-        yield from _landmarks(parameters, known)
+        yield from _later_landmarks(parameters, known)
+        yield from blurred(parameters, known)
     if collect.get("intrusion_nano"):
         look = amount(collect["intrusion_nano"])
         yield (
             "Who also looks at the counters in memory, at announced moments, learns up to epsilon "
             f"{look} more for each {unit.name} exposed to that."
         )
-    yield from _open(parameters, unit, known)
+    yield not_hidden(parameters, unit, known)
+    capped = known.cap_nano is not None and not collect
+    others = "is published of the same person in any other way" if capped else "other series of the same person tell"
+    yield f"Not counted: what neighbouring {unit.plural} tell of each other, nor what {others}."
     yield from _versions(parameters, known)
     yield "The guarantee is computational: the noise comes of a secret key, and who has that can take it off."
 
 
-class _Unit(NamedTuple):
+class Unit(NamedTuple):
     """What a step is called: an hour, or a step of 5 min."""
 
     name: str
@@ -129,7 +98,8 @@ class _Unit(NamedTuple):
     one: str
 
     @classmethod
-    def of(cls, step_ms: int) -> "_Unit":
+    def of(cls, step_ms: int) -> "Unit":
+        """Return what a step of so many ms is called."""
         for unit, length_ms in UNITS:
             if step_ms == length_ms:
                 name = _NAMES[unit]
@@ -138,6 +108,7 @@ class _Unit(NamedTuple):
         return cls(f"step of {length}", f"steps of {length}", f"a step of {length}")
 
     def many(self, number: int) -> str:
+        """Return so many of them in words."""
         return f"{number:,} {self.name if number == 1 else self.plural}"
 
 
@@ -147,7 +118,8 @@ def _whose(series: str) -> str:
     return f"a series whose name matches {series}" if _GLOB & set(series) else series
 
 
-def _where(parameters: Parameters, unit: _Unit, known: Circumstances) -> str:
+def where(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
+    """Return at which steps neighbours may differ."""
     protection = parameters["protection"]
     window = protection.get("window") or 1
     row = f"at one {unit.name}" if window == 1 else f"at any {unit.many(window)} in a row"
@@ -185,7 +157,7 @@ def landmark_steps(parameters: Parameters) -> int:
     return number
 
 
-def _how_far(parameters: Parameters, unit: _Unit) -> str:
+def how_far(parameters: Parameters, unit: Unit) -> str:
     """Return by how much neighbours may differ where they do; "" for any two values."""
     value, collect = parameters["value"], parameters.get("collect")
     if collect:
@@ -209,7 +181,8 @@ def _how_far(parameters: Parameters, unit: _Unit) -> str:
             return ""
 
 
-def _beyond(parameters: Parameters, unit: _Unit) -> Iterator[str]:
+def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
+    """Say what becomes of the promise where accounts differ at more than that."""
     protection = parameters["protection"]
     match protection["level"]:
         case "event":
@@ -223,14 +196,18 @@ def _beyond(parameters: Parameters, unit: _Unit) -> Iterator[str]:
             yield f"Each further {further} at which they differ makes them easier to tell apart."
 
 
-def _landmarks(parameters: Parameters, known: Circumstances) -> Iterator[str]:
-    method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
-    if not method:
+def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[str]:
+    if not (parameters.get("dummies") or known.dummies):
         spare = parameters["protection"].get("spare", 0)
         kept = f"; budget is kept for {spare:,} of them" if spare else ""
         yield f"Landmarks that are registered later count among them{kept}."
-        return
-    yield "The dummies blur which landmarks are true ones; that is no differential privacy of where these are."
+
+
+def blurred(parameters: Parameters, known: Circumstances) -> Iterator[str]:
+    """Say what dummies are worth; nothing where there are none."""
+    method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
+    if method:
+        yield "The dummies blur which landmarks are true ones; that is no differential privacy of where these are."
     if method == DRAWN:
         yield "Were they drawn by padding, that it is one may cost each true landmark ln(1/p) besides."
     if method == "padding":
@@ -239,8 +216,8 @@ def _landmarks(parameters: Parameters, known: Circumstances) -> Iterator[str]:
         yield f"That it is one may cost each true landmark ln(1/p){loss} besides, p the chance by which others join."
 
 
-def _open(parameters: Parameters, unit: _Unit, known: Circumstances) -> Iterator[str]:
-    """Say what is not hidden, and what is not counted."""
+def not_hidden(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
+    """Return a sentence on what everybody sees."""
     protection, collect = parameters["protection"], parameters.get("collect") or {}
     told = []
     if collect:
@@ -254,15 +231,14 @@ def _open(parameters: Parameters, unit: _Unit, known: Circumstances) -> Iterator
         told.append(f"whether {'an item' if collect else 'a value'} was valid")
     if protection["level"] == "landmark" and not (parameters.get("dummies") or known.dummies):
         told.append("where the landmarks are")
-    yield f"Not hidden: {'; '.join(told)}."
-    others = "" if known.cap_nano is not None and not collect else " nor what other series of the same person tell"
-    yield f"Not counted: what neighbouring {unit.plural} tell of each other{',' * bool(others)}{others}."
+    return f"Not hidden: {'; '.join(told)}."
 
 
 def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     said = parameters.get("lifetime")
     bounds = [nano for nano in (known.lifetime_nano, None if said is None else _nano(said)) if nano is not None]
-    bound = "the configured lifetime (without one, the epsilon of the first)"
+    first = "the epsilon of the first" if known.first_nano is None else f"epsilon {amount(known.first_nano)}"
+    bound = f"the configured lifetime (without one, {first})"
     if bounds:
         bound = f"epsilon {amount(min(bounds))}"
     yield (
@@ -277,18 +253,10 @@ def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
         yield f"What all series of one member may cost together is epsilon {amount(known.cap_nano)} at most."
 
 
-def _factor(epsilon_nano: int) -> str:
+def factor(epsilon_nano: int) -> str:
+    """Return by which factor odds change at most."""
     power = f"e^{amount(epsilon_nano).removesuffix('.0')}"
-    return f"{power} (about {exp(epsilon_nano / NANO):.3g})" if epsilon_nano <= _LARGEST_FACTOR else power
-
-
-def _chance(epsilon_nano: int) -> str:
-    """Return what a chance of a tenth becomes at most, rounded up; "" where that is nearly certain."""
-    if epsilon_nano > _LARGEST_FACTOR:
-        return ""
-    factor = exp(epsilon_nano / NANO)
-    likely = ceil(1000 * factor / (factor + 9)) / 10
-    return f": who held one for 10 % likely and the other for 90 % then holds it for {likely:g} % likely"
+    return f"{power} (about {exp(epsilon_nano / NANO):.3g})" if epsilon_nano <= LARGEST_FACTOR else power
 
 
 def _nano(epsilon: float) -> int:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.privacy.policy import policy_of
-from stream_app.words.promise import Circumstances, epsilon_nano_of, for_the_person, in_words, landmark_steps
+from stream_app.words.person import for_the_person
+from stream_app.words.promise import Circumstances, epsilon_nano_of, in_words, landmark_steps
 from tests.audit.histories import policies
 
 HOUR = 3_600_000
@@ -134,6 +135,7 @@ def test_dummies_hide_how_many_landmarks_are_true() -> None:
         assert "may cost each true landmark ln(1/p) = 0.693 besides" in text
         assert "where the landmarks are" not in text
     drawn = parameters("landmark", landmarks=[[0, 9 * HOUR]])
+    assert "that is no differential privacy of where these are" in told(drawn, Circumstances(dummies="drawn"))
     assert "at its 9 landmarks, dummies among them, and" in in_words(drawn, "a", Circumstances(dummies="padding"))
 
 
@@ -144,7 +146,7 @@ def test_what_the_settings_and_the_ledger_add() -> None:
     assert "together cost at most epsilon 2.0." in text
     assert "What all series of one member may cost together is epsilon 5.0 at most." in text
     assert "at its 6 landmarks and" in text
-    assert "other series" not in text
+    assert "nor what is published of the same person in any other way." in text
 
 
 @given(policies("a", 1))
@@ -187,7 +189,8 @@ def test_a_person_is_told_of_all_their_series() -> None:
         assert "what is published of p-17/heart changes them by a factor e^1 (about 2.72) at most" in text
     assert "All series kept as yours together change such odds by a factor e^3 (about 20.1) at most." in capped
     assert "All series" not in free
-    assert "nor what other series of the same person tell" in free
+    assert "nor what is published of you outside of these series or of people near you." in capped
+    assert "nor what is published of you in any other way or of people near you." in free
 
 
 @given(st.lists(st.integers(0, 30) | st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6), st.integers(1, 4))

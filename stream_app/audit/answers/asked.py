@@ -13,7 +13,8 @@ from stream_app.audit.standing.text import ending
 from stream_app.audit.standing.version import version_of
 from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import Used, amount, promised, quoted
-from stream_app.words.promise import DRAWN, Circumstances, for_the_person, in_words
+from stream_app.words.person import for_the_person, later
+from stream_app.words.promise import DRAWN, Circumstances, epsilon_nano_of, in_words
 
 MOST_PROMISES: Final = 20
 MOST_SERIES: Final = 20
@@ -97,9 +98,12 @@ def for_a_person(series: Series, members: Members, lifetime_nano: int | None) ->
     if series.books is None:
         return ""
     known = circumstances(series, members, lifetime_nano)
-    end = _end(series, _standing(series))
-    used_nano, before = series.guarantee.period_nano, _before(series, known)
-    return for_the_person(parameters(series), quoted(series.name), known, used_nano, end, before)
+    rules, end = parameters(series), _end(series, _standing(series))
+    versions = [_before(series, known)]
+    if not series.closed and not (versions[0] and known.lifetime_nano):
+        versions.append(later(epsilon_nano_of(rules), known))
+    told = " ".join(filter(None, versions))
+    return for_the_person(rules, quoted(series.name), known, series.guarantee.period_nano, end, told)
 
 
 def parameters(series: Series) -> Mapping[str, Any]:
@@ -116,7 +120,8 @@ def circumstances(series: Series, members: Members, lifetime_nano: int | None) -
     bounds = [nano for nano in (spent.claim_nano, lifetime_nano) if nano is not None]
     member = members.known.get(members.member_of(series.name))
     return Circumstances(
-        lifetime_nano=min(bounds) if bounds else spent.first_budget_nano,
+        lifetime_nano=min(bounds) if bounds else None,
+        first_nano=spent.first_budget_nano,
         cap_nano=None if member is None else member.cap_nano,
         landmarks=books.landmarks.total,
         dummies=DRAWN if books.fixed else "",
@@ -130,13 +135,14 @@ def _standing(series: Series) -> VersionStanding:
 def _before(series: Series, known: Circumstances) -> str:
     """Return what accounts tell that differ under earlier versions, too; "" where these published nothing."""
     closed_nano, books = series.guarantee.closed_nano, series.books
-    if not closed_nano or books is None or known.lifetime_nano is None:
+    bound_nano = known.lifetime_nano or known.first_nano  # without a lifetime the audit holds a ledger to the first
+    if not closed_nano or books is None or bound_nano is None:
         return ""
     began = moment_in_words(min(books.floor_ms, MAX_TIMESTAMP))  # a step may end in the year 10000
     return (
         f"That is about what they differ in from {began} on. Before, other promises held, of which epsilon "
         f"{amount(closed_nano)} is used; for accounts that differ before and after, all of them together cost epsilon "
-        f"{amount(known.lifetime_nano)} at most."
+        f"{amount(bound_nano)} at most."
     )
 
 

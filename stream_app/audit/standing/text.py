@@ -25,7 +25,7 @@ _UNKNOWN: Final = "its terms, and so what it used, are not known to this version
 _BOUNDS: Final = {
     "claim": "its claim, which its first entry says",
     "lifetime": "the lifetime that was named or configured",
-    "first policy": "the epsilon of its first policy",
+    "first policy": "the epsilon of its first policy, unless the settings allow more",
 }
 
 

@@ -18,7 +18,7 @@ from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.cli import main
 from stream_app.words.amount import amount, promised
 from stream_app.words.promise import in_words
-from tests.audit.books.test_members import person
+from tests.audit.books.test_members import claimed, person
 from tests.audit.books.test_members import series as claiming
 from tests.audit.histories import History, histories
 from tests.audit.written import LEDGERS, write
@@ -105,6 +105,51 @@ def test_what_wrong_books_used_is_said_as_at_least() -> None:
         told = document_of(found, [], [], holds=holds)["used"][0]["used"]
         said = f"at least {found.used[0].used}"
         assert [said in page, said in text_of(found, [], [], holds=holds), said == told] == [not holds] * 3
+
+
+@pytest.mark.parametrize(
+    ("lifetime_nano", "claim", "promise", "person"),
+    [
+        (
+            None,
+            None,
+            "most the configured lifetime (without one, epsilon 0.0000001).",
+            "at most, unless the publisher allows more",
+        ),
+        (300, None, "cost at most epsilon 0.0000003.", "by a factor e^0.0000003 (about 1) at most."),
+        (None, 200, "cost at most epsilon 0.0000002.", "by a factor e^0.0000002 (about 1) at most."),
+        (100, None, "cost at most epsilon 0.0000001.", ""),
+        (None, 100, "cost at most epsilon 0.0000001.", ""),
+    ],
+)
+def test_what_later_versions_may_cost_is_told(
+    lifetime_nano: int | None, claim: int | None, promise: str, person: str
+) -> None:
+    """To the officer and to the person; a ledger without claims does not say which lifetime is configured."""
+    written = write(LEDGERS["uniform"])
+    del written.entries[-1]  # it was closed
+    written = claimed(written, claim)
+    auditor, found = audited(written.lines(), lifetime_nano)
+    assert promise in found.promises[0][0]
+    [series] = auditor.followed()
+    told = for_a_person(series, auditor.rules.members, lifetime_nano)
+    assert ("Rules that come later may promise this anew" in told) == bool(person)
+    assert person in told
+
+
+def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
+    """Budgets, not noise; what is published for ever, not for a time; what series elsewhere tell is not counted."""
+    for lines in (write(LEDGERS["uniform"]).lines(), person()):
+        auditor, _ = audited(lines)
+        for series in auditor.followed():
+            if series.member:
+                continue
+            told = for_a_person(series, auditor.rules.members, None)
+            assert "Whether the promise was kept" not in told
+            assert "That the noise is what the ledger says it is no ledger shows: that is for the publisher" in told
+            assert "What was published stays public, and the promise about it has no end." in told
+            outside = "outside of these series" if auditor.members else "in any other way"
+            assert f"nor what is published of you {outside} or of people near you." in told
 
 
 def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
