@@ -5,11 +5,11 @@ true values, each kept in its policy's range, at the steps that were perturbed; 
 nobody can tell from releases.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import inf, log, sqrt
 from typing import NamedTuple, TypeVar
 
-from stream_app.analysis.noise import CONFIDENCE, NORMAL, Noise, added
+from stream_app.analysis.noise import CONFIDENCE, NORMAL, Noise, added, half_width
 from stream_app.analysis.release import Quantity, Release
 from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.policy import Policy
@@ -110,8 +110,15 @@ def _figures(group: list[Measured]) -> dict[str, Figure]:
     figures = {name: figure_of(found) for name, found in parts.items()}
     centre = _centre(group)
     if figures and centre is not None:
-        return {"": _ratio(figures["sum"], figures["count"], centre)} | figures
+        reaches = {name: _reach([quantity.noise for quantity in parts[name]]) for name in ("sum", "count")}
+        return {"": _ratio(figures["sum"], figures["count"], centre, reaches)} | figures
     return figures
+
+
+def _reach(noises: list[Noise]) -> float:
+    """Return how far from 0 at most 95 of 100 means of noise lie that is added to other noise, with any factor."""
+    whole = added(noises)
+    return half_width(whole.variance, whole.fourth, coarsest=whole.grid) / len(noises)
 
 
 def _centre(group: list[Measured]) -> float | None:
@@ -123,17 +130,18 @@ def _centre(group: list[Measured]) -> float | None:
     return kind.item.axis.double(kind.centre)
 
 
-def _ratio(total: Figure, number: Figure, centre: float) -> Figure:
+def _ratio(total: Figure, number: Figure, centre: float, reaches: Mapping[str, float]) -> Figure:
     """Return the centre plus a sum over a number, with Fieller's interval (1954), which may have no end.
 
-    A mean m is in it where sum - m * number is within its own interval of 0.
+    A mean m is in it where sum - m * number is within its own interval of 0. Fieller's noise is normal, and adds up by
+    squares, as the reaches of sum and number do here, which also hold what is heavier and what lies on a grid.
     """
     (s, s_error), (n, n_error) = total[:2], number[:2]
     if n <= 0:
         return Figure(centre, inf, -inf, inf, total.steps)
     m = s / n
     error = sqrt(s_error**2 + (m * n_error) ** 2) / n
-    a, b, c = n**2 - (NORMAL * n_error) ** 2, s * n, s**2 - (NORMAL * s_error) ** 2
+    a, b, c = n**2 - reaches["count"] ** 2, s * n, s**2 - reaches["sum"] ** 2
     if a <= 0:
         return Figure(centre + m, error, -inf, inf, total.steps)
     reach = sqrt(max(0.0, b * b - a * c))

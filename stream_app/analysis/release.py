@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isclose
 from typing import Any, Final, NamedTuple
 
-from stream_app.analysis.noise import Noise, noises_of, stated
-from stream_app.privacy.kinds import Category
+from stream_app.analysis.noise import Noise, noises_of, stated, whole_numbers
+from stream_app.privacy.kinds import Category, Kind, Mean
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
@@ -70,11 +71,24 @@ class Release:
             and all(type(each) is int and 0 <= each <= LAST_TIMESTAMP_MS for each in times)
             and all(type(each) is int and each >= 0 for each in counts)
             and self.epsilon_nano != 0
+            and (self.measurement is None or self.decision == "perturbed")  # a repeat that was filled in counts twice
             and all(_is_published(each) for each in (self.value, self.measurement))
             and (self.scale is None or all(_is_finite(each) and each > 0 for each in _listed(self.scale)))
         )
         if not sound:
             raise ValueError(_NONE)
+
+    def check_under(self, policy: Policy | None) -> None:
+        """Raise ValueError where a policy is not the one that the measurement was made under: another kind or scale."""
+        self.quantities(policy)
+        if policy is None or self.measurement is None or self.epsilon_nano is None or self.scale is None:
+            return
+        made, told = _scale(policy.kind, self.epsilon_nano, self.count or 1), self.scale
+        named, others = (each if isinstance(each, Mapping) else {"": each} for each in (made, told))
+        if named.keys() != others.keys() or not all(
+            isclose(named[name], others[name], rel_tol=_NEAR) for name in named
+        ):
+            raise ValueError(_ANOTHER)
 
     def quantities(self, policy: Policy | None = None) -> dict[str, Quantity]:
         """Return the numbers of the measurement with their noise, by part; a single number's part is "".
@@ -107,13 +121,26 @@ class Release:
         scales = self.scale if isinstance(self.scale, Mapping) else dict.fromkeys(numbers, self.scale)
         if not numbers.keys() <= scales.keys() or None in scales.values():
             return {}
-        return {name: Quantity(number, stated(float(scales[name]))) for name, number in numbers.items()}
+        # Counts are whole numbers, whose parts share a scale, as is the hidden number of a mean.
+        whole = set(numbers) - {""} if scales is not self.scale else {"count"} if self.statistic == "mean" else set()
+        return {
+            name: Quantity(number, (whole_numbers if name in whole else stated)(float(scales[name])))
+            for name, number in numbers.items()
+        }
 
 
 _NONE: Final = "no release"
-_ANOTHER: Final = "a measurement of another kind than the policy's values"
+_ANOTHER: Final = "a measurement of another kind or scale than the policy's"
+_NEAR: Final = 1e-6
+"""Of a scale: nearer ones are the same, whatever a frame or a file kept of its digits."""
 _MOST: Final = 1e150
 """Numbers beyond this one, or below its negative, are taken for no published ones: their squares have to be finite."""
+
+
+@lru_cache(maxsize=4096)
+def _scale(kind: Kind, epsilon_nano: int, items: int) -> float | dict[str, float]:
+    """Return the scale that a release states, of a mean over so many items."""
+    return kind.scale(epsilon_nano, items) if isinstance(kind, Mean) else kind.scale(epsilon_nano)
 
 
 def _listed(value: object) -> list[Any]:

@@ -25,7 +25,8 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
     """Return a release as columns; times are aware datetimes of UTC.
 
     ``low`` and ``high`` are the 95 % interval of the one true value, kept in its range, by the measurement alone; they
-    and ``standard_error`` are exact with the policy, and a little wider without. A category and a choice have none.
+    and ``standard_error`` are exact with the policy. Without it the grid is taken to be fine, but for counts. A
+    category and a choice have none.
     """
     row: dict[str, Any] = {
         "series": release.series,

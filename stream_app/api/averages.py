@@ -175,10 +175,10 @@ def _measured(frame: Frame | Released, policy: Policy | None) -> list[Measured]:
             what = f"is of the same step as an earlier row, {release.timestamp_ms} of {quoted(release.series)}"
             raise Error.of(f"row {nth}", f"{what}: a release that counts twice makes errors too small; drop duplicates")
         try:
-            release.quantities(ruling)
+            release.check_under(ruling)
         except ValueError:
             remedy = "give the one that they were made under, or leave it out for what release() returns"
-            raise Error.of("policy", f"is for values of another kind than those of row {nth}; {remedy}") from None
+            raise Error.of("policy", f"is for values of another kind or scale than row {nth}; {remedy}") from None
     return measured
 
 
@@ -187,27 +187,35 @@ def _release(row: Row, nth: int) -> Release:
     try:
         row = {name: unboxed(found) for name, found in row.items()}
         moment = row["timestamp"]
-        timestamp_ms = moment_ms(moment, f"row {nth}") if isinstance(moment, datetime) else int(moment)
+        timestamp_ms = moment_ms(moment, f"row {nth}") if isinstance(moment, datetime) else _integer(moment)
         epsilon_nano = row.get("epsilon_nano", round(row["epsilon"] * 1e9) if "epsilon" in row else None)
         found = Release(
             series=row["series"],
             timestamp_ms=timestamp_ms,
             decision=row["decision"],
-            policy=int(row["policy"]),
+            policy=_integer(row["policy"]),
             measurement=_parts(row, "measurement"),
             scale=_parts(row, "scale"),
             epsilon_nano=epsilon_nano,
             statistic=row.get("statistic"),
-            count=None if "items" not in row else int(row["items"]),
+            count=None if "items" not in row else _integer(row["items"]),
         )
         found.check()
     except Error:
         raise
     except (KeyError, TypeError, ValueError, OverflowError):
         remedy = "take what read_releases() or release() returns"
-        what = "has not the columns of releases, or what no release holds, such as NaN or infinity"
+        what = "has not the columns of releases, or what no release holds, such as NaN or a measurement of a repeat"
         raise Error.of(f"row {nth}", f"{what}; {remedy}") from None
     return found
+
+
+def _integer(found: Any) -> int:
+    """Return a whole number, as a column with gaps has it too; raises ValueError for parts of one."""
+    number = int(found)
+    if number != float(found):
+        raise ValueError(found)
+    return number
 
 
 def _parts(row: Row, member: str) -> Any:

@@ -93,10 +93,12 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
         except (LookupError, TypeError, ValueError):
             raise Error.of(place, "is no release; give a file of releases, as `read` or `replay` wrote it") from None
         try:
-            release.quantities(policies.of(release))
+            release.check_under(policies.of(release))
         except (TypeError, ValueError):
             remedy = "are both of one folder, and of one run?"
-            raise Error.of(place, f"is of another kind than the policy that the ledger has for it; {remedy}") from None
+            raise Error.of(
+                place, f"is of another kind or scale than the policy that the ledger has for it; {remedy}"
+            ) from None
         found.append(release)
     return found, policies
 

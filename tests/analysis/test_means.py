@@ -1,12 +1,12 @@
 """Means of measurements: their intervals hold the truth as often as they say, and nothing else enters them."""
 
 from itertools import islice, product
-from math import exp, inf, prod, sqrt
+from math import exp, inf, lcm, prod, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, dlaplace
 
 from stream_app.analysis.constant import best_constant
 from stream_app.analysis.means import Figure, Measured, figure_of, mean, means
@@ -100,7 +100,7 @@ def test_parts_have_means_of_their_own() -> None:
     """Counts and vectors give a figure for each part; from a release alone the stated scale is taken."""
     found = mean([Measured(perturbed(n, {"a": 1 + n, "b": 10}, scale=2.0)) for n in range(2)])
     assert found["a"].estimate == 1.5
-    assert found["b"].standard_error == pytest.approx(sqrt(2 * 2 * 2.0**2) / 2)
+    assert found["b"].standard_error == pytest.approx(sqrt(2 * dlaplace(1 / 2.0).var()) / 2)
     vector = mean([Measured(perturbed(0, {"x": 1.0, "y": 2.0}, scale={"x": 1.0, "y": 3.0}))])
     assert vector["y"].standard_error == pytest.approx(sqrt(2) * 3)
 
@@ -211,3 +211,48 @@ def test_shares_at_several_budgets_hold_the_truth_exactly() -> None:
             found = figure_of(quantities)
             held += chance * (found.low <= true / len(pairs) <= found.high)
         assert held >= 0.95
+
+
+def summed(rate: float, steps: int) -> dict[int, float]:
+    """Return the law of a sum of discrete Laplace noise, but for a millionth."""
+    law = dlaplace(rate).pmf(np.arange(-60, 61))
+    whole = law
+    for _ in range(steps - 1):
+        whole = np.convolve(whole, law)
+    middle = len(whole) // 2
+    return {nth - middle: chance for nth, chance in enumerate(whole.tolist()) if chance > 1e-9}
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "steps", "ayes"), [(5, 2, 1000), (8, 10, 1000), (4, 1, 625), (8, 1, 500), (6, 3, 875), (2, 1, 500)]
+)
+def test_means_of_hidden_numbers_hold_the_truth_exactly(epsilon: int, steps: int, ayes: int) -> None:
+    """Over all that sum and number of a thousand votes can come to: noise is no normal one, and lies on a grid."""
+    votes = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
+    made = policy(value=votes, collect={"neighbours": "add-remove", "open_steps": 1, "statistic": "mean"})
+    law, held = summed(epsilon / 2, steps), 0.0
+    for (more, one), (others, other) in product(law.items(), law.items()):
+        answers = [(ayes + more, 1000 + others), *[(ayes, 1000)] * (steps - 1)]
+        releases = [
+            perturbed(nth, {"sum": float(s), "count": n}, epsilon * 10**9) for nth, (s, n) in enumerate(answers)
+        ]
+        figure = mean(Measured(release, made) for release in releases)[""]
+        held += one * other * (figure.low - 1e-12 <= ayes / 1000 <= figure.high + 1e-12)
+    assert held >= 0.95
+
+
+@pytest.mark.parametrize("numbers", [(1, 2), (2, 2, 3), (5, 5, 10), (9, 10, 11, 12)])
+@pytest.mark.parametrize("rate", [0.5, 1.5, 3.0, 3.5, 6.0])
+def test_means_over_unequal_numbers_hold_the_truth_exactly(rate: float, numbers: tuple[int, ...]) -> None:
+    """The noise of a mean of n items is a multiple of 1/n: the sum of such noise lies on no grid, nor is it normal."""
+    found = figure_of([Quantity(0.0, laplace(rate).times(1 / number)) for number in numbers])
+    whole = lcm(*numbers)
+    law = {0: 1.0}
+    for number in numbers:
+        wider: dict[int, float] = {}
+        for (at, chance), (noise, other) in product(law.items(), summed(rate, 1).items()):
+            there = at + noise * whole // number
+            wider[there] = wider.get(there, 0.0) + chance * other
+        law = {at: chance for at, chance in wider.items() if chance > 1e-8}
+    reach = found.high * len(numbers) * whole + 1e-6
+    assert sum(chance for at, chance in law.items() if abs(at) <= reach) >= 0.95

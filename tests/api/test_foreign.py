@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import stream_app.api as ls
@@ -78,13 +79,40 @@ def test_a_ledger_of_another_kind(folder: Path, rows: Rows, tmp_path: Path) -> N
     counts = ls.Policy.event(epsilon=1, value=ls.Counts(("a", "b")), step=HOUR)
     both = [{"series": row["series"], "timestamp": row["timestamp"], "a": 1, "b": 2} for row in rows]
     ls.release(both, counts, out=tmp_path / "counts", value_columns=["a", "b"])
-    with pytest.raises(ls.Error, match=r"releases\.jsonl:1: is of another kind than the policy that the ledger has"):
+    with pytest.raises(
+        ls.Error, match=r"releases\.jsonl:1: is of another kind or scale than the policy that the ledger"
+    ):
         ls.read_releases(folder / "releases.jsonl", ledger=tmp_path / "counts" / "ledger.jsonl")
     found = ls.read_releases(folder)
     for other in (kind, counts, ls.Policy.event(epsilon=1, value=ls.Category(("a", "b")), step=HOUR)):
         for function in (ls.mean, ls.smooth):
-            with pytest.raises(ls.Error, match=r"^policy: is for values of another kind than those of row 0"):
+            with pytest.raises(ls.Error, match=r"^policy: is for values of another kind or scale than row 0"):
                 function(found, policy=other)
+
+
+def test_a_policy_of_another_range(folder: Path, rows: Rows, tmp_path: Path) -> None:
+    """Its noise is another, so intervals by it would hold nothing, whether it is given or a ledger has it."""
+    narrow = ls.Policy.event(epsilon=2, value=ls.Number(0, 1, 0.001), step=HOUR)
+    found = ls.read_releases(folder)
+    for function in (ls.mean, ls.smooth):
+        with pytest.raises(ls.Error, match=r"^policy: is for values of another kind or scale than row 0"):
+            function(found, policy=narrow)
+    ls.release(rows, narrow, out=tmp_path / "narrow")
+    with pytest.raises(
+        ls.Error, match=r"releases\.jsonl:1: is of another kind or scale than the policy that the ledger"
+    ):
+        ls.read_releases(folder / "releases.jsonl", ledger=tmp_path / "narrow" / "ledger.jsonl")
+
+
+@pytest.mark.parametrize("function", [ls.mean, ls.smooth])
+def test_repeats_that_were_filled_in_are_no_measurements(function: Any, rows: Rows, tmp_path: Path) -> None:
+    """A frame that was filled forward has the measurement before a repeat in it: twice it would halve errors."""
+    adaptive = ls.Policy.event(epsilon=2, value=ls.Number(0, 10, 0.001), step=HOUR, scheme=ls.Adaptive())
+    found = ls.release(pd.DataFrame(rows), adaptive, out=tmp_path / "adaptive").frame
+    assert "approximated" in set(found["decision"])
+    function(found, policy=adaptive)
+    with pytest.raises(ls.Error, match=r"^row \d+: has not the columns of releases, or what no release holds"):
+        function(found.groupby("series").ffill().assign(series=found["series"]), policy=adaptive)
 
 
 @pytest.mark.parametrize("function", [ls.mean, ls.smooth])
@@ -104,6 +132,9 @@ def test_a_ledger_of_another_kind(folder: Path, rows: Rows, tmp_path: Path) -> N
         {"series": [1]},
         {"series": 5},
         {"policy": float("nan")},
+        {"policy": 1.5},
+        {"timestamp": 1_769_817_600_000.5},
+        {"decision": "withheld"},
     ],
 )
 def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder: Path, policy: ls.Policy) -> None:
