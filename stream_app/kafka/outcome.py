@@ -50,7 +50,9 @@ async def ends_of(settings: Settings) -> Starts:
     names = TopicNames.of(settings.prefix, settings.application)
     await assert_there(settings, names.events, names.ledger, names.rejects)
     await group_offsets(settings, names.events)
-    places = [(topic, partition) for topic in (names.ledger, names.rejects) for partition in range(settings.partitions)]
+    # By the topics, not by `partitions` of whoever sends: records of a partition that is left out would seem to wait.
+    facts = await describe(settings, (names.ledger, names.rejects))
+    places = [(topic, partition) for topic, found in facts.items() for partition in range(found.partitions)]
     async with LogReader.opened(settings, "read_committed") as reader:
         return {place: (await reader.bounds(*place))[1] for place in places}
 

@@ -80,13 +80,14 @@ def _malformed(arguments: argparse.Namespace, document: Mapping[str, object], *,
             return f"{arguments.series_column or '--series'}: is empty; name the series"
         return f"{arguments.timestamp_column}: {_no_time(document['timestamp'])}"
     kind = document.get("type", "observation")
-    if kind not in TYPES:
+    if not isinstance(kind, str) or kind not in TYPES:
         return f"type: is none of {', '.join(TYPES)}{meant(kind, TYPES) if isinstance(kind, str) else ''}"
-    wanted = ("series", "timestamp", "value") if kind == "observation" else ("series",)
+    wanted = {"observation": ("series", "timestamp", "value"), "member": ("member", "epsilon")}.get(kind, ("series",))
     if missing := [name for name in wanted if name not in document]:
         return f"{', '.join(missing)}: is missing{''.join(meant(name, document) for name in missing)}"
-    if not isinstance(document["series"], str) or not document["series"]:
-        return f"series: found {shown(document['series'])}; write a text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
+    whose = wanted[0]
+    if not isinstance(document[whose], str) or not document[whose]:
+        return f"{whose}: found {shown(document[whose])}; write a text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
     if "timestamp" in document:
         return f"timestamp: {_no_time(document['timestamp'], iso=False)}"
     return f"is no {kind} record; {page_at('reference/records.md')} has its members"
@@ -113,7 +114,7 @@ def _invalid(arguments: argparse.Namespace, value: object, *, csv: bool) -> str:
     cells = [cell for cell in value.values() if isinstance(cell, str)] if isinstance(value, dict) else [value]
     place = f"{names[0]}: " if names else "value: "
     cell = cells[0] if cells else None
-    if cell in {"", None}:
+    if cell is None or cell == "":
         what = "is no finite number" if csv and cell is None else "is empty"
         return f"{place}{what}; leave the row out, or set `invalid` in the policy to a public substitute"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):

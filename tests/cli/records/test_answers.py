@@ -85,6 +85,26 @@ def test_a_file_of_events_is_answered(installation: Installation, capsys: pytest
         assert found["rejects"] == {"late": 1, "duplicate": 1, "no-policy": 1}
 
 
+def test_who_sends_need_not_know_how_many_partitions_there_are(
+    broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What became of records is looked for in all partitions of the topics, whatever `partitions` says there."""
+    installation = Installation(broker, tmp_path, "who-sends", partitions=4)
+    file, config = tmp_path / "own.jsonl", Path(installation.config())
+    file.write_text("".join(json.dumps(policy(f"lone-{nth}")) + "\n" for nth in range(12)))
+    settings = config.read_text()
+    with installation.worker() as worker:
+        for said, count in ((1, 12), (9, 24)):
+            config.write_text(settings.replace("partitions = 4", f"partitions = {said}"))
+            code = main(["send", str(file), "--wait", "60", "--json", "--config", str(config)])
+            found = json.loads(capsys.readouterr().out)
+            worker.await_committed(count)
+            assert (found["answered"], found["kept"]) == (12, 0)
+            assert (code, found["decisions"] or found["rejects"]) == (
+                (0, {"policy": 12}) if said == 1 else (1, {"invalid-policy": 12})
+            )
+
+
 def test_an_outcome_is_told_with_its_remedies() -> None:
     """Entries by decision, rejects by reason with the rule, what waits, and what nobody answered."""
     found = Outcome(9, 7, Counter(perturbed=3), Counter({"duplicate": 2}), 2)

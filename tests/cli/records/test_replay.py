@@ -79,6 +79,23 @@ def test_it_says_why_records_were_rejected(tmp_path: Path, capsys: pytest.Captur
     assert "secret" not in "".join(reasons)
 
 
+def test_whatever_was_rejected_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each record that can be written has a sentence of its own, and none of them an error of Python's."""
+    odd: list[dict[str, Any]] = [
+        observation("home-7", 2000, found) for found in ([1], [], {"a": [1]}, {}, None, True, "")
+    ]
+    odd += [{"type": "member", "member": "", "epsilon": 3}, {"type": "member"}, {"type": ["member"]}, {"series": [1]}]
+    odd += [{"type": name, "series": 5} for name in ("policy", "landmarks", "watermark", "intrusion", "contribution")]
+    events, out = tmp_path / "events.jsonl", tmp_path / "out"
+    for nth, record in enumerate(odd):
+        events.write_text(f"{json.dumps(observation('home-7', 1000, 1.5))}\n{json.dumps(record)}\n")
+        words = ["replay", str(events), "--out", str(out / str(nth)), "--policies", str(policies(tmp_path))]
+        assert main(words) == 0
+        said = capsys.readouterr().err
+        assert f"{events}:2: " in said, record
+        assert record.get("type") != "member" or "series" not in said.partition(":2: ")[2]
+
+
 @pytest.mark.parametrize("json_too", [[], ["--json"]])
 def test_a_series_that_no_policy_is_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], json_too: list[str]
