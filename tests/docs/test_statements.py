@@ -2,6 +2,9 @@
 
 import json
 from hashlib import blake2b
+from typing import Any
+
+import pytest
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection, Counters
@@ -21,6 +24,25 @@ def test_a_ledger_alone_tells_a_release_of_few_possible_values() -> None:
         if blake2b(json.dumps(guess, separators=(",", ":")).encode(), digest_size=32).hexdigest() == entry["release"]:
             found.append(category)
     assert found == [published["measurement"]]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "shown"),
+    [
+        ({"name": "balanced"}, True),
+        ({"name": "skip", "accept_risk": True}, True),
+        ({"name": "uniform"}, False),
+    ],
+)
+def test_releases_alone_show_where_landmarks_are(scheme: dict[str, Any], *, shown: bool) -> None:
+    """By what was spent on them, which a release has; who keeps the ledger back hides nothing by that."""
+    protection = {"level": "landmark", "step": 1000, "landmarks": [[3000, 6000]]}
+    events = [observation("p", 1000 * nth, 1.0) for nth in range(9)]
+    run = Run().feed_all([policy("p", protection=protection, scheme=scheme), *events])
+    spends: dict[bool, set[int]] = {True: set(), False: set()}
+    for release in map(json.loads, run.releases):
+        spends[3000 <= release["timestamp"] < 6000].add(release.get("epsilon_nano", 0))
+    assert spends[True].isdisjoint(spends[False]) == shown
 
 
 def test_a_lifetime_bounds_no_sum_over_events() -> None:
