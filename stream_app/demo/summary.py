@@ -100,10 +100,10 @@ def table_of(summaries: Iterable[SeriesSummary]) -> Table:
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated)
-        # Four decimals fit into 80 columns; rounded up, so that none is used unseen.
-        used, epsilon = ceil(round(one.used * NANO) / 100_000) / 10_000, amount(round(one.promised * NANO))
+        # At most four decimals fit into 80 columns; rounded up, so that none is used unseen.
+        used, epsilon = amount(ceil(round(one.used * NANO) / 100_000) * 100_000), amount(round(one.promised * NANO))
         errors = f"{one.mean_error:,.1f} {one.unit}", f"{one.constant_error:,.1f}"
-        table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used:.4f} of {epsilon}", *errors)
+        table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used} of {epsilon}", *errors)
     return table
 
 
