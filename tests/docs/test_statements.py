@@ -8,6 +8,8 @@ import pytest
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection, Counters
+from tests.audit.books.test_members import person
+from tests.audit.ways import audit
 from tests.run import CATEGORY, KEYS, Run, observation, policy
 
 
@@ -43,6 +45,13 @@ def test_releases_alone_show_where_landmarks_are(scheme: dict[str, Any], *, show
     for release in map(json.loads, run.releases):
         spends[3000 <= release["timestamp"] < 6000].add(release.get("epsilon_nano", 0))
     assert spends[True].isdisjoint(spends[False]) == shown
+
+
+def test_a_series_gone_whole_is_not_seen_in_a_ledger_alone() -> None:
+    """No chain has a gap then; the report of a ledger without heads says that it could not tell."""
+    report = audit([line for line in person() if b'"p/place"' not in line])
+    assert report.holds
+    assert any("a series gone whole, cannot be seen in a ledger alone" in line for line in report.summary())
 
 
 def test_a_lifetime_bounds_no_sum_over_events() -> None:

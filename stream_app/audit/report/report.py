@@ -202,7 +202,7 @@ def _keys(keys: KeysUsed, series: int) -> list[str]:
 
 def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
     if heads is None:
-        return ["what is cut off behind the last entry of a series cannot be seen in a ledger alone"]
+        return ["what is cut off a series' end, and a series gone whole, cannot be seen in a ledger alone"]
     lines = [f"signed heads {heads.heads} of {heads.partitions} partitions, {heads.witnessed} held by the witness"]
     if heads.topic is not None:
         lines.append(f"the heads are those of the ledger {quoted(heads.topic)}")
