@@ -16,7 +16,7 @@ def whole(path: Path) -> Iterator[Path]:
     file or the new one. The new one has the rights of the old one, and lies where a link leads. Raises `OSError`. What
     is no regular file, such as a pipe, is written as it is.
     """
-    place = path.resolve()
+    place = Path(os.path.realpath(path))  # which knows links in a circle: there is no file then
     if place.exists() and not place.is_file():
         yield path
         return

@@ -62,6 +62,16 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert real.read_text() == "new"
 
 
+def test_links_in_a_circle_lead_to_no_file(tmp_path: Path) -> None:
+    """What is written takes the place of the link that was named."""
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with whole(link) as beside:
+        beside.write_text("new")
+    assert not link.is_symlink()
+    assert link.read_text() == "new"
+
+
 def test_two_runs_write_files_of_their_own(tmp_path: Path) -> None:
     """The later one to end has its file there, whole."""
     path = tmp_path / "report.html"

@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import exp, log, pi, sqrt
 from typing import Final, NamedTuple
 
-from stream_app.analysis.noise import NORMAL
+from stream_app.analysis.noise import NORMAL, Noise, half_width
 from stream_app.analysis.release import Quantity, Release, category_name
 from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Vector
 from stream_app.privacy.level import COUNTS_POWERS, LOCATION_POWERS, MOST_STEPS, NUMBER_POWERS, SMALLEST_BELIEF
@@ -136,12 +136,25 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
             weight * (each.variances[nth] + (each.means[nth] - mean) ** 2)
             for weight, each in zip(weights, courses, strict=True)
         )
-        found.append(_banded(mean, sqrt(max(0.0, variance)), model.bounds))
+        deviation = sqrt(max(0.0, variance))
+        quantity = measured[nth] if model.bounds is None else None
+        half = NORMAL * deviation if quantity is None else _half(deviation, quantity.noise)
+        found.append(_banded(mean, deviation, half, model.bounds))
     return found
 
 
-def _banded(mean: float, deviation: float, bounds: tuple[float, float] | None) -> Smoothed:
-    low, high = mean - NORMAL * deviation, mean + NORMAL * deviation
+def _half(deviation: float, noise: Noise) -> float:
+    """Return how far a band of whole numbers reaches: noise is heavier than normal, and the truth is a whole number.
+
+    Of the error's variance as much is from the step's own noise as the share with which its measurement enters; so of
+    the fourth cumulant the square of it.
+    """
+    share = min(1.0, deviation**2 / noise.variance)
+    return half_width(deviation**2, noise.fourth * share**4) + noise.grid / 2
+
+
+def _banded(mean: float, deviation: float, half: float, bounds: tuple[float, float] | None) -> Smoothed:
+    low, high = mean - half, mean + half
     if bounds is not None:  # the true values lie there, so nothing is lost
         mean, low, high = (max(bounds[0], min(each, bounds[1])) for each in (mean, low, high))
     return Smoothed(mean, deviation, low, high)

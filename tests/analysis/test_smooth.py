@@ -142,6 +142,25 @@ def test_nearer_than_the_filter_and_bands_hold(spend_nano: int) -> None:
     assert np.mean(held) >= 0.95 - 4 * np.std(held) / np.sqrt(len(held))
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_bands_of_counts_hold(epsilon: float) -> None:
+    """Of whole numbers under noise that is heavier than normal, which the model takes for normal, too."""
+    made = policy({"kind": "counts", "keys": ["walk"]})
+    ((_, model),) = models(made.kind)
+    draw, held = np.random.default_rng(7), []
+    for nth in range(150):
+        drift = model.drifts[nth % len(model.drifts)]
+        truth = np.round(100 + np.cumsum(draw.normal(0, np.sqrt(drift), 60)))
+        noise = draw.geometric(1 - np.exp(-epsilon), (2, len(truth)))
+        releases = [
+            Release("s", at * HOUR, "perturbed", 1, None, {"walk": float(count)}, None, round(epsilon * 10**9))
+            for at, count in enumerate(truth + noise[0] - noise[1])
+        ]
+        bands = [found["walk"] for found in smooth(releases, made)]
+        held.append(np.mean([each.low <= true <= each.high for each, true in zip(bands, truth, strict=True)]))
+    assert np.mean(held) >= 0.95
+
+
 def test_steps_without_measurement_are_bridged() -> None:
     """Approximated and withheld steps are estimated from both sides, with a wider band than their neighbours."""
     known = [*range(1, 11), *range(20, 30)]
