@@ -9,6 +9,10 @@ from stream_app.audit.report.page import Section, table
 from stream_app.audit.report.report import AT_LEAST
 from stream_app.calendar.words import moment_in_words
 
+NO_FAULT: Final = (
+    "That all of it is used is no fault: other steps still publish, each up to the dearest so far; new landmarks "
+    "cannot, nor can anything at level user."
+)
 ALONE: Final = (
     "The ledger names no members, so it does not tell which series are one person's. The promises of several series of "
     "one person add up."
@@ -43,10 +47,7 @@ def _used(answers: Answers, *, holds: bool) -> Section:
         for one in answers.used
     ]
     closed = f" {answers.closed:,} series are closed." if answers.closed else ""
-    note = (
-        "The series that used the largest shares of their promises. That all of it is used is no fault: other steps "
-        f"still publish, each up to the dearest so far; new landmarks cannot.{closed}"
-    )
+    note = f"The series that used the largest shares of their promises. {NO_FAULT}{closed}"
     heads = ("series", "policy", "used", "state", "when it ends, and what then")
     return Section("Used against promised", note, table(heads, rows))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stream_app.audit.answers.asked import Answers
-from stream_app.audit.answers.sections import ALONE
+from stream_app.audit.answers.sections import ALONE, NO_FAULT
 from stream_app.audit.report.report import AT_LEAST
 from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import quoted
@@ -25,7 +25,7 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
     least = "" if holds else AT_LEAST
     for one in answers.used:
         lines.append(wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {least}{one.used}. {one.end}"))
-    lines += ["", "Which series are one person's"]
+    lines += [wrapped(NO_FAULT), "", "Which series are one person's"]
     lines += [] if answers.separator else [wrapped(ALONE)]
     for person in answers.people:
         names = ", ".join(map(quoted, person.series)) + (", ..." if person.many > len(person.series) else "")

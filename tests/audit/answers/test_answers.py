@@ -221,6 +221,7 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, capsys: pyte
     text = capsys.readouterr().out
     assert text.startswith("HOLDS: no findings\n")
     assert "\n  p, 0.00000003 of 0.00000003 claimed: p/glucose, p/place\n" in text
+    assert "That all of it is used is no fault" in text
     assert "\nWhat to tell the person\n  About you (p/glucose) values are published" in text
     assert "\n  2 series:\n    Any two histories of a series" in text or text.count("\n  1 series:\n") == 2
     assert main(["audit", "--ledger", str(ledger), "--plain", "--json"]) == 0
