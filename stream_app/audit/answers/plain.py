@@ -1,6 +1,7 @@
 """A series in plain words: what it is promised, how much of that is used, and what may be told to its person."""
 
 from stream_app.audit.answers.asked import circumstances, for_a_person, parameters
+from stream_app.audit.answers.sections import WRONG_BOOKS
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.words.amount import quoted
 from stream_app.words.promise import in_words
@@ -25,7 +26,7 @@ def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
             found.append((f"{name}: the promise", _UNKNOWN))
             continue
         promise = in_words(parameters(series), name, circumstances(series, members, lifetime_nano))
-        found.append((f"{name}: the promise", promise))
+        found.append((f"{name}: the promise", f"{WRONG_BOOKS} {promise}" if faults else promise))
         told = for_a_person(series, members, lifetime_nano)
         if faults:
             told = f"Nothing may be told yet: the ledger has {few} here, which `audit` names."

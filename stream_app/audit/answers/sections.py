@@ -13,6 +13,7 @@ NO_FAULT: Final = (
     "That all of it is used is no fault: other steps still publish, each up to the dearest so far; new landmarks "
     "cannot, nor can anything at level user."
 )
+WRONG_BOOKS: Final = "As this ledger says, which does not hold."
 ALONE: Final = (
     "The ledger names no members, so it does not tell which series are one person's. The promises of several series of "
     "one person add up."
@@ -23,14 +24,20 @@ def sections_of(
     answers: Answers, keys: Sequence[tuple[str, int, int]], people: Sequence[str], *, holds: bool
 ) -> list[Section]:
     """Return the sections; ``people`` are paragraphs that may be handed to persons if the ledger ``holds``."""
-    return [_promises(answers), _used(answers, holds=holds), _members(answers), _keys(keys), _told(people, holds=holds)]
+    return [
+        _promises(answers, holds=holds),
+        _used(answers, holds=holds),
+        _members(answers),
+        _keys(keys),
+        _told(people, holds=holds),
+    ]
 
 
-def _promises(answers: Answers) -> Section:
+def _promises(answers: Answers, *, holds: bool) -> Section:
     rows = [(text, f"{count:,}") for text, count in answers.promises]
     rows += [("further promises, each to fewer series", f"{answers.further:,}")] if answers.further else []
     rows += [("terms that this audit does not know", f"{answers.unknown:,}")] if answers.unknown else []
-    note = "Under the policies in force when the ledger ends."
+    note = f"{'' if holds else WRONG_BOOKS + ' '}Under the policies in force when the ledger ends."
     return Section("What was promised, and to how many", note, table(("the promise", "series"), rows, 1))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stream_app.audit.answers.asked import Answers
-from stream_app.audit.answers.sections import ALONE, NO_FAULT
+from stream_app.audit.answers.sections import ALONE, NO_FAULT, WRONG_BOOKS
 from stream_app.audit.report.report import AT_LEAST
 from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import quoted
@@ -17,6 +17,7 @@ KeyTime = tuple[str, int, int]
 def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:
     """Return the answers as titled paragraphs; ``people`` are told if the ledger ``holds``."""
     lines = ["", "What was promised, and to how many"]
+    lines += [] if holds else [wrapped(WRONG_BOOKS)]
     for promise, count in answers.promises:
         lines += [f"  {count:,} series:", wrapped(promise, "    ")]
     lines += [f"  {answers.further:,} further promises, each to fewer series"] * bool(answers.further)

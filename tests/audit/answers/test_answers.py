@@ -107,6 +107,22 @@ def test_what_wrong_books_used_is_said_as_at_least() -> None:
         assert [said in page, said in text_of(found, [], [], holds=holds), said == told] == [not holds] * 3
 
 
+def test_a_promise_out_of_wrong_books_is_said_to_be_theirs() -> None:
+    """A policy entry can be what was changed: the epsilon that it names was then promised to nobody."""
+    lines = person()
+    policy = next(place for place, line in enumerate(lines) if b'"p/glucose"' in line)
+    changed = [*lines[:policy], lines[policy].replace(b'"epsilon":1e-8', b'"epsilon":9e-8'), *lines[policy + 1 :]]
+    for read, holds in ((lines, True), (changed, False)):
+        auditor, found = audited(read)
+        assert auditor.finish().holds == holds
+        page = sections_of(found, [], [], holds=holds)[0].note
+        inquiry = StandingInquiry("p", None)
+        inquiry.entries(read)
+        told = [paragraph for title, paragraph in plain_of(inquiry) if title == "p/glucose: the promise"]
+        for text in (page, text_of(found, [], [], holds=holds), *told):
+            assert ("as this ledger says, which does not hold" in " ".join(text.split()).lower()) != holds
+
+
 @pytest.mark.parametrize(
     ("lifetime_nano", "claim", "promise", "person"),
     [
