@@ -52,9 +52,12 @@ def for_the_person(
         f"{factor(epsilon_nano)} at most{_chance(epsilon_nano)}."
     )
     capped = known.cap_nano is not None and not collect
-    together = f"All series kept as yours together change such odds by a factor {factor(known.cap_nano or 0)} at most."
+    together = (
+        "All series kept as yours together change the odds of accounts that differ in each as its promise says by "
+        f"a factor {factor(known.cap_nano or 0)} at most."
+    )
     marked = _MARKED * (parameters["protection"]["level"] == "landmark" and not collect)
-    further = [*beyond(parameters, unit), *blurred(parameters, known), not_hidden(parameters, unit, known)]
+    hidden = [*blurred(parameters, known), not_hidden(parameters, unit, known)]
     elsewhere = "outside of these series" if capped else "in any other way"
     uncounted = (
         f"Not counted: what neighbouring {unit.plural} tell of each other, nor what is published of you {elsewhere} or "
@@ -63,7 +66,8 @@ def for_the_person(
     used = f"Of the budget for that {promised(used_nano, epsilon_nano)} is used so far."
     stays = "What was published stays public, and the promise about it has no end."
     ends = f"When publishing ends: {end[0].lower()}{end[1:]} {stays}"
-    said = [f"{published}.", marked, differ, versions, together * capped, *further, uncounted, used, ends, _BOOKS]
+    further = [*beyond(parameters, unit), together * capped, versions]
+    said = [f"{published}.", marked, differ, *further, *hidden, uncounted, used, ends, _BOOKS]
     return " ".join(sentence for sentence in said if sentence)
 
 

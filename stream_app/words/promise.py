@@ -190,7 +190,7 @@ def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
         case "w-event":
             yield "Nothing bounds what many such windows tell together."
         case "user":
-            yield "Once they are over nothing more is measured."
+            yield f"Once these {unit.plural} are over nothing more is measured."
         case _:
             further = "such window" if (protection.get("window") or 1) > 1 else unit.name
             yield f"Each further {further} at which they differ makes them easier to tell apart."

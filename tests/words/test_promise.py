@@ -91,7 +91,7 @@ def test_whose_histories(series: str, whose: str) -> None:
         (parameters("landmark"), ("registered later count among them.", "where the landmarks are.")),
         (parameters("event"), ("Each further hour at which they differ multiplies this by the same factor again.",)),
         (parameters("w-event", window=3), ("Nothing bounds what many such windows tell together.",)),
-        (parameters("user", length=3), ("Once they are over nothing more is measured.",)),
+        (parameters("user", length=3), ("Once these hours are over nothing more is measured.",)),
         (
             parameters(within="mean", open_steps=2, absent=0),
             (
@@ -160,9 +160,20 @@ def test_the_figures_are_those_of_the_core(record: dict[str, Any]) -> None:
     assert Decimal(power) * 10**9 == policy.epsilon_nano
 
 
-def told(found: dict[str, Any], known: Circumstances) -> str:
+def told(found: dict[str, Any], known: Circumstances, versions: str = "") -> str:
     """Return what is told to the person of a series."""
-    return for_the_person(found, "p-17/heart", known, 0, "Never.")
+    return for_the_person(found, "p-17/heart", known, 0, "Never.", versions)
+
+
+@pytest.mark.parametrize("found", [parameters(), parameters("user", length=3), parameters("w-event", window=3)])
+def test_what_becomes_of_further_differences_stands_beside_the_odds(found: dict[str, Any]) -> None:
+    """Else "they" would be the versions that another sentence is about, and what they multiply the cap."""
+    text = told(found, Circumstances(cap_nano=3 * 10**9), "Of versions.")
+    _, _, after = text.partition("90 % then holds it for 23.2 % likely. ")
+    assert after.startswith(("Each further hour", "Once these hours", "Nothing bounds"))
+    _, _, after = after.partition(". ")
+    assert after.startswith("All series kept as yours")
+    assert after.partition(". ")[2].startswith("Of versions. Not hidden:")
 
 
 @given(st.integers(1, 6_900_000_000))
@@ -187,7 +198,11 @@ def test_a_person_is_told_of_all_their_series() -> None:
     capped, free = (told(parameters(), Circumstances(cap_nano=cap)) for cap in (3 * 10**9, None))
     for text in (capped, free):
         assert "what is published of p-17/heart changes them by a factor e^1 (about 2.72) at most" in text
-    assert "All series kept as yours together change such odds by a factor e^3 (about 20.1) at most." in capped
+    together = (
+        "All series kept as yours together change the odds of accounts that differ in each as its promise says by "
+        "a factor e^3 (about 20.1) at most."
+    )
+    assert together in capped
     assert "All series" not in free
     assert "nor what is published of you outside of these series or of people near you." in capped
     assert "nor what is published of you in any other way or of people near you." in free
