@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(times.sentence)
             print(wrapped(times.promise(found.limits)))
         if "defaults_only" in shown:
-            print("these are for `policies_file`: `policy` sends none with a glob, or without type or version")
+            print("defaults_only: with a glob, or without type or version; name the file in")
+            print("`policies_file` or `replay --policies`, since `policy` sends none of these")
         for note in notes:
             print(f"note: {note}")
         for problem in problems:
