@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from stream_app.api.errors import Error
-from stream_app.api.given import END_OF_INTEGERS, LEAST_INTEGER, is_text, keyed, unboxed
+from stream_app.api.given import LEAST_INTEGER, in_json, is_text, keyed, unboxed
 from stream_app.api.parts import moment_ms
 from stream_app.api.tables import Row
 from stream_app.calendar.words import moment_as_seconds
@@ -137,12 +137,10 @@ def _timestamp(found: Any, nth: int) -> int:
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it; what is no number there is null, which the decision refuses as any null."""
     value = unboxed(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else None
     if isinstance(value, int):
-        if LEAST_INTEGER <= value < END_OF_INTEGERS:
-            return value
-        return float(value) if abs(value) < _DOUBLES else None
+        value = in_json(value)
+    if isinstance(value, int | float):
+        return value if isfinite(value) else None
     if isinstance(value, str):
         return value if is_text(value) else None
     if isinstance(value, Mapping):
@@ -153,6 +151,3 @@ def _plain(value: Any) -> Any:
         return wire.load(wire.dump(value))  # a day or an identifier, as a text
     except (TypeError, ValueError):
         return None
-
-
-_DOUBLES: Final = 10**308

@@ -45,6 +45,16 @@ def is_text(value: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
+def in_json(number: int) -> int | float:
+    """Return a whole number as readers of JSON do: a large one as a double, one that no double holds as infinity."""
+    if LEAST_INTEGER <= number < END_OF_INTEGERS:
+        return number
+    return float(number) if abs(number) < _DOUBLES else inf
+
+
+_DOUBLES: Final = 10**308
+
+
 def is_missing(moment: datetime) -> bool:
     """Return whether a moment is none, as NaT of pandas is, which is not equal to itself."""
     return moment != moment  # noqa: PLR0124 - that is what tells it

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from stream_app.api.errors import Error
-from stream_app.api.given import is_missing, is_text, milliseconds_of, unboxed
+from stream_app.api.given import in_json, is_missing, is_text, milliseconds_of, unboxed
 from stream_app.calendar.localtime import milliseconds
 
 Time = int | str | date
@@ -44,7 +44,9 @@ def plain(value: Any, member: str) -> Any:
         return {name: plain(each, f"{member}.{name}") for name, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [plain(each, f"{member}.{nth}") for nth, each in enumerate(value)]
-    if value is None or isinstance(value, int | float) or (isinstance(value, str) and is_text(value)):
+    if isinstance(value, int):
+        return in_json(value)
+    if value is None or isinstance(value, float) or (isinstance(value, str) and is_text(value)):
         return value
     remedy = "write numbers, texts, times with a zone, lists, or (start, end) for an interval"
     raise Error.of(member, f"of type {type(value).__name__}, found what no policy holds; {remedy}")

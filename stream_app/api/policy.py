@@ -275,6 +275,8 @@ def _envelope_faults(record: Mapping[str, Any]) -> list[Fault]:
     series = record.get("series", "*")
     named = isinstance(series, str) and series
     faults = [] if named else [Fault("series", 'names no series; write one, or a glob such as "home-*"')]
+    if record.get("type", "policy") != "policy":
+        faults.append(Fault("type", 'is not "policy"; write it, or leave it out'))
     if record.get("version", 1) != 1:
         faults.append(Fault("version", "a policy of the library has version 1; leave it out"))
     return faults

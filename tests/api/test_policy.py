@@ -136,6 +136,24 @@ def test_every_fault_at_once() -> None:
         ls.Policy.event(epsilon=1, value=NUMBER, series="")
 
 
+@pytest.mark.parametrize(
+    "member", ["epsilon", "lifetime", "correlation", "series", "type", "protection", "value.upper"]
+)
+def test_integers_that_no_json_has(member: str) -> None:
+    """They are doubles, as of a file, or refused; and a record that is none of a policy is not taken for one."""
+    policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 2**70, 2**62))
+    assert policy.record["value"] == {"kind": "number", "lower": 0, "upper": 2.0**70, "resolution": 2**62}
+    for number in (10**400, -(10**400)):
+        record = policy.record
+        *outer, last = member.split(".")
+        place = record[outer[0]] if outer else record
+        place[last] = number
+        with pytest.raises(ls.Error, match=member):
+            ls.Policy(record)
+    with pytest.raises(ls.Error, match='type: is not "policy"'):
+        ls.Policy(policy.record | {"type": "observation"})
+
+
 def test_policies_are_values(tmp_path: Path) -> None:
     """They are equal by their records, cannot be changed, and go through files."""
     one, other = (ls.Policy.event(epsilon=1, value=NUMBER, series="home-*") for _ in range(2))
