@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 from pathlib import Path
+from typing import Final
 
 from stream_app.audit.files import LONGEST_LINE, read_records
 from stream_app.audit.finding import Finding
@@ -16,6 +17,8 @@ from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.files import unread, unwritten, whole
 from stream_app.kafka.client.security import client_arguments
 from stream_app.words.amount import quoted
+
+_SIGNED: Final = "HOLDS: the signer named this entry; whether the promise was kept, `audit` of the ledger tells"
 
 
 def prove(arguments: argparse.Namespace) -> int:
@@ -62,7 +65,7 @@ def check(arguments: argparse.Namespace) -> int:
         print(dump({"holds": not findings, "series": 1, "entries": 1, "findings": [*map(Finding._asdict, findings)]}))
     else:
         leaf, head = proof.leaf, proof.head
-        print("\n".join(("DOES NOT HOLD" if findings else "HOLDS", *map(line_of, findings))))
+        print("\n".join(("DOES NOT HOLD" if findings else _SIGNED, *map(line_of, findings))))
         print(
             f"entry {leaf.sequence}; head {head.number} of partition {head.partition} of {quoted(head.topic)}, "
             f"key {head.key}"

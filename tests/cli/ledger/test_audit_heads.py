@@ -143,7 +143,7 @@ def test_a_proof_needs_one_entry_and_the_key(folder: Path, story: Story, capsys:
         write(folder / "entry.jsonl", [written.lines()[count - 1]])
         capsys.readouterr()
         assert checked(folder) == 0
-        assert capsys.readouterr().out.startswith("HOLDS\n")
+        assert capsys.readouterr().out.startswith("HOLDS: the signer named this entry; whether the promise was kept,")
         write(folder / "entry.jsonl", written.lines())
         assert checked(folder, "--json") == 0
         assert json.loads(capsys.readouterr().out)["holds"] is True
