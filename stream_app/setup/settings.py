@@ -33,12 +33,17 @@ class Problem(NamedTuple):
     field: str
     message: str
 
+    def __str__(self) -> str:
+        """Say it, the field first; no member's name can break the line or drive the terminal."""
+        field = self.field if self.field.isprintable() else ascii(self.field)[1:-1]
+        return f"{field}: {self.message}"
+
 
 class InvalidSettingsError(Exception):
     """Settings that cannot be used; ``problems`` holds all of them."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__("\n".join(f"{problem.field}: {problem.message}" for problem in problems))
+        super().__init__("\n".join(map(str, problems)))
         self.problems = problems
 
 

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         for note in notes:
             print(f"note: {note}")
         for problem in problems:
-            print(f"error: {problem.field}: {problem.message}")
+            print(f"error: {problem}")
     return 2 if problems else 0
 
 

@@ -84,7 +84,7 @@ def _head(plan: Plan) -> Iterator[str]:
     """Yield what is planned, and when the policy protects what."""
     policy, horizon = plan.request.policy, plan.request.horizon
     yield (
-        f"{plan.series}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, "
+        f"{plan.times.whose}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, "
         f"{duration_in_words(horizon.every_ms)} apart, {plan.landmarks} of them landmarks; errors: {unit(policy.kind)}"
     )
     far = sensitivity(policy.kind)

@@ -22,6 +22,7 @@ from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.trial import UnusableError
 from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, plots_of, verdict
+from stream_app.words.amount import quoted
 
 RUNS = 20_000
 JOBS = 2
@@ -90,7 +91,7 @@ def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, 
     try:
         tried = experiment(parameters, secret)
     except UnusableError as error:
-        raise UsageError(f"{series}: {error}") from None
+        raise UsageError(f"{quoted(series)}: {error}") from None
     parts = tried.parts(arguments.runs)
     results = here(tried, parts) if arguments.jobs == 1 else beside(parameters, secret, parts, arguments.jobs)
     with closing(results), progress("verify") as moved:

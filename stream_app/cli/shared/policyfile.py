@@ -20,6 +20,7 @@ from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.weaker import SENTENCES, Less, less_protected
 from stream_app.setup.settings import Problem
+from stream_app.words.amount import quoted
 
 REQUIRED = ("type", "series", "version")
 """Members without which a record is no policy of one series."""
@@ -92,16 +93,11 @@ def policies_in(file: Path) -> list[Document]:
     found = documents_in(file)
     problems = [problem for document in found for problem in problems_of(document)]
     if problems or not found:
-        raise UsageError("\n".join(map(said, problems)) or f"{file}: {EMPTY}")
+        raise UsageError("\n".join(map(str, problems)) or f"{file}: {EMPTY}")
     return found
 
 
 EMPTY = "holds no policy; write one record a line"
-
-
-def said(problem: Problem) -> str:
-    """Return a problem as one line, that of the file first."""
-    return f"{problem.field}: {problem.message}"
 
 
 def problems_of(found: Document) -> Iterator[Problem]:
@@ -137,7 +133,7 @@ def hindrances_of(document: object) -> Iterator[str]:
         yield f"no policy record; it lacks {', '.join(missing)}"
     series = document.get("series")
     if isinstance(series, str) and GLOB & set(series):
-        yield f"{series}: a glob is a default policy; name the file in `policies_file`"
+        yield f"{quoted(series)}: a glob is a default policy; name the file in `policies_file`"
 
 
 class Weaker(NamedTuple):

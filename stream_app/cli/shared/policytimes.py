@@ -9,6 +9,7 @@ from stream_app.deciding.context import Limits
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
+from stream_app.words.amount import quoted
 from stream_app.words.promise import Circumstances, in_words
 
 
@@ -18,6 +19,11 @@ class PolicyTimes(NamedTuple):
     series: str
     policy: Policy
     zone: tzinfo = UTC
+
+    @property
+    def whose(self) -> str:
+        """Return the series so that it can neither break the line nor drive the terminal."""
+        return quoted(self.series)
 
     @property
     def reach_ms(self) -> tuple[int, int] | None:
@@ -34,7 +40,7 @@ class PolicyTimes(NamedTuple):
     @property
     def sentence(self) -> str:
         """Say all of it, of which series first."""
-        return f"{self.series}: {self.words}"
+        return f"{self.whose}: {self.words}"
 
     @property
     def words(self) -> str:
@@ -44,7 +50,7 @@ class PolicyTimes(NamedTuple):
     def promise(self, limits: Limits) -> str:
         """Say in a paragraph what the policy promises, with what the settings bound besides."""
         known = Circumstances(limits.lifetime_nano, None if limits.member_separator is None else limits.member_nano)
-        return in_words(self.policy.parameters, self.series, known)
+        return in_words(self.policy.parameters, self.whose, known)
 
     def _parts(self) -> Iterator[str]:
         policy, step_ms = self.policy, self.policy.step_ms
@@ -80,7 +86,7 @@ class PolicyTimes(NamedTuple):
             ("dummies.start", "" if self.range_ms is None else moment_as_seconds(self.range_ms[0])),
             ("renew", moment_as_seconds(self.policy.renew[0]) if self.policy.renew else ""),
         )
-        yield from (f"{self.series}: {member}: {warning}" for member, warning in found if warning)
+        yield from (f"{self.whose}: {member}: {warning}" for member, warning in found if warning)
 
     def _first_ms(self) -> int:
         """Return the first landmark as it is written."""

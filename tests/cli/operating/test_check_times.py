@@ -119,3 +119,29 @@ def test_default_policies_of_the_settings(tmp_path: Path, capsys: pytest.Capture
     assert main(["keys", "new", str(tmp_path / "key")]) == 0
     assert main(["check", "--config", str(config)]) == 0
     assert "\nhome-*: step 1 h\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command", [["check"], ["plan", "--steps", "5"], ["verify"], ["replay", "--out", "out", "--policies"]]
+)
+def test_names_do_nothing_to_the_terminal(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy of somebody else may name series and members as it likes: they are printed as text on their line."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "events.jsonl").write_text("")
+    file = tmp_path / "policies.jsonl"
+    odd = "a\x1b[31m\nb"
+    useless = policy(odd, protection={"level": "landmark", "landmarks": [5], "step": 1})
+    for record in (
+        policy(odd, protection={"level": "event"}),
+        policy("a") | {odd: 1},
+        policy("b", scheme={odd: 1}),
+        useless,
+    ):
+        file.write_text(json.dumps(record) + "\n")
+        words = ["replay", "events.jsonl", *command[1:], str(file)] if command[0] == "replay" else [*command, str(file)]
+        main([*words, "--runs", "5", "--jobs", "1"] if command[0] == "verify" else words)
+        said = capsys.readouterr()
+        assert "\x1b" not in said.out + said.err
+        assert "\nb" not in said.out + said.err
