@@ -29,21 +29,23 @@ def test_a_ledger_alone_tells_a_release_of_few_possible_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "shown"),
+    ("scheme", "landmarks", "shown"),
     [
-        ({"name": "balanced"}, True),
-        ({"name": "skip", "accept_risk": True}, True),
-        ({"name": "uniform"}, False),
+        ({"name": "balanced"}, 3, True),
+        ({"name": "skip", "accept_risk": True}, 3, True),
+        ({"name": "uniform"}, 3, False),  # a quarter of epsilon each
+        ({"name": "uniform"}, 2, True),  # a third each: the other step has what is rounded
     ],
 )
-def test_releases_alone_show_where_landmarks_are(scheme: dict[str, Any], *, shown: bool) -> None:
+def test_releases_alone_show_where_landmarks_are(scheme: dict[str, Any], landmarks: int, *, shown: bool) -> None:
     """By what was spent on them, which a release has; who keeps the ledger back hides nothing by that."""
-    protection = {"level": "landmark", "step": 1000, "landmarks": [[3000, 6000]]}
+    end = 3000 + landmarks * 1000
+    protection = {"level": "landmark", "step": 1000, "landmarks": [[3000, end]]}
     events = [observation("p", 1000 * nth, 1.0) for nth in range(9)]
     run = Run().feed_all([policy("p", protection=protection, scheme=scheme), *events])
     spends: dict[bool, set[int]] = {True: set(), False: set()}
     for release in map(json.loads, run.releases):
-        spends[3000 <= release["timestamp"] < 6000].add(release.get("epsilon_nano", 0))
+        spends[3000 <= release["timestamp"] < end].add(release.get("epsilon_nano", 0))
     assert spends[True].isdisjoint(spends[False]) == shown
 
 
