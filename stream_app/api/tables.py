@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Union
 
 from stream_app.analysis.rows import by_column
 from stream_app.api.errors import Error
-from stream_app.api.views import Html, Page, plain_table, rich_table, table
+from stream_app.api.views import Html, Page, plain_table, rich_table, shown, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ class Table(Page, Sequence[Row]):
         return plain_table(self.columns, self._cells(), self._below())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self):,} rows of {', '.join(self.columns)}>"
+        return f"<{type(self).__name__}: {len(self):,} rows of {', '.join(map(shown, self.columns))}>"
 
     def html(self) -> Html:
         """Return the first rows as HTML."""

@@ -6,11 +6,11 @@ such errors into their lines, and Python their tracebacks below; both pass throu
 
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, cast
 
 from aiokafka.errors import KafkaError
 
@@ -66,12 +66,12 @@ def of_library(record: logging.LogRecord) -> logging.LogRecord:
     # give them as arguments, which are replaced. What else they log, warnings and above, holds no message's content.
     # Warnings are followed by a line of source.
     kept = copy(record)
-    if record.name in {"asyncio", "py.warnings"}:
-        kept.msg, kept.args = record.getMessage().partition("\n")[0], ()
-    elif isinstance(record.args, Mapping):
+    if isinstance(record.args, Mapping):
         kept.args = {name: _told(value) for name, value in record.args.items()}
     elif record.args:
         kept.args = tuple(_told(value) for value in record.args)
+    if record.name in {"asyncio", "py.warnings"}:
+        kept.msg, kept.args = kept.getMessage().partition("\n")[0], ()
     kept.exc_text = None  # another handler may have kept a traceback there
     return kept
 
@@ -84,7 +84,12 @@ class _Told(str):
 
 
 def _told(value: object) -> object:
-    return _Told(loggable(value)) if isinstance(value, BaseException) else value
+    """Return what is told of a value: of an error, and of those that a list or a mapping holds, kind and place."""
+    if isinstance(value, BaseException):
+        return _Told(loggable(value))
+    if type(value) in {list, tuple, set, frozenset}:
+        return [_told(each) for each in cast("Iterable[object]", value)]
+    return {name: _told(each) for name, each in value.items()} if type(value) is dict else value
 
 
 def _without_bytes(record: logging.LogRecord) -> bool:

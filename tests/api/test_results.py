@@ -195,3 +195,6 @@ def test_no_name_drives_the_terminal_or_the_page(policy: ls.Policy, tmp_path: Pa
             assert "\x1b" not in text
             assert "\nHOLDS: no findings <" not in text
         assert "<script>" not in result._repr_html_()
+    answers = ls.Policy.event(epsilon=1, value=ls.Category(("\x1b[2Ja", "b")), step=HOUR)
+    said = ls.release([row | {"value": "b"} for row in rows], answers, out=tmp_path / "answers")
+    assert "\x1b" not in repr(ls.smooth(said)) + str(ls.smooth(said)) + repr(ls.mean(said))

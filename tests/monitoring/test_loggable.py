@@ -41,6 +41,8 @@ try:
     raise ExceptionGroup("secret", [ValueError("secret"), KeyError("secret")])
 except ExceptionGroup as error:
     logging.getLogger("aiokafka").exception("a group: %s", error)
+logging.getLogger("aiokafka").error("several: %s %r", [ValueError("secret")], {1: (KeyError("secret"), 5)})
+logging.getLogger("asyncio").error("one: %r", ValueError("secret"))
 thread = threading.Thread(target=never)
 thread.start()
 thread.join()
