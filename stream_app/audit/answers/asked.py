@@ -54,6 +54,7 @@ class Answers(NamedTuple):
     separator: str  # of members; "" where the ledger names none
     people: tuple[Person, ...]
     members: int
+    alone: int  # series of no member, where the ledger names members
 
 
 def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int | None) -> Answers:
@@ -61,7 +62,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
     promises: Counter[str] = Counter()
     words: dict[tuple[object, ...], str] = {}
     shares: list[tuple[Used, Series]] = []
-    unknown = closed = 0
+    unknown = closed = alone = 0
     people: dict[str, list[str]] = {}
     for series in followed:
         if series.member:
@@ -69,6 +70,8 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
         closed += series.closed
         if members.separator and members.separator in series.name:
             people.setdefault(members.member_of(series.name), []).append(series.name)
+        else:
+            alone += 1
         if series.books is None:
             unknown += 1
             continue
@@ -90,6 +93,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
         separator=members.separator,
         people=tuple(_person(name, people[name], members) for name in most[:MOST_MEMBERS]),
         members=len(people),
+        alone=alone if members.separator else 0,
     )
 
 

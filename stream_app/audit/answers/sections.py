@@ -13,6 +13,7 @@ NO_FAULT: Final = (
     "That all of it is used is no fault: other steps still publish, each up to the dearest so far; new landmarks "
     "cannot, nor can anything at level user."
 )
+TO_HAND: Final = "A paragraph of each series that was looked at closely (--series names others), to hand to the person."
 WRONG_BOOKS: Final = "As this ledger says, which does not hold."
 ALONE: Final = (
     "The ledger names no members, so it does not tell which series are one person's. The promises of several series of "
@@ -71,10 +72,23 @@ def _members(answers: Answers) -> Section:
         )
         for one in answers.people
     ]
-    note = (
+    which = (
         f"The part of a name before {answers.separator!r} names the person or household; {answers.members:,} of them."
     )
+    note = " ".join((which, *unlisted(answers)))
     return Section("Which series are one person's", note, table(("member", "series", "how many", "of its cap"), rows))
+
+
+def unlisted(answers: Answers) -> list[str]:
+    """Return sentences on the members and series that the list of members does not have."""
+    said, further = [], answers.members - len(answers.people)
+    if further > 0:
+        said.append(f"{further:,} further {'member is' if further == 1 else 'members are'} not listed.")
+    if answers.alone:
+        belong = "belongs to no member: the ledger does not tell whose it is."
+        several = "belong to no member: the ledger does not tell whose they are."
+        said.append(f"{answers.alone:,} series {belong if answers.alone == 1 else several}")
+    return said
 
 
 def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
@@ -90,5 +104,4 @@ def _told(people: Sequence[str], *, holds: bool) -> Section:
     if not holds:
         note = "The audit found faults: nothing here may be handed to anybody before they are explained."
         return Section(title, note, "")
-    note = "A paragraph for each series that was looked at closely (--series names others), to hand to the person."
-    return Section(title, note, "\n".join(f"<p>{escape(text)}</p>" for text in people))
+    return Section(title, TO_HAND, "\n".join(f"<p>{escape(text)}</p>" for text in people))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stream_app.audit.answers.asked import Answers
-from stream_app.audit.answers.sections import ALONE, NO_FAULT, WRONG_BOOKS
+from stream_app.audit.answers.sections import ALONE, NO_FAULT, TO_HAND, WRONG_BOOKS, unlisted
 from stream_app.audit.report.report import AT_LEAST
 from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import quoted
@@ -31,11 +31,12 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
     for person in answers.people:
         names = ", ".join(map(quoted, person.series)) + (", ..." if person.many > len(person.series) else "")
         lines.append(wrapped(f"{quoted(person.member)}, {person.claimed}: {names}"))
+    lines += [wrapped(" ".join(unlisted(answers)))] if unlisted(answers) else []
     lines += ["", "Which key since when"]
     lines += [f"  {key}: {moment_in_words(first)} to {moment_in_words(last)}" for key, first, last in keys]
     lines += ["", "What to tell the person"]
     if holds:
-        lines.append("\n\n".join(map(wrapped, people)))
+        lines.append("\n\n".join(map(wrapped, (TO_HAND, *people))))
     else:
         lines.append("  nothing, before the faults that were found are explained")
     return "\n".join(lines)

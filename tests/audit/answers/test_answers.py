@@ -89,6 +89,22 @@ def test_series_of_one_person_are_named_where_a_cap_tells_the_separator() -> Non
     assert "does not tell which series are one person's" in sections_of(alone, [], [], holds=True)[2].note
 
 
+def test_series_of_no_member_and_members_that_are_not_listed_are_said() -> None:
+    """Who reads whose series are whose must see that the list is not all."""
+    _, found = audited(person())
+    assert found.alone == 0
+    for text in (text_of(found, [], [], holds=True), sections_of(found, [], [], holds=True)[2].note):
+        assert "no member" not in text
+        assert "not listed" not in text
+    more = [claiming(f"m-{place}/a", 10) for place in range(20)]
+    _, found = audited(person(write(LEDGERS["event"], "home-7"), *more))
+    assert (found.alone, found.members, len(found.people)) == (1, 21, 20)
+    for text in (text_of(found, [], [], holds=True), sections_of(found, [], [], holds=True)[2].note):
+        said = " ".join(text.split())
+        assert "1 further member is not listed." in said
+        assert "1 series belongs to no member: the ledger does not tell whose it is." in said
+
+
 def test_nothing_is_handed_out_of_a_ledger_that_does_not_hold() -> None:
     """The paragraphs stand on the page of a ledger that holds, and nowhere else."""
     _, found = audited(write(LEDGERS["event"]).lines())
@@ -238,7 +254,9 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, capsys: pyte
     assert text.startswith("HOLDS: no findings\n")
     assert "\n  p, 0.00000003 of 0.00000003 claimed: p/glucose, p/place\n" in text
     assert "That all of it is used is no fault" in text
-    assert "\nWhat to tell the person\n  About you (p/glucose) values are published" in text
+    assert "of each series that was looked at closely (--series names others)" in " ".join(text.split())
+    assert "\nWhat to tell the person\n  A paragraph of each series" in text
+    assert "\n\n  About you (p/glucose) values are published" in text
     assert "\n  2 series:\n    Any two histories of a series" in text or text.count("\n  1 series:\n") == 2
     assert main(["audit", "--ledger", str(ledger), "--plain", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["answers"]
