@@ -131,8 +131,8 @@ class Release:
 
 _NONE: Final = "no release"
 _ANOTHER: Final = "a measurement of another kind or scale than the policy's"
-_NEAR: Final = 1e-6
-"""Of a scale: nearer ones are the same, whatever a frame or a file kept of its digits."""
+_NEAR: Final = 1e-3
+"""Of a scale: nearer ones are of the same noise, whatever a frame or a file kept of their digits."""
 _MOST: Final = 1e150
 """Numbers beyond this one, or below its negative, are taken for no published ones: their squares have to be finite."""
 
