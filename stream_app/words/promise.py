@@ -83,8 +83,9 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
             f"{look} more for each {unit.name} exposed to that."
         )
     yield not_hidden(parameters, unit, known)
-    capped = known.cap_nano is not None and not collect
-    others = "is published of the same person in any other way" if capped else "other series of the same person tell"
+    others = "other series of the same person or of others tell"
+    if known.cap_nano is not None and not collect:
+        others = "is published of the same person in any other way, or of others"
     yield f"Not counted: what neighbouring {unit.plural} tell of each other, nor what {others}."
     yield from _versions(parameters, known)
     yield "The guarantee is computational: the noise comes of a secret key, and who has that can take it off."

@@ -88,7 +88,14 @@ def test_whose_histories(series: str, whose: str) -> None:
     ("found", "sentences"),
     [
         (parameters("landmark", spare=2), ("registered later count among them; budget is kept for 2 of them.",)),
-        (parameters("landmark"), ("registered later count among them.", "where the landmarks are.")),
+        (
+            parameters("landmark"),
+            (
+                "registered later count among them.",
+                "where the landmarks are.",
+                "nor what other series of the same person or of others tell.",
+            ),
+        ),
         (parameters("event"), ("Each further hour at which they differ multiplies this by the same factor again.",)),
         (parameters("w-event", window=3), ("Nothing bounds what many such windows tell together.",)),
         (parameters("user", length=3), ("Once these hours are over nothing more is measured.",)),
@@ -146,7 +153,7 @@ def test_what_the_settings_and_the_ledger_add() -> None:
     assert "together cost at most epsilon 2.0." in text
     assert "What all series of one member may cost together is epsilon 5.0 at most." in text
     assert "at its 6 landmarks and" in text
-    assert "nor what is published of the same person in any other way." in text
+    assert "nor what is published of the same person in any other way, or of others." in text
 
 
 @given(policies("a", 1))
