@@ -1,14 +1,17 @@
 """The text of an explanation without formulas: what became of a step, what it cost, and why."""
 
 from collections.abc import Iterator
+from math import exp, sinh
 from typing import Final
 
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED
 from stream_app.calendar.words import duration_in_words, moment_in_words
-from stream_app.words.amount import amount, promised, quoted
+from stream_app.words.amount import NANO, amount, promised, quoted
 
-_UNITS: Final = {"number": "in the unit of the values", "location": "in metres, by the radius of the policy"}
+_UNITS: Final = {"number": ", in the unit of the values"}
+_LARGE: Final = 700.0
+"""Its hyperbolic sine is near the largest double."""
 
 
 def plain_of(found: Explanation) -> str:
@@ -64,13 +67,26 @@ def _why(found: Explanation) -> str:
 
 
 def _noise(found: Explanation) -> str:
-    scale, kind = found.scale, found.terms.value["kind"]
+    """Return how far the noise takes a measurement, where that has a simple form, else the noise's scale."""
+    terms, scale, nano = found.terms, found.scale, found.entry.epsilon_nano
+    kind = terms.value["kind"]
     if isinstance(scale, dict):
         each = ", ".join(f"{size:.4g} for {quoted(name)}" for name, size in scale.items())
         return f"The scale of the noise is {each}."
-    if kind == "number" and not found.terms.counts_items:
-        return f"What was measured is off by {scale:.4g} on average, {_UNITS[kind]}."
-    return f"The scale of the noise is {scale:.4g}{', ' + _UNITS[kind] if kind in _UNITS else ''}."
+    if kind == "category":
+        # exp(e) / (exp(e) + k - 1), of Kairouz et al. (2016), in a form that no epsilon takes out of range
+        chance = 1 / (1 + (len(terms.value["categories"]) - 1) * exp(-nano / NANO))
+        return f"It is the true category with probability {100 * chance:.3g} %, else any of the others."
+    if kind == "choice":
+        fewer = (2 if terms.neighbours == "replace" else 1) * NANO / nano
+        return f"In the draw an item weighs e (2.72) times less for every {fewer:.4g} contributors fewer that chose it."
+    if scale is not None and not terms.counts_items and not terms.intrusion_nano:
+        if kind == "counts":  # the mean size of discrete Laplace noise; 1 / sinh(x) of large x is 0
+            return f"Each count is off by {1 / sinh(min(1 / scale, _LARGE)):.4g} on average."
+        if kind == "location":  # the mean distance of planar Laplace noise
+            return f"What was measured is off by {2 * scale:.4g} metres on average."
+        return f"What was measured is off by {scale:.4g} on average, in the unit of the values."
+    return f"The scale of the noise is {scale:.4g}{_UNITS.get(kind, '')}."
 
 
 def _cost(found: Explanation) -> Iterator[str]:

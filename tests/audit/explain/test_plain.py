@@ -1,5 +1,7 @@
 """Steps and series without formulas: every figure is the one of the ledger, and no formula is left."""
 
+from collections.abc import Sequence
+from math import exp
 from pathlib import Path
 
 import orjson
@@ -10,10 +12,13 @@ from hypothesis import strategies as st
 from stream_app.audit.explain.inquiry import Inquiry
 from stream_app.audit.explain.plain import plain_of
 from stream_app.cli import main
+from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.words.amount import amount, promised
-from tests.audit.histories import History, histories
+from tests.audit.histories import DATA, History, histories
 from tests.audit.test_agreement import literally_spent
 from tests.audit.written import LEDGERS, write
+from tests.collected import collected, contribution, watermark
+from tests.run import NUMBER, Record, Run, observation, policy
 from tests.used import literally_used
 
 SAID = {
@@ -44,6 +49,59 @@ def test_a_step_in_plain_words(history: History, data: st.DataObject) -> None:
     assert not {"//", "=", "_nano", "None"} & set(text.replace(".", " ").split())
 
 
+CATEGORY = {"kind": "category", "categories": ["a", "b", "c", "d"]}
+COUNTS = {"kind": "counts", "keys": ["x", "y"], "sensitivity": 2}
+PLACE = {
+    "kind": "location",
+    "radius": 120,
+    "resolution": 10,
+    "bounds": {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37},
+}
+CHOICE = {"kind": "choice", "items": ["x", "y"]}
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2, 1000])
+def test_noise_in_plain_words(epsilon: float) -> None:
+    """How far it takes a measurement: against the mechanism's own chance, and sums over its law."""
+
+    def told(value: Record, data: object) -> str:
+        return noise_of([policy("a", epsilon=epsilon, protection={"level": "event"}, value=value), observed(data)])
+
+    def observed(data: object) -> Record:
+        return observation("a", 5, data)
+
+    chance = truth_probability(int(epsilon * 10**9), 4)
+    assert (
+        told(CATEGORY, "a") == f"It is the true category with probability {100 * chance:.3g} %, else any of the others."
+    )
+    decay = exp(-epsilon / 2)
+    off = sum(2 * size * decay**size for size in range(1, 1000)) * (1 - decay) / (1 + decay)
+    assert told(COUNTS, {"x": 1, "y": 2}) == f"Each count is off by {off:.4g} on average."
+    metres = 2 * 120 / epsilon
+    assert told(PLACE, DATA["location"]) == f"What was measured is off by {metres:.4g} metres on average."
+    assert told(NUMBER, 3) == f"What was measured is off by {10 / epsilon:.4g} on average, in the unit of the values."
+
+
+@pytest.mark.parametrize(("neighbours", "halved"), [("replace", 2), ("add-remove", 1)])
+def test_a_draw_in_plain_words(neighbours: str, halved: int) -> None:
+    """How many contributors take an item's weight down by e: theorem 6 of McSherry and Talwar halves epsilon."""
+    collect = {"neighbours": neighbours, "open_steps": 2}
+    given = collected(1, collect, series="a", epsilon=0.25, value=CHOICE)
+    opened, ended = (watermark(at, series="a") for at in (0, 45))
+    log = [given, opened, contribution(5, "m", "x", series="a"), ended]
+    assert f"e (2.72) times less for every {halved / 0.25:.4g} contributors fewer" in noise_of(log)
+
+
+def noise_of(log: Sequence[Record]) -> str:
+    """Return the sentence on the noise of a log's first release."""
+    run = Run().feed_all(log)
+    (entry, *_) = (entry for entry in map(orjson.loads, run.ledger) if entry["entry"] == "release")
+    inquiry = Inquiry("a", entry["timestamp"])
+    inquiry.entries(run.ledger)
+    (_, after) = plain_of(inquiry.answer()).split("Its value was published with fresh noise. ")
+    return after[: after.index(" That cost")]
+
+
 def test_both_commands_speak_plainly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a step, and of a series; with a paragraph for its person, unless the ledger does not hold."""
     written, ledger = write(LEDGERS["uniform"]), tmp_path / "ledger.jsonl"
@@ -55,7 +113,7 @@ def test_both_commands_speak_plainly(tmp_path: Path, capsys: pytest.CaptureFixtu
     promise, told = capsys.readouterr().out.split("\n\n")
     assert promise.startswith("home-7: the promise\n  Any two histories of home-7 that differ only at ")
     assert told.startswith("home-7: what to tell the person\n  About you (home-7) values are published")
-    assert all(len(line) < 80 for line in (promise + told).splitlines())
+    assert all(len(line) < 80 for line in f"{promise}\n{told}".splitlines())
     del written.entries[2]
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
     assert main(["standing", "home-7", "--plain", "--ledger", str(ledger)]) == 1
