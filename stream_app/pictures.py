@@ -86,7 +86,8 @@ def svg(draw: Draw, *, height: float = HEIGHT) -> str:
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
-    return text[text.index("<svg") :].replace(INK, "currentColor")
+    text = text[text.index("<svg") :].replace(INK, "currentColor")
+    return text.replace(f"fill: {LANDMARK_COLOUR}; opacity: {SHADE}", f"fill: var(--shade); opacity: {SHADE}")
 
 
 def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:

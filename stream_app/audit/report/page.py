@@ -13,9 +13,10 @@ SHOWN: Final = 200
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fff; --text: #1d2733; --muted: #5a6673; --line: #e3e7eb;
-  --good: #2e7d4f; --goodbed: #eef7f1; --bad: #b2432f; --badbed: #fbeeeb; }
+  --good: #2e7d4f; --goodbed: #eef7f1; --bad: #b2432f; --badbed: #fbeeeb; --shade: #b2432f; --edge: #9aa5b1; }
 @media screen and (prefers-color-scheme: dark) { :root { --ground: #10161c; --text: #e6ebf0; --muted: #9dabb8;
-  --line: #2c3843; --good: #7fd3a3; --goodbed: #15301f; --bad: #ff9a8a; --badbed: #431c16; } }
+  --line: #2c3843; --good: #7fd3a3; --goodbed: #15301f; --bad: #ff9a8a; --badbed: #431c16;
+  --shade: #ff9a8a; --edge: #74828f; } }
 body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; color: var(--text); background: var(--ground);
   max-width: 62rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
 h1 { font-size: 1.7rem; padding: .6rem 1rem; border-left: .5rem solid; }
@@ -29,7 +30,11 @@ th, td { text-align: left; vertical-align: top; padding: .25rem 1.2rem .25rem 0;
 td { overflow-wrap: break-word; min-width: 4rem; max-width: 26rem; }
 th { font-weight: 600; white-space: nowrap; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-div.wide { overflow-x: auto; }
+div.wide { overflow-x: auto; background:
+  linear-gradient(to right, var(--ground) 50%, transparent) left / 1.5rem 100% no-repeat local,
+  linear-gradient(to left, var(--ground) 50%, transparent) right / 1.5rem 100% no-repeat local,
+  linear-gradient(to right, var(--edge), transparent) left / .6rem 100% no-repeat,
+  linear-gradient(to left, var(--edge), transparent) right / .6rem 100% no-repeat; }
 svg { display: block; width: 100%; min-width: 44rem; height: auto; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .9em; }
 @media (max-width: 44rem) { body { margin-top: 1rem; } h1 { font-size: 1.3rem; } th, td { padding-right: .7rem; } }

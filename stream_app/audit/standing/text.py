@@ -12,6 +12,8 @@ from stream_app.words.amount import amount, promised, quoted
 _COLUMNS: Final = 80
 _INDENT: Final = " " * 13
 """Of what a line goes on with: below its figures."""
+LONGEST_NAME: Final = 30
+"""Letters of a member for which a table keeps room; a longer name moves the figures of its own line alone."""
 SHOWN: Final = 5
 """Findings that a text lists; the audit lists all."""
 _PROTECTED: Final = {
@@ -51,6 +53,7 @@ def table_of(members: Sequence[MemberStanding]) -> str:
         part = "-" if one.cap_nano is None else f"{100 * one.share:.0f} %"
         rows.append((quoted(one.member), cap, amount(one.claims_nano), left, part, str(one.series)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths[0] = min(widths[0], LONGEST_NAME)
     return "\n".join(
         "  ".join(
             [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]

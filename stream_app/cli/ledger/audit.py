@@ -13,6 +13,7 @@ from stream_app.cli.ledger.filesource import FileSource
 from stream_app.cli.ledger.following import Following, add_following_arguments
 from stream_app.cli.ledger.headoptions import add_head_arguments, trusted_keys
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
+from stream_app.cli.shared.terminal import say
 
 if TYPE_CHECKING:
     from stream_app.cli.ledger.topicsource import TopicSource
@@ -69,7 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
         if statement is not None:
             document |= statement.document()
             text = "\n".join([text, *statement.lines()])
-    print(dump(document) if arguments.json else text)
+    if arguments.json:
+        print(dump(document))
+    else:
+        say(text)
     return 0 if report.holds else 1
 
 

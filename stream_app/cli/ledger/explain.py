@@ -13,6 +13,7 @@ from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import moment_of
 from stream_app.cli.shared.progress import progress
+from stream_app.cli.shared.terminal import say
 from stream_app.files import unread
 from stream_app.words.promise import wrapped
 
@@ -45,8 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{error.series} at {error.timestamp}: {error}") from error
     if arguments.plain:
         print(wrapped(plain_of(found), indent=""))
+    elif arguments.json:
+        print(dump(found.document()))
     else:
-        print(dump(found.document()) if arguments.json else text_of(found))
+        say(text_of(found))
     return 1 if found.findings else 0
 
 

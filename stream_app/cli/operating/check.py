@@ -11,6 +11,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import EMPTY, documents_in, hindrances_of, policy_in, problems_of, weaker_of
 from stream_app.cli.shared.policytimes import PolicyTimes
+from stream_app.cli.shared.terminal import say
 from stream_app.cli.shared.together import limits_in, together
 from stream_app.deciding.context import Limits
 from stream_app.heads.signing import SigningKey
@@ -49,15 +50,15 @@ def run(arguments: argparse.Namespace) -> int:
         for name, value in shown.items():
             print(f"{name} = {json.dumps(value)}")
         for times in found.times:
-            print(times.sentence)
+            say(times.sentence)
             print(wrapped(times.promise(found.limits)))
         if "defaults_only" in shown:
             print("defaults_only: with a glob, or without type or version; name the file in")
             print("`policies_file` or `replay --policies`, since `policy` sends none of these")
         for note in notes:
-            print(f"note: {note}")
+            say(f"note: {note}")
         for problem in problems:
-            print(f"error: {problem}")
+            say(f"error: {problem}")
     return 2 if problems else 0
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli.shared.policytimes import PolicyTimes
+from stream_app.cli.shared.terminal import say
 from stream_app.outlook.error import sensitivity, unit
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
 from stream_app.outlook.request import PlanRequest
@@ -71,13 +72,13 @@ def print_plan(plan: Plan) -> None:
     if not console.is_terminal:
         console.width = max(console.width, NARROWEST)
     for line in _head(plan):
-        console.print(escape(line), soft_wrap=True)
+        say(line)
     console.print(_table(plan))
     if plan.crowds:
         console.print("Landmarks against noise: mean scale under the policy's own scheme")
         console.print(_noise(plan.crowds))
     for line in _lines(plan):
-        console.print(escape(line), soft_wrap=True)
+        say(line)
 
 
 def _head(plan: Plan) -> Iterator[str]:

@@ -6,10 +6,21 @@ from typing import Any
 import pytest
 
 from stream_app.audit.report import page
-from stream_app.pictures import INK, LANDMARK_COLOUR, REGULAR_COLOUR, SERIES_COLOURS, legend_below, svg
+from stream_app.pictures import (
+    INK,
+    LANDMARK_COLOUR,
+    REGULAR_COLOUR,
+    SERIES_COLOURS,
+    SHADE,
+    legend_below,
+    shade_landmarks,
+    svg,
+)
 
 LEAST_OF_PARTS, LEAST_OF_LETTERS = 3.0, 4.5
 """Contrast that WCAG 2.2 asks of parts of pictures (1.4.11) and of text (1.4.3)."""
+LEAST_OF_SHADES = 1.2
+"""Of a ground behind curves, which must not hide them."""
 
 
 def _grounds_and_letters(html: str) -> list[dict[str, str]]:
@@ -56,3 +67,27 @@ def test_plots_take_ground_and_letters_of_their_page() -> None:
     assert INK not in drawn
     fills = set(re.findall(r"(?:fill|stroke): (#\w+)", drawn))
     assert not fills & {"#ffffff", "#000000"}, fills
+
+
+def test_landmarks_are_seen_on_both_grounds() -> None:
+    """What is shaded behind the curves stands out from the ground, and takes the colour for it of its page."""
+    pytest.importorskip("matplotlib")
+    for colours in _grounds_and_letters(page.STYLE):
+        ground = colours["ground"] if len(colours["ground"]) == 7 else "#ffffff"
+        over, under = (bytes.fromhex(colour[1:]) for colour in (colours["shade"], ground))
+        mixed = "#" + bytes(round(SHADE * a + (1 - SHADE) * b) for a, b in zip(over, under, strict=True)).hex()
+        assert _contrast(mixed, ground) >= LEAST_OF_SHADES, mixed
+
+    def draw(axes: Any) -> None:
+        axes.plot([0, 10])
+        shade_landmarks(axes, [(0, 20_000_000)])
+
+    assert f"fill: var(--shade); opacity: {SHADE}" in svg(draw)
+
+
+def test_what_is_wider_than_the_screen_has_an_edge() -> None:
+    """A box that scrolls shades the side on which it goes on, and hides the shade where its content ends."""
+    boxes = re.findall(r"\{ overflow-x: auto;([^}]*)\}", page.STYLE)
+    assert boxes
+    for box in boxes:
+        assert box.count("var(--edge)") == box.count("no-repeat local") == 2

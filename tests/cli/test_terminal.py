@@ -1,0 +1,67 @@
+"""Lines in a terminal of 80 columns: folded between words there, whole in a pipe."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_app.audit.standing.standing import MemberStanding
+from stream_app.audit.standing.text import table_of
+from stream_app.cli.shared.terminal import folded
+
+POLICY = (
+    '{"type":"policy","series":"home-7","version":1,"epsilon":4,"protection":{"level":"landmark","step":3600000,'
+    '"zone":"Europe/Paris","landmarks":["2025-08-04/2025-08-08"]},"scheme":{"name":"balanced"},'
+    '"value":{"kind":"number","lower":0,"upper":10,"resolution":0.001}}'
+)
+COLUMNS = 80
+
+
+def _in_terminal(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> list[str]:
+    """Return the lines that a command writes to a terminal."""
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    monkeypatch.setenv("TERM", "dumb")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        found = b""
+        try:
+            while part := os.read(ours, 65536):
+                found += part
+        except OSError:  # Linux says so that nobody writes to it any more
+            pass
+        process.wait()
+    os.close(ours)
+    return found.decode().splitlines()
+
+
+def test_check_and_plan_fit_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is broken by the terminal itself, and a pipe gets the same words, one sentence a line."""
+    policies = tmp_path / "policies.json"
+    policies.write_text(POLICY)
+    for name in ("check", "plan"):
+        command = [sys.executable, "-m", "stream_app", name, str(policies)]
+        shown = _in_terminal(monkeypatch, command)
+        assert [line for line in shown if len(line) > COLUMNS] == []
+        piped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        sentence = "step 1 h; 120 landmark steps in 1 interval, 2025-08-04T00:00+02:00 to 2025-08-09T00:00+02:00"
+        assert sentence in piped
+        assert sentence in " ".join(" ".join(shown).split())
+
+
+def test_long_words_stay_whole() -> None:
+    """What is copied from a terminal, an id or an address, is not cut; further lines are indented."""
+    long = "x" * 100
+    assert folded(f"  series {long} is open", COLUMNS).splitlines() == ["  series", f"    {long}", "    is open"]
+    assert folded("a  b", COLUMNS) == "a  b"
+
+
+def test_a_long_member_moves_its_own_line_alone() -> None:
+    """The other lines of the table keep their columns within the width."""
+    members = [MemberStanding(name, 5 * 10**9, 4 * 10**9, 1) for name in ("p-17", "x" * 200)]
+    head, short, long = table_of(members).splitlines()
+    assert len(head) == len(short) <= COLUMNS
+    assert long.split() == ["x" * 200, "5.0", "4.0", "1.0", "80", "%", "1"]
