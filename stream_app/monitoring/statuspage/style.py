@@ -7,10 +7,10 @@ from typing import Final
 STYLE: Final = """
 :root { color-scheme: light dark; --ground: #f4f6f8; --card: #fff; --text: #17212b; --muted: #55626f; --line: #d9e0e6;
   --accent: #1f5fa8; --good: #1c6b41; --wait: #7a5200; --bad: #ab2f20; --goodbed: #e3f3e9; --waitbed: #fdf0d3;
-  --badbed: #fbe5e1; }
+  --badbed: #fbe5e1; --edge: #9aa5b1; }
 @media (prefers-color-scheme: dark) { :root { --ground: #10161c; --card: #182129; --text: #e6ebf0; --muted: #9dabb8;
   --line: #2c3843; --accent: #74b0f4; --good: #7fd3a3; --wait: #eec169; --bad: #ff9a8a; --goodbed: #15301f;
-  --waitbed: #372a0c; --badbed: #431c16; } }
+  --waitbed: #372a0c; --badbed: #431c16; --edge: #74828f; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--text);
   font: 16px/1.45 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
@@ -57,7 +57,11 @@ svg.part { height: .3rem; min-width: 4rem; margin-top: .15rem; }
 p.ends, section.figure p.ends { display: flex; justify-content: space-between; color: var(--muted); font-size: .75rem;
   margin: .2rem 0 .9rem; }
 section.figure p.ends { margin: .2rem 0 0; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; background:
+  linear-gradient(to right, var(--card) 50%, transparent) left / 1.5rem 100% no-repeat local,
+  linear-gradient(to left, var(--card) 50%, transparent) right / 1.5rem 100% no-repeat local,
+  linear-gradient(to right, var(--edge), transparent) left / .6rem 100% no-repeat,
+  linear-gradient(to left, var(--edge), transparent) right / .6rem 100% no-repeat; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .9rem .35rem 0; border-top: 1px solid var(--line); }
 thead th { border-top: 0; padding-top: 0; color: var(--muted); font-weight: 500; vertical-align: bottom; }

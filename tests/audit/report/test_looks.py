@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from stream_app.audit.report import page
+from stream_app.monitoring.statuspage import style
 from stream_app.pictures import (
     INK,
     LANDMARK_COLOUR,
@@ -44,9 +45,8 @@ def _contrast(one: str, other: str) -> float:
 
 def test_contrasts_of_light_and_dark() -> None:
     """Letters and what is drawn stand out from both grounds; print is light."""
-    style = page.STYLE
-    assert "@media screen and (prefers-color-scheme: dark)" in style
-    for colours in _grounds_and_letters(style):
+    assert "@media screen and (prefers-color-scheme: dark)" in page.STYLE
+    for colours in _grounds_and_letters(page.STYLE):
         for letters, ground in (("text", "ground"), ("muted", "ground"), ("text", "goodbed"), ("text", "badbed")):
             assert _contrast(colours[letters], colours[ground]) >= LEAST_OF_LETTERS, (letters, ground)
         for drawn in (*SERIES_COLOURS, LANDMARK_COLOUR, REGULAR_COLOUR, colours["good"], colours["bad"]):
@@ -85,9 +85,10 @@ def test_landmarks_are_seen_on_both_grounds() -> None:
     assert f"fill: var(--shade); opacity: {SHADE}" in svg(draw)
 
 
-def test_what_is_wider_than_the_screen_has_an_edge() -> None:
+@pytest.mark.parametrize("sheet", [page.STYLE, style.STYLE], ids=["report", "status page"])
+def test_what_is_wider_than_the_screen_has_an_edge(sheet: str) -> None:
     """A box that scrolls shades the side on which it goes on, and hides the shade where its content ends."""
-    boxes = re.findall(r"\{ overflow-x: auto;([^}]*)\}", page.STYLE)
+    boxes = re.findall(r"\{ overflow-x: auto;([^}]*)\}", sheet)
     assert boxes
     for box in boxes:
         assert box.count("var(--edge)") == box.count("no-repeat local") == 2
