@@ -17,6 +17,8 @@ Html = NewType("Html", str)
 """Markup; all texts in it are escaped."""
 SHOWN: Final = 48
 """Rows that a table shows, as many as a day has hours with landmarks apart; it says how many it has."""
+LONGEST_CELL: Final = 40
+"""Letters of a cell that is never broken in HTML."""
 
 
 class Page(ABC):
@@ -46,15 +48,19 @@ def paragraph(title: str, text: str) -> Html:
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], below: Iterable[str] = ()) -> Html:
     """Return a table of the first rows, with lines of text below it."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(shown(cell))}</td>" for cell in row) + "</tr>" for row in rows[:SHOWN]
-    )
+    body = "".join("<tr>" + "".join(_cell(shown(cell)) for cell in row) + "</tr>" for row in rows[:SHOWN])
     lines = [*below, *([f"{len(rows):,} rows, the first {SHOWN} of them shown"] if len(rows) > SHOWN else [])]
     text = "".join(f"<div>{escape(line)}</div>" for line in lines)
     return Html(
         f"<div><strong>{escape(title)}</strong><table><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table>{text}</div>"
     )
+
+
+def _cell(text: str) -> str:
+    """Return a cell; a name as long as a page is wide is broken, and does not push the other columns off it."""
+    style = ' style="overflow-wrap:anywhere;min-width:12em"' if len(text) > LONGEST_CELL else ""
+    return f"<td{style}>{escape(text)}</td>"
 
 
 def rich_table(

@@ -12,6 +12,7 @@ from rich.console import Console
 import stream_app.api as ls
 from stream_app.analysis.means import mean
 from stream_app.analysis.smooth import smooth
+from stream_app.api.views import table
 from stream_app.cli import main
 from tests.api.conftest import HOUR, START
 
@@ -198,3 +199,10 @@ def test_no_name_drives_the_terminal_or_the_page(policy: ls.Policy, tmp_path: Pa
     answers = ls.Policy.event(epsilon=1, value=ls.Category(("\x1b[2Ja", "b")), step=HOUR)
     said = ls.release([row | {"value": "b"} for row in rows], answers, out=tmp_path / "answers")
     assert "\x1b" not in repr(ls.smooth(said)) + str(ls.smooth(said)) + repr(ls.mean(said))
+
+
+def test_a_long_name_leaves_the_other_columns_on_the_page() -> None:
+    """In a notebook a name of 200 letters is broken anywhere, and a short one is not."""
+    html = table("one", ["series", "value"], [("x" * 200, 1.5), ("home-7", 2.5)])
+    assert f'<td style="overflow-wrap:anywhere;min-width:12em">{"x" * 200}</td>' in html
+    assert "<td>home-7</td><td>2.5</td>" in html
