@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -194,7 +195,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
     for title in (
         "Mean error (units of kwh) by share of landmarks: * of homes.csv, epsilon 4",
         "Mean error (units of kwh) with a window of 12 steps, by share of landmarks: * of homes.csv, epsilon 4",
-        "Error of adaptive over that of balanced+level: * of homes.csv",
+        "Error of adaptive over that of balanced+level, by share of landmarks: * of homes.csv",
     ):
         assert title in shown.splitlines()
     assert list(figures) == [
@@ -228,10 +229,11 @@ def test_no_line_loses_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["evaluate", *QUICK, "--out", str(tmp_path), "--data", "ride", "--only", "compare"]) == 0
     shown = capsys.readouterr().out
     document = json.loads((tmp_path / "evaluation.json").read_bytes())
-    lines = [line for line in shown.splitlines() if line.startswith("  epsilon ")]
-    assert [line.split()[1] for line in lines] == ["1", "10"]
-    for epsilon, line in zip((1.0, 10.0), lines, strict=True):
-        rows = [row for row in document["experiments"]["compare"] if row["epsilon"] == epsilon]
+    lines = [line for line in shown.splitlines() if re.match(r"  \d+ % ", line)]
+    shares = list(dict.fromkeys(row["share"] for row in document["experiments"]["compare"]))
+    assert [int(line.split()[0]) for line in lines] == shares
+    for share, line in zip(shares, lines, strict=True):
+        rows = [row for row in document["experiments"]["compare"] if row["share"] == share]
         assert len(line.split()) == 2 + 2 * len(rows)
         assert line.count("unbounded") == sum(row["low"] is None for row in rows)
     assert "unbounded: too few seeds" in shown

@@ -72,14 +72,15 @@ def test_no_table_loses_a_label_or_a_figure(figures: dict[str, Any], width: int)
     lines = caught.get().splitlines()
     labels = Counter(line[2:].split("  ")[0] for line in lines if line.startswith("  "))
     sets = len(PACKAGED)
-    assert labels["epsilon 1"] == labels["epsilon 10"] == sets
+    compared = {f"{share} %" for share in COMPARED_SHARES}
+    assert {labels[share] for share in compared} == {sets}
     assert labels["guessed"] == labels["best constant"] == labels["balanced+level"] == 3 * sets
     assert "…" not in caught.get()
     for row in figures["experiments"]["compare"]:
         assert row["high"] is None or any(f"..{row['high']:.3g}" in line for line in lines)
     if width == PIPE_WIDTH:
-        ratios = [line for line in lines if line.startswith("  epsilon")]
-        assert all(len(line.split()) == 2 + 2 * len(COMPARED_SHARES) for line in ratios)
+        ratios = [line for line in lines if line[2:].split("  ")[0] in compared]
+        assert {len(line.split()) for line in ratios} == {6}, "a share and its sign, two ratios with their bounds"
 
 
 def test_the_committed_figures_are_of_the_packaged_data(figures: dict[str, Any]) -> None:
