@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from stream_app.cli.shared.terminal import folded
 from stream_app.plain import meant
 
 UNKNOWN = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
@@ -18,8 +19,19 @@ EXCLUDED = re.compile(r"argument (?P<name>.*): not allowed with argument (?P<oth
 KINDS = {"int": "a whole number", "float": "a number", "Path": "a path"}
 
 
+class Lines(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of descriptions, and folds those that are wider than the terminal between words."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(folded(indent + line, width, 2 * line.startswith(" ")) for line in text.splitlines())
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence each, without a page of usage before it; exit code 2."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Make it as `argparse.ArgumentParser` does, but with help in lines that fit."""
+        super().__init__(*arguments, **{"formatter_class": Lines} | named)
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments and end with 2."""

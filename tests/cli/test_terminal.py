@@ -1,5 +1,6 @@
 """Lines in a terminal of 80 columns: folded between words there, whole in a pipe."""
 
+import argparse
 import os
 import pty
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from stream_app.audit.standing.standing import MemberStanding
 from stream_app.audit.standing.text import table_of
+from stream_app.cli import COMMANDS, parser_of
 from stream_app.cli.shared.terminal import folded
 
 POLICY = (
@@ -50,6 +52,28 @@ def test_check_and_plan_fit_80_columns(tmp_path: Path, monkeypatch: pytest.Monke
         sentence = "step 1 h; 120 landmark steps in 1 interval, 2025-08-04T00:00+02:00 to 2025-08-09T00:00+02:00"
         assert sentence in piped
         assert sentence in " ".join(" ".join(shown).split())
+
+
+def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every command and action, but for lines that are commands to be copied."""
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    parsers: list[argparse.ArgumentParser] = [parser_of(COMMANDS)]
+    for parser in parsers:
+        for action in parser._actions:  # noqa: SLF001 (argparse names its commands nowhere else)
+            named = action.choices.values() if isinstance(action.choices, dict) else ()
+            parsers += [each for each in named if isinstance(each, argparse.ArgumentParser)]
+    assert len(parsers) > len(COMMANDS)
+    lines = [line for parser in parsers for line in parser.format_help().splitlines()]
+    assert [line for line in lines if len(line) > COLUMNS and ":  landmark-stream completion" not in line] == []
+
+
+def test_verify_fits_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too few runs to find anything: its longest verdict."""
+    policies = tmp_path / "policies.json"
+    policies.write_text(POLICY.replace('"epsilon":4', '"epsilon":0.1'))
+    shown = _in_terminal(monkeypatch, [sys.executable, "-m", "stream_app", "verify", str(policies), "--runs", "40"])
+    assert "NO POWER: a worker that spends twice as much was not found either; give more" in " ".join(shown)
+    assert [line for line in shown if len(line) > COLUMNS] == []
 
 
 def test_long_words_stay_whole() -> None:

@@ -84,7 +84,12 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
         "policy names it so",
     )
     parser.add_argument(
-        "--compose", action="append", default=[], choices=LAWS, help="put losses together; repeat it for more"
+        "--compose",
+        action="append",
+        default=[],
+        metavar="LAW",
+        choices=LAWS,
+        help=f"put losses together by {', '.join(LAWS)}; repeat it for more",
     )
     parser.add_argument(
         "--members", type=Path, metavar="FILE", help='for parallel-members: whose series is whose, {"series":"member"}'

@@ -15,7 +15,7 @@ FOLDERS = {"--out", "--folder", "--jars"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # commands to be copied: none is folded
     parser.epilog = (
         "bash:  landmark-stream completion bash > ~/.local/share/bash-completion/completions/landmark-stream\n"
         "zsh:   landmark-stream completion zsh > DIR/_landmark-stream, DIR one of $fpath\n"

@@ -30,12 +30,11 @@ LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
 
 def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``keys erase``."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
-        "Destroys the keys of all epochs before one, for ever. First the restart of every partition is\n"
-        "rehearsed without them: nothing is erased while the ledger holds entries of an unfinished batch\n"
-        "that need them, or events of those epochs wait undecided. Stop the workers of this machine before;\n"
-        "those of others, with key files of their own, may run, and all of them beside --dry-run.\n"
+        "Destroys the keys of all epochs before one, for ever. First the restart of every partition is "
+        "rehearsed without them: nothing is erased while the ledger holds entries of an unfinished batch "
+        "that need them, or events of those epochs wait undecided. Stop the workers of this machine before; "
+        "those of others, with key files of their own, may run, and all of them beside --dry-run. "
         "Nothing is written to Kafka."
     )
     parser.epilog = exit_codes_of("keys erase")

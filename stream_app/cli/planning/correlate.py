@@ -118,9 +118,8 @@ def _finite(raw: object) -> float | None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        "A matrix learned from private data is itself sensitive: it is a statistic without noise. Learn it from\n"
+        "A matrix learned from private data is itself sensitive: it is a statistic without noise. Learn it from "
         "public data, keep it as secret as the data, or name a strength instead, which needs none:\n"
         "  landmark-stream correlate --strength 0.5 --states 10 --out household.json\n"
         "How strong a correlation is:\n"

@@ -55,15 +55,14 @@ class Asked(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        'FILE holds {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": "optimal",\n'
-        '"heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}: epsilon is what the draw\n'
+        'FILE holds {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": "optimal", '
+        '"heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}: epsilon is what the draw '
         'costs, in a policy its part `fraction`. Method padding takes "probability" instead of the last two.\n'
         'Times may be said as in policy files, with "zone" for those that name none.\n'
-        "A draw comes of a key made for it, so another look draws another set; with --key and --series it is the one\n"
+        "A draw comes of a key made for it, so another look draws another set; with --key and --series it is the one "
         "that a worker with that key would draw for the series, if its part of epsilon is the same.\n"
-        "What is printed and drawn shows the true landmarks: it is for your eyes. Options depend on the landmarks and\n"
+        "What is printed and drawn shows the true landmarks: it is for your eyes. Options depend on the landmarks and "
         "hold them all, so dummies obfuscate; they give no differential privacy of where the landmarks are."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")

@@ -49,9 +49,8 @@ Word = TypeVar("Word")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        "Without FILE the data are those that the package bokeh_sampledata brings. With FILE, --policies says of\n"
+        "Without FILE the data are those that the package bokeh_sampledata brings. With FILE, --policies says of "
         "which kind the values are, how long a step is, and epsilon; landmarks and schemes are the experiments'.\n"
         "Errors tell of raw values, under no guarantee: an evaluation of private data is for the publisher's eyes.\n"
         "A run that was interrupted goes on where it was; what depends on other code, data or options runs anew."
@@ -63,10 +62,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     listed = "; ".join(f"{name}: {text}" for name, text in EXPERIMENTS.items())
     parser.add_argument(
-        "--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS), help=f"{listed} (default: all)"
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        choices=EXPERIMENTS,
+        default=list(EXPERIMENTS),
+        help=f"{listed} (default: all)",
     )
     parser.add_argument(
-        "--data", nargs="+", choices=PACKAGED, default=list(PACKAGED), help="without FILE (default: all)"
+        "--data",
+        nargs="+",
+        metavar="NAME",
+        choices=PACKAGED,
+        default=list(PACKAGED),
+        help=f"without FILE: {', '.join(PACKAGED)} (default: all)",
     )
     parser.add_argument(
         "--steps", type=positive, default=STEPS, help="first steps of each series (default: %(default)s)"

@@ -33,14 +33,13 @@ class LossQuestion(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
         'FILE holds {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from 0]}.\n'
-        'A matrix is a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}, or null: an\n'
-        "adversary who knows nothing of that direction. Row i is what is known when the state is i: backward of the\n"
+        'A matrix is a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}, or null: an '
+        "adversary who knows nothing of that direction. Row i is what is known when the state is i: backward of the "
         "state before, forward of the state after. Landmarks may be left away.\n"
         "A supremum is that of the largest epsilon spent for ever; null: the loss would grow without bound.\n"
-        "The landmark figures are estimates; the sum of all epsilons holds whatever is\n"
+        "The landmark figures are estimates; the sum of all epsilons holds whatever is "
         "correlated within the series."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")

@@ -40,11 +40,10 @@ from stream_app.setup.correlationfile import CorrelationFileError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        "No data are read. Made-up events go through the worker's own decision, so budgets are what they will be if\n"
-        "events come as planned. An error is the expected absolute error of a measurement, before the filter and the\n"
-        "clamp, which lower it. Schemes that follow the data stand with both their ends. Temporal loss is the largest\n"
+        "No data are read. Made-up events go through the worker's own decision, so budgets are what they will be if "
+        "events come as planned. An error is the expected absolute error of a measurement, before the filter and the "
+        "clamp, which lower it. Schemes that follow the data stand with both their ends. Temporal loss is the largest "
         "of any step, for an adversary who knows the correlation; it is as true as that is.\n"
         "No best constant in hindsight stands beside the errors: which one that is only data tell; evaluate has it."
     )

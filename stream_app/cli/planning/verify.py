@@ -13,6 +13,7 @@ from stream_app.cli.shared.arguments import ENDED, natural, positive
 from stream_app.cli.shared.picturefile import check_picture, write_picture
 from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, records_in
 from stream_app.cli.shared.progress import progress
+from stream_app.cli.shared.terminal import say
 from stream_app.formats import wire
 from stream_app.pictures import label_of
 from stream_app.privacy.noise.key import SECRET_BYTES
@@ -45,12 +46,11 @@ class Verified(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        "Made-up histories go through the worker's own decisions, under fresh random keys, in pairs that are\n"
-        "neighbours under the policy's level. The most telling event is found on half of the runs; the bound comes\n"
-        "from the other, with confidence 95 % for all pairs of a policy together. BROKEN is said at 1 - 10^-6. The\n"
-        "control is the same policy under twice its epsilon: the same test has to find it, or it has NO POWER, and\n"
+        "Made-up histories go through the worker's own decisions, under fresh random keys, in pairs that are "
+        "neighbours under the policy's level. The most telling event is found on half of the runs; the bound comes "
+        "from the other, with confidence 95 % for all pairs of a policy together. BROKEN is said at 1 - 10^-6. The "
+        "control is the same policy under twice its epsilon: the same test has to find it, or it has NO POWER, and "
         "says nothing about the policy. A bound below what is declared is no proof that no more is told."
     )
     add_policies(parser)
@@ -121,8 +121,8 @@ def _title(found: Verified) -> str:
 
 
 def _print(found: Verified) -> None:
-    print(SAID[found.verdict.judgement])
-    print(f"{_title(found)}; {found.seconds:.0f} s")
+    say(SAID[found.verdict.judgement])
+    say(f"{_title(found)}; {found.seconds:.0f} s")
     rows = [["", "declared", "at least", "control", "runs"]]
     for result in found.verdict.results:
         figures = (result.declared, result.measured.shown, result.control.shown)
@@ -134,9 +134,9 @@ def _print(found: Verified) -> None:
     for result in found.verdict.results:
         if result.broken:
             least = f"at least {result.measured.certain:.3f} at confidence 1 - 10^-6, declared {result.declared:.3f}"
-            print(f"  {result.pair}: {least}; by {result.measured.event}")
+            say(f"  {result.pair}: {least}; by {result.measured.event}")
     if not found.verdict.results:
-        print(
+        say(
             "  no pair of short histories that are neighbours: its landmarks lie too far apart, or it has one key alone"
         )
     sys.stdout.flush()

@@ -29,12 +29,11 @@ NO_ANSWER = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        "TIME is integer ms, a moment (2026-03-29T17:00+02:00), a day (2026-03-29), from one to another (A/B), or an\n"
+        "TIME is integer ms, a moment (2026-03-29T17:00+02:00), a day (2026-03-29), from one to another (A/B), or an "
         'object as policy files have them: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
-        "All of them are one record: registered together, or none. What has passed costs budget, and is refused where\n"
-        "there is too little. Take them from a calendar or from releases: landmarks chosen from raw values tell of\n"
+        "All of them are one record: registered together, or none. What has passed costs budget, and is refused where "
+        "there is too little. Take them from a calendar or from releases: landmarks chosen from raw values tell of "
         "them.\n"
         f"{page_at('how-to/register-landmarks-late.md')} says more.\n"
     )

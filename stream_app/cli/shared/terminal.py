@@ -13,11 +13,14 @@ def say(text: str) -> None:
     print(text)
 
 
-def folded(line: str, width: int) -> str:
-    """Return a line in lines of at most `width` letters; a word that is longer alone stays whole, to be copied."""
+def folded(line: str, width: int, further: int = 2) -> str:
+    """Return a line in lines of at most `width` letters, further ones indented by so many spaces more.
+
+    A word that is longer alone stays whole, to be copied.
+    """
     if len(line) <= width:
         return line
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    indent = " " * (len(line) - len(line.lstrip()) + further)
     return fill(
         line,
         width,
