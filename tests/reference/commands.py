@@ -65,7 +65,8 @@ def _name(action: argparse.Action) -> str:
 
 def _meaning(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
     assert action.help, f"{parser.prog}: {_name(action)} has no help"
-    choices = "" if action.choices is None else f" One of {', '.join(code(each) for each in action.choices)}."
+    named = [str(each) for each in action.choices or () if str(each) not in action.help.lower()]
+    choices = f" One of {', '.join(map(code, action.choices))}." if action.choices and named else ""
     required = " Required." if action.required and action.option_strings else ""
     return sentence(action.help % {"default": action.default}) + required + choices
 
