@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import PolicyViolationError
 
 from stream_app.cli import main
 from stream_app.cli.shared.eventfile import record_key
@@ -195,16 +196,12 @@ class Installation:
 
     def grow(self, topic: str, partitions: int) -> None:
         """Give a topic more partitions."""
-        asyncio.run(self._grow(topic, partitions))
 
-    async def _grow(self, topic: str, partitions: int) -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
-        await admin.start()
-        try:
+        async def grow(admin: AIOKafkaAdminClient) -> None:
             answer = await admin.create_partitions({topic: NewPartitions(partitions)})
             assert [error for _, error, _ in answer.topic_errors] == [0], answer
-        finally:
-            await admin.close()
+
+        asyncio.run(self._administer(grow))
 
     def drop(self, topic: str) -> None:
         """Delete a topic."""
@@ -231,7 +228,15 @@ class Installation:
         """Delete the records of a topic that is not compacted below an offset."""
         places = [TopicPartition(topic, number) for number in partitions or range(self.partitions)]
         deletion = {place: RecordsToDelete(before_offset=before) for place in places}
-        asyncio.run(self._administer(lambda admin: admin.delete_records(deletion)))
+
+        async def delete(admin: AIOKafkaAdminClient) -> None:
+            while True:
+                with suppress(PolicyViolationError):  # a broker heeds a `cleanup.policy` a moment after it was set
+                    await admin.delete_records(deletion)
+                    return
+                await asyncio.sleep(0.1)
+
+        asyncio.run(self._administer(delete))
 
     async def _administer(self, task: Callable[[AIOKafkaAdminClient], Awaitable[Any]]) -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
