@@ -6,7 +6,7 @@ has the noise key, and nothing to anybody once this process has ended.
 """
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView
 from hashlib import blake2b
 from typing import Final, final
 
@@ -135,6 +135,10 @@ class Collection:
     def opened(self, series: str) -> dict[int, Counters]:
         """Return the counters of a series' open steps, by step."""
         return self._series.get(series, {})
+
+    def series(self) -> KeysView[str]:
+        """Return the series that count contributions, or did since they were last dropped."""
+        return self._series.keys()
 
     def floor(self) -> int | None:
         """Return the offset of the oldest record that opened a step still open; None: none is open.

@@ -16,8 +16,6 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 _HEX = 2 * HASH_BYTES
-CONTRIBUTION = b'"contribution"'
-"""What a contribution holds, unless its type is escaped; others may hold it, too."""
 
 
 class Observations(NamedTuple):
@@ -37,16 +35,20 @@ class Observations(NamedTuple):
         return f"<{len(self.at)} observations>"
 
 
-def observations(records: Records, key_of: Callable[[str], bytes] | None) -> Observations:
+def observations(
+    records: Records, key_of: Callable[[str], bytes] | None, collected: frozenset[bytes] = frozenset()
+) -> Observations:
     """Return the observations whose key is that of their series by ``key_of``; None: no key is asked for.
 
     Whatever is none, or would be refused whatever is known of its series, is left out; all of them may be, where most
-    records are contributions.
+    records have keys of ``collected`` series.
     """
-    plain = [nth for nth, value in enumerate(records.values) if value is not None and CONTRIBUTION not in value]
-    if 2 * len(plain) < len(records):  # contributions are not read for the few others, if these are none either
-        few = _some(records, plain, key_of)
-        return few if not few.at else _some(records, range(len(records)), key_of)
+    if key_of is not None and collected:
+        # PRIVACY: the key alone tells what is read: the text of a value must not choose how its record is decided.
+        plain = [nth for nth, key in enumerate(records.keys) if key not in collected]
+        if 2 * len(plain) < len(records):  # contributions are not read for the few others, if these are none either
+            few = _some(records, plain, key_of)
+            return few if not few.at else _some(records, range(len(records)), key_of)
     return _all(records, key_of) or _some(records, range(len(records)), key_of)
 
 

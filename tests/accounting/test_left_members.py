@@ -74,10 +74,13 @@ def test_the_cap_holds_over_both() -> None:
 
 
 def test_nothing_left_of_a_cap() -> None:
-    """A member whose series claimed all of it, and ended, gets next to nothing, and no new cap."""
+    """A member whose series claimed all of it, and ended, gets a cap of zero: no series of theirs begins anew."""
     run = Run(Context(KEYS, limits=MEMBERS)).feed_all([cap("p", 1.0), policy("p/a", lifetime=1.0)])
     run.feed({"type": "close", "series": "p/a"})
-    assert anew(run, ANEW).members["p/"].cap_nano == 1
+    new = anew(run, ANEW)
+    assert new.members["p/"].cap_nano == 0
+    new.feed(policy("p/b", epsilon=1e-9))
+    assert [orjson.loads(reject)["reason"] for reject in new.rejects] == ["member-cap"]
 
 
 def test_series_come_under_members() -> None:

@@ -73,7 +73,8 @@ class BatchDecider:
         self._states.begin_batch()
         chosen = NOTHING
         if self._outlets.settle is None:  # entries that bind are looked for one by one
-            chosen = together(self._context, self._source, records, self._fewest)
+            collected = frozenset(map(str.encode, self._collection.series()))
+            chosen = together(self._context, self._source, records, self._fewest, collected)
         numbers: Sequence[int] = range(len(records))
         if len(chosen.at):
             apart = np.ones(len(records), np.bool_)

@@ -10,7 +10,6 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection, Counters
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.members import misnamed
-from stream_app.formats.columns import CONTRIBUTION
 from stream_app.formats.wire import LARGEST_MEMBER_BYTES, LARGEST_RECORD_BYTES, load
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
@@ -44,8 +43,8 @@ class Counting:
         Whoever takes a number decides that record, or recalls it, before the next one: it finds every counter as it
         is when all before it were decided one by one. A range: there is nothing to count, all are decided so.
         """
-        # What names its type by other bytes is no less a contribution: it may be decided one by one.
-        if CONTRIBUTION not in b"".join(filter(None, values)):
+        # PRIVACY: whether records are read here depends on open steps, not on what the records hold.
+        if not self._collection.series():
             self._known.clear()
             return range(len(values))
         return self._others(keys, values)

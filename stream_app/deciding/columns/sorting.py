@@ -69,9 +69,10 @@ _NONE = np.zeros(0, np.int64)
 NOTHING = Together(_NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0))
 
 
-def together(context: Context, source: Source, records: Records, fewest: int) -> Together:
+def together(context: Context, source: Source, records: Records, fewest: int, collected: frozenset[bytes]) -> Together:
     """Return which records are decided together, at least ``fewest`` in each round of a group.
 
+    ``collected`` are the keys of series that are collected: what has them is no observation of another series.
     Whatever would be refused, or needs more than a step, is not among them: the decision of one record tells why.
     """
     states = source.states
@@ -79,7 +80,7 @@ def together(context: Context, source: Source, records: Records, fewest: int) ->
     if len(records) < fewest or (routed and separator is None and len(set(records.keys)) < fewest):
         return NOTHING  # no group has enough series
     key_of = str.encode if separator is None else context.key_of
-    found = observations(records, key_of if routed else None)
+    found = observations(records, key_of if routed else None, collected)
     at, times = np.array(found.at, np.int64), np.array(found.times_ms, np.int64)
     numbers = np.array(found.numbers, np.float64)
     places = _places(source, found, fewest)

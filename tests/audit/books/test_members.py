@@ -79,6 +79,23 @@ def test_a_true_ledger_holds() -> None:
     assert "claimed with epsilon 0.00000003 of epsilon 0.00000003 (p)\n" in report.text()
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_cap_of_zero_is_a_cap(order: int) -> None:
+    """It holds and is counted; as nothing is claimed of it, it is not the cap of which most is claimed."""
+    chains = [member("p/", 0), member("q/", 30), series("q/a", 10), member("r/", 0)]
+    found = audit(lines(*chains[::order]))
+    assert found.holds
+    assert found.document()["members"] | {"separator": "/", "claims": 1} == {
+        "separator": "/",
+        "claims": 1,
+        "capped": 3,
+        "fullest": "q",
+        "fullest_cap_nano": 30,
+        "fullest_claims_nano": 10,
+    }
+    assert audit(lines(chains[0])).document()["members"]["fullest_cap_nano"] == 0
+
+
 def test_a_ledger_without_members_says_nothing_of_them() -> None:
     """Neither in the text nor in the document, which others parse."""
     report = audit(lines(series("p/glucose", None)))
@@ -131,6 +148,14 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     "cap-lowered-below": (
         lambda: lines(series("p/a", 20), series("p/b", 20), member("p/", 50, 39)),
         ("member-cap", "p/", "the claims of 2 series are 0.00000004: more than the cap, which is 0.000000039"),
+    ),
+    "series-above-none": (
+        lambda: lines(member("p/", 0), series("p/a", 10)),
+        ("member-cap", "p/a", "the claims of 1 series are 0.00000001: more than the cap, which is 0.0"),
+    ),
+    "raised-from-none": (
+        lambda: lines(member("p/", 0, 1)),
+        ("cap-raised", "p/", "raises the cap from 0.0 to 0.000000001"),
     ),
     "raised": (
         lambda: lines(member("p/", 20, 30), series("p/a", 10)),
@@ -263,7 +288,7 @@ def test_what_is_collected_beside_claims(order: int) -> None:
     assert audit(chains[1], lifetime_nano=100).holds
 
 
-@pytest.mark.parametrize("change", [{"cap_nano": 0}, {"cap_nano": "9"}, {"epoch": 1}, {"policy": 1}])
+@pytest.mark.parametrize("change", [{"cap_nano": -1}, {"cap_nano": "9"}, {"epoch": 1}, {"policy": 1}])
 def test_forms(change: Record) -> None:
     """What no chain of a member holds is malformed."""
     chain = member("p/", 9)

@@ -100,6 +100,19 @@ def test_the_list_of_members(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     }
 
 
+def test_a_member_who_may_not_begin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cap of zero is a cap, of which nothing is left, and a member with it is known without any series."""
+    options = save(tmp_path, [*people(), *member("p-99/", 0).lines()])
+    assert main(["standing", "p-99", *options]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "p-99: a member with a cap of 0.0; amounts are in epsilon",
+        "  claimed    0.0, by 0 series, for ever",
+        "  left       0.0 for new series to claim",
+    ]
+    assert main(["standing", "--members", *options]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["p-99", "0.0", "0.0", "0.0", "100", "%", "0"]
+
+
 def test_versions_and_lifetimes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first policy's epsilon bounds what no claim does; a lifetime that is named bounds a claim, too."""
     [one] = document_of(capsys, "home-7", *save(tmp_path, write(LEDGERS["adaptive"]).lines()))["series"]

@@ -4,6 +4,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -123,6 +124,22 @@ def test_most_contributions_are_counted_without_being_decided() -> None:
     assert list(counting.others([None] * 5, values[2:])) == [2, 3]
     (counters,) = [found for step, found in way.collection.opened("ward-3").items() if step == 0]
     assert list(counters.cells) == [2, 1]
+
+
+@pytest.mark.parametrize("text", ["contribution", {"type": "contribution"}])
+def test_no_raw_text_chooses_how_others_are_read(text: object) -> None:
+    """Records are read before they are decided where steps are open, whatever they hold, and else never."""
+    context = Context(KEYS, limits=Limits(lifetime_nano=10**17))
+    closed, opened = (Way(together=True, fewest=3, cached=100) for _ in range(2))
+    first = [json.dumps(one).encode() for one in (collected(), watermark(0))]
+    opened.decide(context, [InputRecord("events", 0, nth, 0, None, value) for nth, value in enumerate(first)])
+    for way in (closed, opened):
+        others = [
+            Counting(context, way.reader.find, way.collection).others([None], [json.dumps(observed).encode()])
+            for observed in (observation("home", 1, "another"), observation("home", 1, text))
+        ]
+        assert [isinstance(one, range) for one in others] == [way is closed] * 2
+        assert [list(one) for one in others] == [[0], [0]]
 
 
 def test_what_is_refused_before_its_step_is_asked_is_left_over() -> None:

@@ -11,6 +11,7 @@ from stream_app.formats.wire import dump
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import KeyRing
+from tests.collected import contribution
 from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER, VECTOR, Record, Run, default, observation, policy
 
 HOMES = [f"home-{nth}" for nth in range(8)]
@@ -32,7 +33,7 @@ class Desk:
         """Return what of a batch is taken."""
         values = (one if isinstance(one, bytes) else dump(one) for one in given)
         records = Records.of(InputRecord("events", 0, nth, 0, key, value) for nth, value in enumerate(values))
-        return together(self.context, self.reader, records, self.fewest)
+        return together(self.context, self.reader, records, self.fewest, frozenset())
 
     def taken(self, *given: Record | bytes) -> list[int]:
         """Return the numbers of the records that are taken."""
@@ -57,6 +58,17 @@ def test_what_is_taken_of_each_observation() -> None:
     assert found.ranks.tolist() == 8 * [0] + 8 * [1]
     assert [str(number) for number in found.numbers.tolist()] == 8 * ["4.0"] + 8 * ["nan"]
     assert "4.0" not in repr(found)
+
+
+@pytest.mark.parametrize("text", ["contribution", {"type": "contribution"}, ["contribution"]])
+def test_no_raw_text_chooses_the_way(text: object) -> None:
+    """Observations under a substitute go together whatever their values are, also beside contributions."""
+    desk = Desk(Context(KEYS, (default("*", value={**NUMBER, "invalid": 5}),), partition_of=lambda _: 0))
+    given = [InputRecord("events", 0, nth, 0, HOMES[nth].encode(), dump(one)) for nth, one in enumerate(steps(1, text))]
+    item = dump(contribution(1, "ada", "walk"))
+    for more in (0, 30):
+        records = Records.of([*given, *(InputRecord("events", 0, 8 + nth, 0, b"ward-3", item) for nth in range(more))])
+        assert together(desk.context, desk.reader, records, 1, frozenset({b"ward-3"})).at.tolist() == [*range(8)]
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,22 @@ def test_caps_of_records() -> None:
     assert reason(run.feed(policy("p/b", epsilon=1e-9))) == "member-cap"
 
 
+@pytest.mark.parametrize("limits", [{}, {"member_nano": 3 * E, "lifetime_nano": E}])
+def test_a_cap_of_zero(limits: dict[str, int]) -> None:
+    """It is a cap and not its absence: nothing of that member begins, whatever it claims, and rows and audit keep it."""
+    run = Run(members(**limits))
+    assert reason(run.feed(cap("p", 0))) is None
+    assert run.members["p/"].cap_nano == 0
+    assert reason(run.feed(cap("p", -0.0))) == "duplicate"
+    assert reason(run.feed(cap("p", 1e-9))) == "member-cap"
+    assert reason(run.feed(policy("p/a", epsilon=1e-9))) == "member-cap"
+    assert reason(run.feed(policy("q/a"))) is None
+    assert reason(run.feed(cap("q", 0))) == "member-cap", "below the claims"
+    assert load_member(dict([run.members["p/"].dump()]).get, "p/") == run.members["p/"]
+    assert rebuilt(run.context, run.ledger, run.releases).members == run.members
+    assert check(run.ledger, releases=run.releases).holds
+
+
 def test_later_settings_change_no_cap() -> None:
     """A member that claimed without a cap has none until a record comes; one with a cap keeps it."""
     run = Run(members()).feed_all([policy("p/a")])
@@ -182,7 +198,7 @@ def test_names(expected: str, series: str) -> None:
 REFUSED_CAPS: list[tuple[Context, object, str, bytes | None]] = [
     (Context(KEYS), cap("p", 1), "malformed", b"p"),
     (members(), cap("p/", 1), "malformed", b"p/"),
-    (members(), cap("p", 0), "malformed", b"p"),
+    (members(), cap("p", -1e-9), "malformed", b"p"),
     (members(), cap("p", 1e-10), "malformed", b"p"),
     (members(), {"type": "member", "member": "p", "epsilon": True}, "malformed", b"p"),
     (members(), {"type": "member", "member": "p"}, "malformed", b"p"),

@@ -73,6 +73,13 @@ def test_nine_tenths_are_exact() -> None:
         assert counts.left == {"0.10": 1, "0.20": 1}
 
 
+def test_nothing_is_left_of_a_cap_of_zero() -> None:
+    """It counts as a cap, where a member without one does not."""
+    counts = CapCounts()
+    counts.take([Member("p/", 1, "", 0), Member("q/", 0, "", None)])
+    assert counts.left == {"0.00": 1}
+
+
 def test_they_are_shown_and_withdrawn_by_partition() -> None:
     """A partition that went to another worker shows nothing more; a class that emptied shows 0; no cap, nothing."""
     metrics, counts = Metrics(), CapCounts()
