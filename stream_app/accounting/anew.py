@@ -54,7 +54,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
             if chain in rest and one.records and claims[one.series]:
                 rest[chain] += nano(one.records[0]["epsilon"])
     for chain, left_nano in rest.items():
-        epsilon_nano = max(left_nano, 1)  # the least there is: without a cap the member could claim anything
+        epsilon_nano = max(left_nano, 0)  # a cap all the same: without one the member could claim anything
         record = {"type": "member", "member": chain[:-1], "epsilon": epsilon_of(epsilon_nano)}
         yield Left(chain, (record,), epsilon_nano, 0, " for the claims of a member's series", by_hand=False)
 

@@ -74,7 +74,7 @@ def _decode_member(found: dict[str, object]) -> MemberRecord | Malformed:
         return Malformed("malformed")
     if len(member.encode()) > LARGEST_MEMBER_BYTES:
         return Malformed("too-large")
-    if not is_number(epsilon) or not 0 < epsilon <= LARGEST_EPSILON or nano(epsilon) < 1:
+    if not is_number(epsilon) or not 0 <= epsilon <= LARGEST_EPSILON or (epsilon and not nano(epsilon)):
         return Malformed("malformed", member=member)
     return MemberRecord(member, nano(epsilon))
 

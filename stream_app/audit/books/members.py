@@ -127,7 +127,7 @@ class Members:
         fullest, cap, claims = "", 0, 0
         for name, member in capped.items():
             assert member.cap_nano is not None, "only these were taken"
-            if not fullest or member.claims_nano * cap > claims * member.cap_nano:
+            if not cap or member.claims_nano * cap > claims * member.cap_nano:
                 fullest, cap, claims = name, member.cap_nano, member.claims_nano
         return MembersRead(self.separator or None, self._count, len(capped), fullest, cap, claims)
 

@@ -153,7 +153,7 @@ def _close(values: Values) -> Entry | str:
 def _member(values: Values) -> Entry | str:
     del values[2]
     entry = MemberEntry._make(values)
-    if not 1 <= entry.cap_nano <= MAX_SEQUENCE or entry.epoch:
+    if not 0 <= entry.cap_nano <= MAX_SEQUENCE or entry.epoch:
         return "`cap_nano` is out of range, or `epoch` is not 0"
     return _linked(entry)
 

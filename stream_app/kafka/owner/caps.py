@@ -24,8 +24,9 @@ class CapCounts:
         # PRIVACY: claims and caps follow from policies and public facts, and stand in the ledger; no member is named.
         for before, after in claims:
             for member, sign in ((before, -1), (after, 1)):
-                if member is not None and member.cap_nano:
-                    self.left[class_of((member.cap_nano - member.claimed_nano) / member.cap_nano)] += sign
+                if member is not None and member.cap_nano is not None:
+                    cap_nano = member.cap_nano or 1  # nothing is claimed of a cap of zero
+                    self.left[class_of((cap_nano - member.claimed_nano) / cap_nano)] += sign
 
     def show(self, metrics: Metrics, partition: str) -> None:
         """Show the counts, as soon as there was any member with a cap."""

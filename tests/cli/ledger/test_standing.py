@@ -101,7 +101,7 @@ def test_the_list_of_members(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_member_who_may_not_begin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cap of zero is a cap, of which nothing is left, and a member with it is known without any series."""
+    """A cap of zero is a cap, and a member with it is known without any series."""
     options = save(tmp_path, [*people(), *member("p-99/", 0).lines()])
     assert main(["standing", "p-99", *options]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -110,7 +110,7 @@ def test_a_member_who_may_not_begin(tmp_path: Path, capsys: pytest.CaptureFixtur
         "  left       0.0 for new series to claim",
     ]
     assert main(["standing", "--members", *options]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split() == ["p-99", "0.0", "0.0", "0.0", "100", "%", "0"]
+    assert ["p-99", "0.0", "0.0", "0.0", "0", "%", "0"] in map(str.split, capsys.readouterr().out.splitlines())
 
 
 def test_versions_and_lifetimes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

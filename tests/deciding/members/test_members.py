@@ -156,7 +156,7 @@ def test_caps_of_records() -> None:
 
 @pytest.mark.parametrize("limits", [{}, {"member_nano": 3 * E, "lifetime_nano": E}])
 def test_a_cap_of_zero(limits: dict[str, int]) -> None:
-    """It is a cap and not its absence: nothing of that member begins, whatever it claims, and rows and audit keep it."""
+    """It is a cap and not its absence: nothing of that member begins, and rows and audit keep it."""
     run = Run(members(**limits))
     assert reason(run.feed(cap("p", 0))) is None
     assert run.members["p/"].cap_nano == 0

@@ -73,11 +73,11 @@ def test_nine_tenths_are_exact() -> None:
         assert counts.left == {"0.10": 1, "0.20": 1}
 
 
-def test_nothing_is_left_of_a_cap_of_zero() -> None:
-    """It counts as a cap, where a member without one does not."""
+def test_nothing_is_claimed_of_a_cap_of_zero() -> None:
+    """It counts as a cap, where a member without one does not, and raises no alert: whoever set it meant it."""
     counts = CapCounts()
     counts.take([Member("p/", 1, "", 0), Member("q/", 0, "", None)])
-    assert counts.left == {"0.00": 1}
+    assert counts.left == {"1.00": 1}
 
 
 def test_they_are_shown_and_withdrawn_by_partition() -> None:
