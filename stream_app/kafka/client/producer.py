@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import RequestTimedOutError
+from aiokafka.errors import KafkaError, NodeNotReadyError, RequestTimedOutError
 from aiokafka.producer import sender
 
 from stream_app.kafka.brokers import Extent, Headers
@@ -18,6 +18,34 @@ _STOP_SECONDS = 10.0
 # The coordinator takes no partition in while it still writes the markers of the transaction before, some milliseconds.
 # aiokafka asks again after 20, several times as long as a whole transaction takes.
 sender.BACKOFF_OVERRIDE = 0.003
+
+
+class _EndsOnce(sender.EndTxnHandler):
+    """Ends a transaction by a request that is never repeated without an answer.
+
+    aiokafka repeats it under the same epoch. A copy that arrives late then ends a later transaction, of which only a
+    part is written (KIP-890). The error ends the producer: the next one's epoch refuses late copies, and the log says
+    what became of the transaction. An answer that refuses the request leaves no copy on its way, so that one is
+    repeated.
+    """
+
+    async def do(self, node_id: int) -> bool:
+        """Ask once; return whether the transaction has ended, or nothing more can be done about it."""
+        try:
+            answer = await self._sender.client.send(node_id, self.create_request(), group=self.group)
+        except NodeNotReadyError:  # raised before anything is sent
+            pause = self.handle_error()
+        except KafkaError as error:
+            self._sender._txn_manager.fatal_error(error)  # noqa: SLF001 (as aiokafka's own handlers do)
+            return True
+        else:
+            pause = self.handle_response(answer)
+        if pause is not None:
+            await asyncio.sleep(pause)
+        return pause is None
+
+
+sender.EndTxnHandler = _EndsOnce
 
 
 class Pages:

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaTimeoutError, RequestTimedOutError, UnknownTopicOrPartitionError
+from aiokafka.errors import (
+    ConcurrentTransactions,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+)
 from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.protocol.transaction import EndTxnResponse_v0
 
 from stream_app.kafka.client.producer import Pages, PartitionProducer
 from stream_app.kafka.client.security import client_arguments
@@ -95,6 +104,98 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker,
             await write()
 
     asyncio.run(bounded())
+
+
+@pytest.mark.parametrize("act", ["commit", "abort"])
+@pytest.mark.parametrize("error", [KafkaConnectionError, RequestTimedOutError])
+def test_an_end_without_an_answer_is_not_repeated(
+    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, error: type[KafkaError]
+) -> None:
+    """A copy that arrives late would end a later transaction of the epoch; under the next owner's it is refused."""
+    installation = Installation(broker, tmp_path, f"producer-{act}-{error.__name__.lower()}")
+    asked: list[Any] = []
+    send = AIOKafkaClient.send
+
+    async def unanswered(client: Any, node: int, request: Any, **named: Any) -> Any:
+        """Send a request, and lose the answer to what ends a transaction."""
+        answer = await send(client, node, request, **named)
+        if type(request).__name__ == "EndTxnRequest":
+            asked.append((client, node, request, named))
+            raise error
+        return answer
+
+    async def written(writer: PartitionProducer) -> None:
+        """Write a record in a transaction that stays open."""
+        await writer.begin(installation.names.ledger)
+        pages = writer.pages()
+        pages.append(b"key", b"value", 0, [])
+        await writer.send(installation.names.ledger, pages)
+
+    async def end() -> None:
+        """End a transaction without an answer, then let the next owner begin one, and the late copy come."""
+        writer = await PartitionProducer.open(installation.settings(), 0)
+        with monkeypatch.context() as lossy:
+            lossy.setattr(AIOKafkaClient, "send", unanswered)
+            await written(writer)
+            if act == "commit":
+                with pytest.raises(error) as found:
+                    await asyncio.wait_for(writer.commit(), 5)
+                assert can_reopen(found.value)
+            else:
+                await writer.abort()
+            await asyncio.sleep(0.5)  # aiokafka asks again after 0.1 s
+            assert len(asked) == 1
+        owner = await PartitionProducer.open(installation.settings(), 0)
+        try:
+            await written(owner)
+            client, node, request, named = asked[0]
+            answer = await send(client, node, request, **named)
+            assert answer.error_code in {47, 90}  # fenced
+            await owner.commit()
+        finally:
+            await owner.stop()
+            await writer.stop()
+
+    asyncio.run(end())
+    assert len(installation.read(installation.names.ledger)) == (2 if act == "commit" else 1)
+
+
+@pytest.mark.parametrize("error", [ConcurrentTransactions, NodeNotReadyError])
+def test_an_end_that_was_refused_or_not_sent_is_asked_again(
+    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError]
+) -> None:
+    """No copy of it is on its way; a worker that gave up would take the partition over for nothing."""
+    installation = Installation(broker, tmp_path, f"producer-again-{error.__name__.lower()}")
+    send, asked = AIOKafkaClient.send, 0
+
+    async def refused(client: Any, node: int, request: Any, **named: Any) -> Any:
+        """Refuse the first two that end a transaction."""
+        nonlocal asked
+        if type(request).__name__ != "EndTxnRequest":
+            return await send(client, node, request, **named)
+        asked += 1
+        if asked > 2:
+            return await send(client, node, request, **named)
+        if error is NodeNotReadyError:
+            raise error
+        return EndTxnResponse_v0(throttle_time_ms=0, error_code=error.errno)
+
+    async def end() -> None:
+        """Commit a record."""
+        writer = await PartitionProducer.open(installation.settings(), 0)
+        monkeypatch.setattr(AIOKafkaClient, "send", refused)
+        try:
+            await writer.begin(installation.names.ledger)
+            pages = writer.pages()
+            pages.append(b"key", b"value", 0, [])
+            await writer.send(installation.names.ledger, pages)
+            await writer.commit()
+        finally:
+            await writer.stop()
+
+    asyncio.run(end())
+    assert asked == 3
+    assert len(installation.read(installation.names.ledger)) == 1
 
 
 def test_brokers_that_are_slow_stop_no_partition() -> None:
