@@ -24,6 +24,12 @@ class Left(NamedTuple):
     """Why there are no records, or what holds beside them."""
     by_hand: bool
     """Whether the series may get some, but only from somebody who knows more than the ledger."""
+    together_nano: int
+    """What histories may lose that differ on both sides of the move, in each as the policy there says.
+
+    At levels ``event`` and ``w-event`` it can be above the lifetime and a member's cap: those bound what histories lose
+    that differ in one event or window over both.
+    """
 
     def __str__(self) -> str:
         """Return a sentence for the operator."""
@@ -42,7 +48,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
     ``caps`` are by chain, ``claims`` by series; ``series`` are what all of them have left. The first record of a series
     is a policy: its epsilon is what the series claims where no lifetime is configured.
     """
-    rest = dict(caps)
+    rest, before = dict(caps), dict.fromkeys(caps, 0)
     separators = {chain[-1] for chain in caps}
     for separator in separators:  # one, unless ledgers of several installations were mixed
         for name, claim_nano in claims.items():
@@ -51,12 +57,24 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
                 rest[chain] -= claim_nano
         for one in series:
             chain = one.series.partition(separator)[0] + separator
-            if chain in rest and one.records and claims[one.series]:
-                rest[chain] += nano(one.records[0]["epsilon"])
+            if chain in rest and claims[one.series]:
+                anew_nano = nano(one.records[0]["epsilon"]) if one.records else 0
+                rest[chain] += anew_nano
+                before[chain] += one.together_nano - anew_nano
     for chain, left_nano in rest.items():
         epsilon_nano = max(left_nano, 0)  # a cap all the same: without one the member could claim anything
         record = {"type": "member", "member": chain[:-1], "epsilon": epsilon_of(epsilon_nano)}
-        yield Left(chain, (record,), epsilon_nano, 0, " for the claims of a member's series", by_hand=False)
+        together_nano = epsilon_nano + before[chain]
+        why = " for the claims of a member's series" + exceeding(together_nano, "cap", caps[chain])
+        yield Left(chain, (record,), epsilon_nano, 0, why, by_hand=False, together_nano=together_nano)
+
+
+def exceeding(together_nano: int, bound: str, bound_nano: int) -> str:
+    """Return what to say of a loss on both sides of the move that is above a bound; "" where it is not."""
+    if together_nano <= bound_nano:
+        return ""
+    lost = f"histories that differ on both sides of the move lose up to {amount(together_nano)} together"
+    return f"; {lost}, above its {bound} of {amount(bound_nano)}"
 
 
 def epsilon_of(amount_nano: int) -> float:

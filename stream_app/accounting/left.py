@@ -11,7 +11,7 @@ is decided, holds what all later ones may use together. Each of them is harmless
 from collections.abc import Iterator
 from typing import assert_never
 
-from stream_app.accounting.anew import Left, Record, caps_left, epsilon_of
+from stream_app.accounting.anew import Left, Record, caps_left, epsilon_of, exceeding
 from stream_app.accounting.parameters import adoptable, bounds_to_come, renewed, united
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
@@ -158,7 +158,7 @@ class _Series:
         try:
             return self._left(series)
         except (_None, _ByHand) as why:
-            return Left(series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand))
+            return Left(series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand), self._closed + self._period)
 
     def _left(self, series: str) -> Left:
         """Return what is left; raises `_None` and `_ByHand`."""
@@ -198,7 +198,9 @@ class _Series:
         more = " beside each window, after a wait" if self._level == "landmark" and self._window else more
         more += f", from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
         more += ", and again at each bound of `renew`" * bool(bounds)
-        return Left(series, (*fence, policy), epsilon, begin, more + ", with no later version" * last, by_hand=False)
+        together = self._closed + self._period + cap
+        more += ", with no later version" * last + exceeding(together, "lifetime", self._lifetime)
+        return Left(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
 
     @property
     def _bounds(self) -> list[int]:

@@ -1,8 +1,12 @@
 """``left`` on ledgers with members: a person's old and new losses stay within the person's cap."""
 
+import json
 from pathlib import Path
 
-from tests.cli.ledger.test_left import Record, Site, readings, ruled
+import pytest
+
+from stream_app.cli import main
+from tests.cli.ledger.test_left import HOUR, Record, Site, readings, ruled
 
 SETTINGS = 'member_separator = "/"\nmember_epsilon = 3.0\n'
 MILLIARD = 10**9
@@ -66,3 +70,43 @@ def test_settings_that_would_refuse_a_part(tmp_path: Path) -> None:
         left, said = site.left("old", settings=settings, code=2)
         assert not left
         assert remedy in said
+
+
+def lived_twice(site: Site) -> tuple[list[Record], list[Record], str]:
+    """Return both ledgers of a person whose cap of 3 is all claimed, and what `left` says."""
+    event, windows = {"level": "event", "step": HOUR}, {"level": "w-event", "step": HOUR, "window": 2}
+    records: list[Record] = [ruled("p/event", protection=event), ruled("p/windows", protection=windows)]
+    records += [ruled("p/half", epsilon=0.5), *readings("p/event", 0), *readings("p/windows", 0, 1)]
+    records += [*readings("p/half", 0, 1, 2), ruled("q/spare", epsilon=0.5, protection=event), *readings("q/spare", 0)]
+    config = site.folder / "people.toml"
+    config.write_text(SETTINGS + "lifetime_epsilon = 1.0\n")
+    old, rejects = site.installed("old", records, "--config", str(config))
+    assert not rejects
+    begun, said = site.left("old", settings=SETTINGS)
+    after = [*readings("p/event", 5), *readings("p/windows", 5, 6), *readings("p/half", 5, 6, 10)]
+    config.write_text(SETTINGS)
+    new, _ = site.installed("new", [*begun, *after, *readings("q/spare", 5)], "--config", str(config))
+    return old, new, said
+
+
+def test_what_is_lost_on_both_sides_of_the_move_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At levels event and w-event it passes claim and cap, since each event or window has its whole epsilon anew."""
+    old, new, said = lived_twice(Site(tmp_path))
+    words = ["left", "--ledger", f"{tmp_path}/old/ledger.jsonl", "--config", f"{tmp_path}/settings.toml"]
+    capsys.readouterr()
+    assert main([*words, "--without-aborted", "--json"]) == 0
+    told = {one["series"]: one for one in json.loads(capsys.readouterr().out)["series"]}
+    both = {name: lost(old, name) + lost(new, name) for name in ("p/event", "p/windows", "p/half", "q/spare")}
+    assert both["p/event"] == both["p/windows"] == 2 * MILLIARD
+    assert sum(both[name] for name in both if name.startswith("p/")) > claims(old, "p")["p/"] == 3 * MILLIARD
+    for name, nano in both.items():
+        assert nano <= told[name]["together_nano"] <= 2 * MILLIARD
+    for member in "pq":
+        mine = sum(nano for name, nano in both.items() if name.startswith(member))
+        assert mine <= told[f"{member}/"]["together_nano"]
+    sentences = {line.partition(":")[0]: line for line in said.splitlines()}
+    over = "histories that differ on both sides of the move lose up to {} together, above its {}"
+    assert over.format("2.0", "lifetime of 1.0") in sentences["p/event"]
+    assert over.format("2.0", "lifetime of 1.0") in sentences["p/windows"]
+    assert over.format("5.0", "cap of 3.0") in sentences["p/"]
+    assert not [name for name in ("p/half", "q/spare", "q/") if "both sides" in sentences[name]]
