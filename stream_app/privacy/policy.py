@@ -4,7 +4,7 @@ Refused parameters raise `PolicyError`, which lists every fault with its member,
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Literal, assert_never
 
@@ -35,7 +35,7 @@ from stream_app.privacy.protection import (
     protection_of,
     windows_of,
 )
-from stream_app.privacy.rule import LARGEST_BUDGET_NANO, Rule, rule_for
+from stream_app.privacy.rule import CARRIED, LARGEST_BUDGET_NANO, Rule, rule_for
 from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of, scheme_of
 from stream_app.privacy.values import nano
 
@@ -106,7 +106,8 @@ class Policy:
         object.__setattr__(self, "exhaustible", isinstance(self.protection, LandmarkLevel | UserLevel))
 
     def _rule(self) -> Rule | None:
-        if self.collect is not None or self.within is not None or self.correlation is not None:
+        others = (one for one in fields(self) if one.init and one.name not in CARRIED)
+        if any(getattr(self, one.name) != (None if one.default is MISSING else one.default) for one in others):
             return None
         if self.epsilon_nano > LARGEST_BUDGET_NANO:
             return None

@@ -14,6 +14,14 @@ from stream_app.privacy.protection import EventLevel, LandmarkLevel, Protection,
 from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of
 from stream_app.privacy.values import NANO
 
+CARRIED: Final = frozenset({
+    "version", "epsilon_nano", "step_ms", "protection", "scheme", "filter", "kind", "parameters", "identity",
+    "dummies", "renew", "lifetime_nano",
+})  # fmt: skip
+"""Members of a policy under which steps may be decided together, as columns.
+
+A policy that sets any other has its steps decided one by one.
+"""
 LARGEST_BUDGET_NANO = 9 * 10**12
 """A million times as much fits into 64 bits (Balanced)."""
 _LARGEST = 2**63 - 1
@@ -76,7 +84,7 @@ def rule_for(
     if filtered and not kind.clamped:  # an estimate may lie anywhere, and boundaries are those of cells in the range
         return None
     match protection:
-        case LandmarkLevel() if protection.window == 1:
+        case LandmarkLevel(landmarks, spare, fixed) if protection == LandmarkLevel(landmarks, spare, fixed):
             return _rule(version, step_ms, LandmarkLevel(NO_LANDMARKS, 0), scheme, kind, identity, filtered=filtered)
         case EventLevel() | UserLevel():
             return _rule(version, step_ms, protection, scheme, kind, identity, filtered=filtered)

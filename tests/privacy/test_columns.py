@@ -138,6 +138,26 @@ def test_proposals_and_spends(
 
 
 @given(
+    st.integers(0, 40),
+    st.lists(st.lists(st.tuples(st.integers(0, 45), st.booleans()), min_size=3, max_size=3), min_size=1, max_size=12),
+)
+def test_spends_are_those_that_definition_3_allows(budget_nano: int, steps: list[list[tuple[int, bool]]]) -> None:
+    """Landmarks together with any other step sum to at most the budget, and what keeps to that is published."""
+    landmarks, regular = [[0] for _ in range(3)], [[0] for _ in range(3)]
+    budget, spent, peak = (np.full(3, figure) for figure in (budget_nano, 0, 0))
+    for step in steps:
+        spends, inside = ints(*(spend for spend, _ in step)), np.array([landmark for _, landmark in step])
+        published, spent, peak = spend_each(budget, spent, peak, spends, inside)
+        for nth, (spend, landmark) in enumerate(step):
+            own = landmarks[nth] if landmark else regular[nth]
+            own.append(spend)
+            allowed = sum(landmarks[nth]) + max(regular[nth]) <= budget_nano
+            assert published[nth] == (spend > 0 and allowed)
+            if not allowed:
+                own.pop()
+
+
+@given(
     st.builds(Adaptive, *[st.integers(0, NANO)] * 3),
     st.lists(st.tuples(st.integers(0, NANO), st.booleans()), min_size=1, max_size=8),
 )

@@ -17,11 +17,12 @@ from stream_app.deciding.renewal import next_bound_ms
 from stream_app.deciding.rows import SeriesRow, ending
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.privacy.guard import NO_WINDOW, Guard
-from stream_app.privacy.level import NUMBER_WIDTH, Levels
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.level import NUMBER_WIDTH, Levels, LevelState
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.rule import Rule
-from stream_app.privacy.state import NEVER, Clock, Latest, State
+from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State
 from stream_app.privacy.values import ReleasedCells
 
 Matrix = npt.NDArray[np.int64]
@@ -105,23 +106,17 @@ class States:
             self._numbers.append(group.number)
 
     def group_of(self, row: SeriesRow) -> Group | None:
-        """Return the group that the series of a row would join; None where it is decided one by one."""
-        rule, state = row.policy.rule, row.state
-        clock, latest = state.clock, state.latest
-        if (
-            rule is None
-            or state.closed
-            or row.open_steps is not None
-            or row.backward_loss is not None
-            or state.guard.window != NO_WINDOW
-            or clock.last_step == NEVER
-            or clock.decided_ms != clock.last_step * rule.step_ms
-            or clock.decided_end_ms != clock.decided_ms + rule.step_ms
-            or len(latest.measurement) != (latest.source_ms != NEVER)
-            or len(latest.level) != (NUMBER_WIDTH if rule.filtered and latest.measurement else 0)
-        ):
+        """Return the group that the series of a row would join; None where it is decided one by one.
+
+        Closed by default: columns take a row that they give back as it was, so nothing else may be known of a series.
+        """
+        rule, clock, level = row.policy.rule, row.state.clock, row.state.latest.level
+        if rule is None or clock.last_step == NEVER:  # the first step of a period is decided by itself
             return None
-        return self.joined(rule, row.default)
+        own = (row.series, row.policy, row.default, row.state.promise, clock.period_start_ms)
+        known = (level if len(level) == NUMBER_WIDTH else (0.0,) * NUMBER_WIDTH) if rule.filtered else ()
+        link = row.previous if len(row.previous) == 2 * HASH_BYTES else ""
+        return self.joined(rule, row.default) if _row(own, _figures(row), link, known) == row else None
 
     def joined(self, rule: Rule, default: str) -> Group:
         """Return the group of series under a rule and the default policy of this name; empty: of their own."""
@@ -140,22 +135,11 @@ class States:
             self.periods[place].group.series -= 1
             self.periods[place] = period
         group.series += 1
-        state, clock, latest = row.state, row.state.clock, row.state.latest
-        due_ms = next_bound_ms(period.policy, state)
+        due_ms, level = next_bound_ms(period.policy, row.state), row.state.latest.level
         _FIGURES.pack_into(
             self.figures.data,
             place * _FIGURES.size,
-            state.guard.budget_nano,
-            state.promise.spare_left,
-            state.guard.landmark_spent_nano,
-            state.guard.regular_peak_nano,
-            clock.decided_ms,
-            clock.first_step,
-            latest.rate_nano,
-            latest.source_ms,
-            latest.measurement[0] if latest.measurement else 0,
-            latest.estimate[0] if latest.estimate else 0,
-            row.sequence,
+            *_figures(row),
             LAST_TIMESTAMP_MS + 1 if due_ms is None else due_ms,
             group.number,
             self.batch,
@@ -164,8 +148,8 @@ class States:
         if group.rule.filtered:
             if len(self.levels) < len(self.figures):
                 self.levels = _grown(self.levels, len(self.figures))
-            if latest.level:
-                self.levels[place] = latest.level
+            if level:
+                self.levels[place] = level
         return place
 
     def put_all(
@@ -185,30 +169,10 @@ class States:
 
     def row(self, place: int) -> SeriesRow:
         """Return the row of the series at a place."""
-        series, period = self.names[place], self.periods[place]
-        budget, _, spent, peak, decided_ms, first_step, rate, source_ms, measured, estimated, sequence = self.figures[
-            place, :UNTIL
-        ].tolist()
-        step_ms = period.policy.step_ms
-        released = source_ms != NEVER
-        clock = Clock(
-            period_start_ms=period.start_ms,
-            decided_ms=decided_ms,
-            decided_end_ms=decided_ms + step_ms,
-            first_step=first_step,
-            last_step=decided_ms // step_ms,
-        )
-        latest = Latest(
-            source_ms=source_ms,
-            measurement=ReleasedCells((measured,) if released else ()),
-            estimate=ReleasedCells((estimated,) if released else ()),
-            rate_nano=rate,
-            level=tuple(self.levels[place].tolist()) if released and period.group.rule.filtered else (),
-        )
-        state = State(Guard(budget, spent, peak), period.promise, clock, latest, closed=False)
-        return SeriesRow(
-            series, series.encode(), sequence, self.link(place), period.policy, period.group.default, state
-        )
+        period, figures = self.periods[place], self.figures[place, :UNTIL].tolist()
+        level = tuple(self.levels[place].tolist()) if period.group.rule.filtered else ()
+        own = (self.names[place], period.policy, period.group.default, period.promise, period.start_ms)
+        return _row(own, figures, self.link(place), level)
 
     def link(self, place: int) -> str:
         """Return the hash of the last entry of the series at a place, in hex."""
@@ -254,12 +218,8 @@ class States:
         shared = (
             id(group),
             id(row.policy),
-            id(promise.landmarks),
-            promise.spare_left,
-            promise.prior_nano,
-            promise.first_budget_nano,
-            promise.claim_nano,
             row.state.clock.period_start_ms,
+            *(id(promise.landmarks) if part == "landmarks" else getattr(promise, part) for part in Promise.__slots__),
         )
         period = self._known.get(shared)
         if period is None:
@@ -278,6 +238,50 @@ class States:
             oldest = np.argpartition(self.figures[stored, USED], count - 1)[:count]
             for place in stored[oldest].tolist():
                 self.forget(self.names[place])
+
+
+def _figures(row: SeriesRow) -> tuple[int, ...]:
+    """Return the columns of a row up to `SEQUENCE`, in their order."""
+    state, clock, latest = row.state, row.state.clock, row.state.latest
+    return (
+        state.guard.budget_nano,
+        state.promise.spare_left,
+        state.guard.landmark_spent_nano,
+        state.guard.regular_peak_nano,
+        clock.decided_ms,
+        clock.first_step,
+        latest.rate_nano,
+        latest.source_ms,
+        latest.measurement[0] if latest.measurement else 0,
+        latest.estimate[0] if latest.estimate else 0,
+        row.sequence,
+    )
+
+
+_Own = tuple[str, Policy, str, Promise, int]  # series, policy, name of the default, promise, start of the period
+
+
+def _row(own: _Own, figures: Sequence[int], link: str, level: LevelState) -> SeriesRow:
+    """Return the row that columns have of a series; ``level`` is that of the filter, if there is one."""
+    series, policy, default, promise, start_ms = own
+    budget, _, spent, peak, decided_ms, first_step, rate, source_ms, measured, estimated, sequence = figures
+    released = source_ms != NEVER
+    clock = Clock(
+        period_start_ms=start_ms,
+        decided_ms=decided_ms,
+        decided_end_ms=decided_ms + policy.step_ms,
+        first_step=first_step,
+        last_step=decided_ms // policy.step_ms,
+    )
+    latest = Latest(
+        source_ms=source_ms,
+        measurement=ReleasedCells((measured,) if released else ()),
+        estimate=ReleasedCells((estimated,) if released else ()),
+        rate_nano=rate,
+        level=level if released else (),
+    )
+    state = State(Guard(budget, spent, peak), promise, clock, latest, closed=False)
+    return SeriesRow(series, series.encode(), sequence, link, policy, default, state)
 
 
 _M = TypeVar("_M", Matrix, Levels)

@@ -107,6 +107,13 @@ def logs(draw: st.DrawFn, scale: Scale) -> list[dict[str, Any] | bytes]:
     records: list[dict[str, Any] | bytes] = []
     now = dict.fromkeys(SERIES, 0)
     highest = draw(st.sampled_from([4, 4, LARGEST_VERSION]))
+    for series in draw(st.sampled_from([[], [], ["own-1"], ["own-1", "own-2"]])):
+        # A version with windows that has spent, and one of single steps after it, which waits.
+        windows = {"protection": scale.protection(draw(st.sampled_from(LEVELS[-2:]))), "epsilon": 1.0}
+        records.append(policy(series, highest - 3, **windows))
+        records.append(observation(series, scale.time(0), draw(NUMBERS)))
+        after = {"protection": {"level": "event", "step": scale.unit_ms}, "epsilon": 1.0}
+        records.append(policy(series, highest - 2, **after, weaker=True))
     for _ in range(draw(st.integers(20, 80))):
         series = draw(st.sampled_from(SERIES))
         match draw(st.integers(0, 60)):  # rare ones in the middle: ends are drawn more often
