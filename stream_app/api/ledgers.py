@@ -29,7 +29,7 @@ class Audited(Page):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there were entries, and nothing was found; a ledger without an entry does not hold."""
         return self._report.holds
 
     @property

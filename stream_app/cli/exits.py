@@ -45,7 +45,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
         0: "every record was answered, rejects included",
         2: "unusable input or configuration, or every record was rejected",
     },
-    "audit": {0: "holds", 1: "findings", 2: "unreadable"},
+    "audit": {0: "holds", 1: "findings", 2: "unreadable", 3: "nothing was audited: the ledger has no entries"},
     "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},
     "standing": {0: "shown", 1: "shown, with findings", 2: "no such series or member, or an unreadable ledger"},
     "verify": {

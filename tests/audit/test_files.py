@@ -44,6 +44,7 @@ def test_a_true_ledger_exits_0(folder: Path, capsys: pytest.CaptureFixture[str])
 
 WHOLE = {
     "holds": True,
+    "audited": True,
     "series": 1,
     "entries": 14,
     "findings": [],

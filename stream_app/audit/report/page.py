@@ -65,7 +65,7 @@ def page(report: Report, sections: Iterable[Section], origin: str) -> str:
         f'<p class="note">{escape(origin)}</p>',
         *(f"<p>{escape(line)}</p>" for line in (*report.judgement(), *report.summary())),
     ]
-    if not report.holds:
+    if report.found:
         parts += ["<h2>Findings</h2>", f'<div class="wide">{_findings(report)}</div>']
     if report.remarks:
         parts += ["<h2>Remarks</h2>", f'<div class="wide">{_remarks(report)}</div>']

@@ -15,6 +15,8 @@ from stream_app.words.amount import Used, amount, quoted, summed
 SHOWN: Final = 20
 """Changes of a key in the text."""
 UNTOLD: Final = "no finding says so; that it was kept nobody can tell from such books"
+NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; is it the ledger that you meant?"
+"""The verdict on a ledger without an entry."""
 AT_LEAST: Final = "at least "
 """Before what was used, where findings stand: what faulty entries spent is not in it."""
 
@@ -47,13 +49,19 @@ class Report(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found."""
-        return self.found == 0
+        """Whether there were entries, and nothing was found."""
+        return self.audited and not self.found
+
+    @property
+    def audited(self) -> bool:
+        """Whether there was anything to audit: a ledger without an entry proves nothing."""
+        return self.entries > 0 or self.found > 0
 
     def document(self) -> dict[str, Any]:
         """Return the report as the `--json` contract has it."""
         document = {
             "holds": self.holds,
+            "audited": self.audited,
             "series": self.series,
             "entries": self.entries,
             "findings": [finding._asdict() for finding in self.findings],
@@ -75,6 +83,8 @@ class Report(NamedTuple):
     @property
     def verdict(self) -> str:
         """The first line of every report."""
+        if not self.audited:
+            return NOTHING
         if self.holds:
             return "HOLDS: no findings"
         return f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
@@ -86,7 +96,7 @@ class Report(NamedTuple):
     def judgement(self) -> list[str]:
         """Return what the verdict is about: what is broken, by code, and how much of what was promised is used."""
         lines = []
-        if not self.holds:
+        if self.found:
             for kind, what in (("promise", "promise broken"), ("books", "books wrong")):
                 codes = [f"{code} {count:,}" for code, count in self.counts.items() if kind_of(code) == kind]
                 lines.append(f"{what}: {', '.join(codes) or (UNTOLD if kind == 'promise' else 'no finding says so')}")
@@ -107,8 +117,6 @@ class Report(NamedTuple):
         """Return what was read, as sentences, one a line."""
         counts = ", ".join(f"{count} {decision}" for decision, count in self.decisions.items())
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
-        if not self.entries:
-            lines.insert(0, "0 entries: nothing was audited; is it the ledger that was meant?")
         if self.replaced:
             largest = f"{amount(self.largest_nano)} ({quoted(self.largest_series)})"
             lines += [f"over all of its policy versions a series used {largest} at most", self._lifetime()]

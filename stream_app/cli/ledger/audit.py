@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Audit; 0 when the ledger holds, 1 with findings; raises `UsageError` for what cannot be read."""
+    """Audit; 0 when the ledger holds, 1 with findings, 3 without entries; raises `UsageError` for unreadable input."""
     if arguments.prove is not None or arguments.proof is not None:
         from stream_app.cli.ledger import proofs  # noqa: PLC0415 - see `settings_of`
 
@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
         draw(arguments, report, seen, source, statement)
         if arguments.plain:
             asked = (seen.answers, seen.keys.listed(), seen.people)
-            document["answers"] = document_of(*asked, holds=report.holds)
-            text = "\n".join([text, text_of(*asked, holds=report.holds)])
+            document["answers"] = document_of(*asked, holds=not report.found)
+            text = "\n".join([text, text_of(*asked, holds=not report.found)])
         if statement is not None:
             document |= statement.document()
             text = "\n".join([text, *statement.lines()])
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dump(document))
     else:
         say(text)
-    return 0 if report.holds else 1
+    return 0 if report.holds else 1 if report.audited else 3
 
 
 def _source(arguments: argparse.Namespace, settings: "Settings | None") -> "FileSource | TopicSource":

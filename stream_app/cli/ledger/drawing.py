@@ -173,7 +173,7 @@ def draw(
             )
             picture(arguments.picture, draws)
         if arguments.html is not None:
-            answered = sections_of_answers(seen.answers, seen.keys.listed(), seen.people, holds=report.holds)
+            answered = sections_of_answers(seen.answers, seen.keys.listed(), seen.people, holds=not report.found)
             sections = [*(answered if seen.losses else ()), *_sections(seen)]
             if statement is not None:
                 from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - see `question_in`

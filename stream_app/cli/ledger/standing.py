@@ -80,13 +80,13 @@ def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
     ]
     members.sort(key=lambda one: (one.cap_nano is None, -one.share, one.member))
     if arguments.json:
-        document = {"holds": report.holds, "members": [one.document() for one in members]}
+        document = {"holds": not report.found, "members": [one.document() for one in members]}
         print(dump(document))
     else:
-        if not report.holds:
+        if report.found:
             print(f"{report.verdict}; `audit` tells all of them")
         print(table_of(members) if members else "no cap in the ledger, so it tells of no members")
-    return 0 if report.holds else 1
+    return 1 if report.found else 0
 
 
 def _read(arguments: argparse.Namespace, settings: "Settings | None", feed: Feed) -> None:

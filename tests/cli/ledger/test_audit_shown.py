@@ -59,10 +59,26 @@ def test_an_error_drives_no_terminal(folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_nothing_is_said_to_hold_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty ledger has no findings, and the report says that nothing was audited."""
-    (tmp_path / "ledger.jsonl").write_bytes(b"")
-    assert main(["audit", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 0
-    assert capsys.readouterr().out.startswith("HOLDS: no findings\n0 entries: nothing was audited;")
+    """An empty ledger ends with 3, as text, as JSON and as a page; nothing says that it holds."""
+    command = ["audit", "--ledger", f"{tmp_path}/ledger.jsonl"]
+    for empty in (b"", b"\n\n"):
+        (tmp_path / "ledger.jsonl").write_bytes(empty)
+        assert main(command) == 3
+        assert capsys.readouterr().out.startswith("NOTHING WAS AUDITED: the ledger has no entries;")
+    assert main([*command, "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["holds"], found["audited"], found["findings"]) == (False, False, [])
+    assert main([*command, "--html", f"{tmp_path}/page.html"]) == 3
+    assert '<h1 class="fails">NOTHING WAS AUDITED' in (tmp_path / "page.html").read_text()
+
+
+def test_releases_of_an_empty_ledger_are_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was published without a ledger is found; it is not passed over as nothing."""
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    (tmp_path / "releases.jsonl").write_bytes(b'{"series":"a","timestamp":0,"decision":"withheld","policy":1}\n')
+    releases = ["--releases", f"{tmp_path}/releases.jsonl"]
+    assert main(["audit", "--ledger", f"{tmp_path}/empty.jsonl", *releases]) == 1
+    assert capsys.readouterr().out.startswith("DOES NOT HOLD: 1 finding\n")
 
 
 @pytest.mark.parametrize("second", [["--html", "page.html"], ["--picture", "picture.png"], ["--compose", "sequential"]])
