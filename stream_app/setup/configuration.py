@@ -13,8 +13,8 @@ from stream_app.loss.envelope import Envelope
 from stream_app.plain import shown
 from stream_app.privacy.claim import claim_of
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.policy import PolicyError, policy_of
-from stream_app.privacy.values import nano
+from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.values import NANO, nano
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
@@ -156,9 +156,20 @@ def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
         yield "exceeds lifetime_epsilon, so every series under it would be rejected; lower it"
     if policy.lifetime_nano is not None and epsilon_nano > policy.lifetime_nano:
         yield "exceeds the policy's own lifetime, so every series under it would be rejected; lower it"
-    claim_nano = claim_of(policy, limits.lifetime_nano, claims=limits.member_separator is not None)
-    if limits.member_nano is not None and claim_nano is not None and claim_nano > limits.member_nano:
-        yield "with lifetime_epsilon claims more than member_epsilon, so every series would be rejected; set `lifetime`"
+    yield from above_cap(policy, limits)
+
+
+def above_cap(policy: Policy, limits: Limits) -> Iterator[str]:
+    """Yield what is wrong where a series under a policy may use more than the cap of a new member."""
+    if limits.member_nano is None:
+        return
+    cap = f"the cap of a new member, which is {limits.member_nano / NANO:g} (member_epsilon)"
+    claim_nano = claim_of(policy, limits.lifetime_nano, claims=True)
+    if claim_nano is not None and claim_nano > limits.member_nano:
+        claim = f"a series claims {claim_nano / NANO:g}, more than {cap}, so every one would be rejected (member-cap)"
+        yield f"{claim}; set `lifetime` to the cap at most"
+    elif policy.lifetime_nano is not None and policy.lifetime_nano > limits.member_nano:
+        yield f"`lifetime` is {policy.lifetime_nano / NANO:g}, more than {cap}; lower it to the cap at most"
 
 
 def _default_policy(document: object) -> DefaultPolicy:

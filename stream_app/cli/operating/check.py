@@ -12,7 +12,7 @@ from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import EMPTY, documents_in, hindrances_of, policy_in, problems_of, weaker_of
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
-from stream_app.cli.shared.together import limits_in, together
+from stream_app.cli.shared.together import caps_exceeded, limits_in, together
 from stream_app.deciding.context import Limits
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
@@ -110,7 +110,9 @@ def _policies(file: Path, config: Path | None) -> _Checked:
     if not documents:
         return _Checked([Problem(str(file), EMPTY)])
     problems = [problem for document in documents for problem in problems_of(document)]
-    if limits_in(config).lifetime_nano is None:
+    limits = limits_in(config)
+    problems += caps_exceeded(documents, limits)
+    if limits.lifetime_nano is None:
         renewed = [each.place for each in documents if isinstance(each.content, dict) and each.content.get("renew")]
         problems += [Problem(f"{place}: renew", NO_LIFETIME) for place in renewed]
     notes = []
@@ -122,7 +124,7 @@ def _policies(file: Path, config: Path | None) -> _Checked:
             notes.append(f"{weaker.place}: version {weaker.version} {weaker.sentence}{when}")
     if not problems:
         policies = [(each.content["series"], policy_in(each.content)) for each in documents]
-        for found in together(policies, limits_in(config)):
+        for found in together(policies, limits):
             if found.exceeding and not found.of_globs:
                 problems.append(Problem(str(file), found.sentence))
             else:
@@ -135,6 +137,4 @@ def _policies(file: Path, config: Path | None) -> _Checked:
         else {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
     )
     good = [document for document in documents if not any(problems_of(document))]
-    return _Checked(
-        problems, {} if problems else shown, notes, [document.times for document in good], limits_in(config)
-    )
+    return _Checked(problems, {} if problems else shown, notes, [document.times for document in good], limits)

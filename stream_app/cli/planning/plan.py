@@ -18,7 +18,7 @@ from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.picturefile import check_picture, write_picture
 from stream_app.cli.shared.policyfile import add_outputs, add_policies, policies_in
 from stream_app.cli.shared.policytimes import PolicyTimes
-from stream_app.cli.shared.together import limits_in, together
+from stream_app.cli.shared.together import caps_exceeded, limits_in, together
 from stream_app.formats import wire
 from stream_app.loss.planning import PlanError
 from stream_app.loss.temporal import Adversary
@@ -82,7 +82,11 @@ def _wanted(text: str) -> Fraction:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan each policy of the file; raises `UsageError` for what cannot be planned."""
-    found = [document.times for document in policies_in(arguments.file)]
+    documents = policies_in(arguments.file)
+    limits = limits_in(arguments.config)
+    if exceeded := list(caps_exceeded(documents, limits)):
+        raise UsageError("\n".join(map(str, exceeded)))
+    found = [document.times for document in documents]
     if arguments.picture is not None and len(found) != 1:
         raise UsageError(f"--picture: shows one policy, found {len(found)} in the file; plan them one by one")
     if arguments.error is not None and all(times.policy.collect is None for times in found):
@@ -96,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
             print_plan(plan)
         if arguments.picture is not None:
             _draw(arguments.picture, plan)
-    for cost in together([(times.series, times.policy) for times in found], limits_in(arguments.config)):
+    for cost in together([(times.series, times.policy) for times in found], limits):
         print(wire.dump(cost.document()).decode() if arguments.json else cost.sentence)
     return 0
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.policyfile import GLOB
+from stream_app.cli.shared.policyfile import GLOB, Document, policy_in, problems_of
 from stream_app.deciding.context import Limits
 from stream_app.deciding.members import member_of
 from stream_app.privacy.claim import claim_of
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
-from stream_app.setup.configuration import limits_of
-from stream_app.setup.settings import InvalidSettingsError, Settings
+from stream_app.setup.configuration import above_cap, limits_of
+from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 
 class Together(NamedTuple):
@@ -77,6 +77,14 @@ def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator
     for member, found in claims.items():
         if len(found) > 1 or GLOB & set(member):
             yield Together(member, tuple(found), sum(found.values()), limits.member_nano)
+
+
+def caps_exceeded(documents: Iterable[Document], limits: Limits) -> Iterator[Problem]:
+    """Yield the policies of a file under which a series may use more than its member's cap."""
+    for found in documents:
+        if not any(problems_of(found)):
+            over = above_cap(policy_in(found.content), limits)
+            yield from (Problem(f"{found.place}: lifetime", each) for each in over)
 
 
 def _epsilon(nano: int) -> str:

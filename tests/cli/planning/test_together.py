@@ -97,3 +97,32 @@ def test_settings_that_are_named_must_be_good(tmp_path: Path, capsys: pytest.Cap
     assert "set member_separator" in capsys.readouterr().err
     assert main(["check", words[0]]) == 0
     assert Limits().member_separator is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "members", "said"),
+    [
+        ("", {"lifetime": 4.0}, "`lifetime` is 4, more than the cap of a new member, which is 3 (member_epsilon); "),
+        ("lifetime_epsilon = 9.0\n", {"lifetime": 4.0}, "a series claims 4, more than the cap of a new member, "),
+        ("lifetime_epsilon = 9.0\n", {}, "a series claims 9, more than the cap of a new member, "),
+        ("", {"epsilon": 3.5}, "a series claims 3.5, more than the cap of a new member, which is 3 (member_epsilon), "),
+    ],
+)
+@pytest.mark.parametrize("name", ["p-17/0", "p-*"])
+def test_a_lifetime_above_the_cap_is_refused(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    settings: str,
+    members: dict[str, Any],
+    said: str,
+    name: str,
+) -> None:
+    """By `check` and by `plan`, of one series and of a pattern; at the cap both take it."""
+    words = files(tmp_path, SETTINGS + settings, policy(name, **members))
+    assert main(["check", *words]) == 2
+    assert f"error: {tmp_path}/policies.jsonl:1: lifetime: {said}" in capsys.readouterr().out
+    assert main(["plan", *words, "--steps", "3"]) == 2
+    assert f"policies.jsonl:1: lifetime: {said}" in capsys.readouterr().err
+    words = files(tmp_path, SETTINGS + settings, policy(name, lifetime=3.0))
+    assert main(["check", *words]) == 0
+    assert main(["plan", *words, "--steps", "3"]) == 0
