@@ -207,7 +207,7 @@ DECISIONS = Row(
             (
                 Query(
                     "sum by (reason) (rate(landmark_rejects_total{*, "
-                    'reason=~"invalid-policy|no-policy|refused-landmark|budget-cap|key-erased|closed"}[$__rate_interval]))',
+                    'reason=~"invalid-policy|no-policy|wrong-type|refused-landmark|budget-cap|key-erased|closed"}[$__rate_interval]))',
                     "{{reason}}",
                 ),
             ),

@@ -34,8 +34,6 @@ def collect(
     Raises:
         LostCountersError: if the row has an open step whose counters are not in memory.
     """
-    if row.policy.collect is None:
-        return Refused("malformed")
     match found:
         case Contribution():
             return _contribute(row, collection, found)

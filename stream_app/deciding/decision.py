@@ -30,6 +30,7 @@ from stream_app.formats.records import (
 )
 from stream_app.privacy import fold
 from stream_app.privacy.collected.steps import UNREAD
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import CloseEntry, LandmarksEntry
 from stream_app.privacy.reason import Reason, Refused
 
@@ -106,12 +107,12 @@ def _misplaced(context: Context, row: SeriesRow | None, series: str, record: Inp
 
 
 def _seedless(context: Context, row: SeriesRow | None, found: EventRecord) -> Reason | None:
-    """Return whether a watermark lacks its seed, which only those of plain series may."""
+    """Return whether a watermark lacks its seed, which collected data are drawn from."""
     if not isinstance(found, Watermark) or found.seed is not None:
         return None
     default = context.default_for(found.series) if row is None else None
     policy = row.policy if row is not None else None if default is None else default.policy
-    return "malformed" if policy is None or policy.within is None else None
+    return "malformed" if policy is None or policy.collect is not None else None
 
 
 def _early(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
@@ -169,11 +170,11 @@ def _apply(
         if isinstance(first, Refused):
             return first
         row, adopted = first.row, first
+    if _untaken(row.policy, found):
+        return Refused("wrong-type")
     if row.policy.within is not None and isinstance(found, Observation | Watermark):
         return gathering.gather(context, row, adopted, collection, found, record)
     if isinstance(found, Observation):
-        if row.policy.collect is not None:
-            return Refused("malformed")
         return _observe(context, row, adopted, found, record)
     if isinstance(found, Contribution | Watermark | Intrusion):
         return collect(context, row, adopted, collection, found, record)
@@ -183,6 +184,19 @@ def _apply(
     if outcome.state.closed:
         collection.drop(row.series)
     return seal(context, row, adopted, outcome, record.timestamp_ms)
+
+
+def _untaken(policy: Policy, found: EventRecord) -> bool:
+    """Return whether a series under the policy takes no records of this type."""
+    match found:
+        case Observation():
+            return policy.collect is not None
+        case Watermark():
+            return policy.collect is None and policy.within is None
+        case Contribution() | Intrusion():
+            return policy.collect is None
+        case _:
+            return False
 
 
 def _observe(

@@ -4,6 +4,7 @@ from typing import Final, Literal, NamedTuple
 
 Reason = Literal[
     "malformed",
+    "wrong-type",
     "invalid-value",
     "misrouted",
     "no-policy",
@@ -43,6 +44,12 @@ REASONS: Final[dict[Reason, Advice]] = {
         "not one of the record types, or a timestamp outside 0..253402300799999; with `member_separator` an id that "
         "begins or ends with it, without it the cap of a member",
         "mend the producer",
+    ),
+    "wrong-type": Advice(
+        "the policy of the series takes no record of this type: a watermark needs `collect` or `protection.within`, a "
+        "contribution or an intrusion needs `collect`, and an observation a policy without `collect`",
+        "send what the policy takes; a series with one observation a step needs no watermarks, so leave it out of the "
+        "command that sends them",
     ),
     "invalid-value": Advice(
         "the value does not fit the policy's kind",

@@ -176,7 +176,7 @@ def test_a_default_policy_rules_from_the_first_watermark() -> None:
     run = Run()
     run.context = type(run.context)(run.context.keys, (default("ward-*", **members),))
     assert reason(run.feed(contribution(1, "ada", "walk"))) == "early"
-    assert reason(run.feed({"series": "ward-3", "timestamp": 1, "value": {"walk": 1}})) == "malformed"
+    assert reason(run.feed({"series": "ward-3", "timestamp": 1, "value": {"walk": 1}})) == "wrong-type"
     assert not run.rows
     outcome = run.feed(watermark(1))
     assert isinstance(outcome, Advanced)
@@ -186,7 +186,7 @@ def test_a_default_policy_rules_from_the_first_watermark() -> None:
 @pytest.mark.parametrize("record", [contribution(1, "ada", "walk"), watermark(1), intrusion()])
 def test_other_series_take_none_of_it(record: Record) -> None:
     """The records of collected data belong to policies with `collect`, and observations to all others."""
-    assert reason(Run().feed_all([policy("ward-3")]).feed(record)) == "malformed"
+    assert reason(Run().feed_all([policy("ward-3")]).feed(record)) == "wrong-type"
     assert reason(Run().feed(record)) == "no-policy"
 
 

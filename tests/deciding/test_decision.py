@@ -94,6 +94,7 @@ def test_approximated_and_withheld_releases() -> None:
 
 REASONS: dict[str, tuple[Context, list[dict[str, object] | bytes | None]]] = {
     "malformed": (Context(KEYS), [b"{"]),
+    "wrong-type": (Context(KEYS), [policy("a"), {"type": "watermark", "series": "a", "timestamp": 5}]),
     "invalid-value": (Context(KEYS), [policy("a"), observation("a", 1, "one")]),
     "misrouted": (Context(KEYS, partition_of=len), [policy("a")]),
     "no-policy": (Context(KEYS, (default("b*"),)), [observation("a", 1, 1)]),

@@ -211,7 +211,7 @@ def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     new = {"policy-weaker", "policy-renewed", "ledger-entry-policy-weaker", "ledger-entry-policy-renewed"}
     new |= {"policy-lifetime", "ledger-entry-policy-claim", "ledger-entry-policy-lifetime"}
     new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}
-    new |= {"ledger-entry-member-cap-zero"}
+    new |= {"ledger-entry-member-cap-zero", "reject-wrong-type"}
     new |= {"policy-landmark-window", "policy-landmark-window-ba", "watermark-without-seed"}
     kinds = {"vector", "vector-substitute", "choice", "collected-sum", "collected-mean", "collected-mean-add-remove"}
     readings = {"within", "within-absent", "within-approximated", "within-absent-vector"}

@@ -10,6 +10,7 @@ from aiokafka.errors import KafkaError
 from stream_app.cli import UsageError
 from stream_app.cli.shared.configured import reaching
 from stream_app.cli.shared.eventfile import record_key
+from stream_app.cli.shared.rejected import untaken
 from stream_app.formats import wire
 from stream_app.formats.records import Watermark
 from stream_app.kafka.client.answer import Answer, UnheardError, answer_to
@@ -111,11 +112,8 @@ def told(answer: Answer, seconds: float, record: bytes) -> str:
         return f"taken, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
     if answer.reject is not None:
         reason = answer.reject["reason"]
-        if reason == "malformed" and isinstance(wire.decode(record), Watermark):
-            return (
-                "refused (malformed): the series has one observation a step, so nothing waits for a watermark; one is "
-                "for policies with `collect` or `protection.within`, and there with `absent` it has a seed"
-            )
+        if reason == "wrong-type" and isinstance(wire.decode(record), Watermark):
+            return f"refused (wrong-type): {untaken('watermark')}"
         return f"refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
     unanswered = f"and no answer came in {seconds:g} s; see that a worker runs: it will still decide it"
     return f"sent ({_where(answer.place)}), {unanswered}"

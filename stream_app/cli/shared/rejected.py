@@ -54,6 +54,8 @@ def _why(arguments: argparse.Namespace, reason: Reason, placed: Placed, *, csv: 
         return _no_record(placed.record, found.fault)
     if reason == "malformed":
         return _malformed(arguments, document, csv=csv)
+    if reason == "wrong-type":
+        return untaken(document.get("type", "observation"))
     if reason == "invalid-value":
         return _invalid(arguments, document.get("value"), csv=csv)
     series, at = document.get("series"), document.get("timestamp")
@@ -64,6 +66,20 @@ def _why(arguments: argparse.Namespace, reason: Reason, placed: Placed, *, csv: 
     if reason == "late" and isinstance(at, int):
         return f"{moment_in_words(at)} lies before a step that was decided; sort the file by time"
     return f"the first record that is {reason}; beside the counts stands what to do"
+
+
+def untaken(kind: object) -> str:
+    """Return why a series takes no record of a type."""
+    match kind:
+        case "watermark":
+            return (
+                "the series has one observation a step, so nothing waits for a watermark; one is for policies with "
+                "`collect` or `protection.within`"
+            )
+        case "observation":
+            return "the policy of the series has `collect`, so it takes contributions and no observation"
+        case _:
+            return f"the policy of the series has no `collect`, so it takes no {kind}; send observations"
 
 
 def _no_record(written: bytes, fault: str) -> str:

@@ -54,7 +54,7 @@ def test_policies_and_watermarks_are_answered(installation: Installation, capsys
         code, answer = asked("watermark", "lone-1", "--at", "5", "--wait", "60")
         assert code == 1
         assert isinstance(answer["reject"], dict)
-        assert answer["reject"]["reason"] == "malformed"
+        assert answer["reject"]["reason"] == "wrong-type"
         assert main(["watermark", "lone-1", "--at", "6", "--config", installation.config()]) == 0
         assert capsys.readouterr().out == (
             "1 sent; refused for a series that neither collects nor reads several times a step: --wait SECONDS tells\n"
@@ -117,11 +117,11 @@ def test_an_outcome_is_told_with_its_remedies() -> None:
 
 
 def test_a_watermark_that_nothing_waits_for_says_so() -> None:
-    """In place of the meaning of `malformed`, which is that of any record."""
+    """In place of the meaning of `wrong-type`, which is that of any record."""
     record = wire.dump({"type": "watermark", "series": "home-7", "timestamp": 5, "seed": "0" * 64})
-    assert told(Answer(Place(0, 1), reject={"reason": "malformed"}), 1, record) == (
-        "refused (malformed): the series has one observation a step, so nothing waits for a watermark; one is for "
-        "policies with `collect` or `protection.within`, and there with `absent` it has a seed"
+    assert told(Answer(Place(0, 1), reject={"reason": "wrong-type"}), 1, record) == (
+        "refused (wrong-type): the series has one observation a step, so nothing waits for a watermark; one is for "
+        "policies with `collect` or `protection.within`"
     )
 
 

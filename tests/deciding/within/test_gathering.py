@@ -52,14 +52,14 @@ def test_a_watermark_closes_steps_for_good() -> None:
     assert reasons(run) == ["late", "duplicate", "late"]
 
 
-def test_watermarks_without_a_seed_are_those_of_plain_series() -> None:
-    """Elsewhere they stay malformed, whatever else is wrong with them."""
+def test_a_series_says_which_watermarks_it_takes() -> None:
+    """None with one observation a step; with `collect` those that have a seed; nobody knows where no policy is."""
     collect: dict[str, Any] = {
         "value": {"kind": "counts", "keys": ["walk"]},
         "collect": {"neighbours": "replace", "open_steps": 1},
     }
     run = Run().feed_all([policy("a"), policy("b", **collect), *(watermark(5, series) for series in "abc")])
-    assert reasons(run) == ["malformed"] * 3
+    assert reasons(run) == ["wrong-type", "malformed", "malformed"]
     run = Run().feed_all([within(), {**watermark(5), "seed": "none"}])
     assert reasons(run) == ["malformed"], "a seed is one or is not there"
 
