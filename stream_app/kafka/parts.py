@@ -42,6 +42,8 @@ class Site:
     """Stamps records whose time no reader relies on: rows, claims, heads."""
     secret: Callable[[], bytes] = fresh_secret
     """Returns 32 random bytes: the salt of what collected steps count, and the life of a changelog."""
+    accept_new_key: bool = False
+    """Whether partitions that were last written under another noise key go on under this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ StopReason = Literal[
     "topic-replaced",
     "partition-count",
     "separator-changed",
+    "key-changed",
     "batch-unreadable",
     "not-authorized",
     "transaction-failed",
@@ -143,6 +144,13 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "the setting `member_separator` is not the one by which series were placed and members' budgets kept: series "
         "would lie elsewhere, or claim again",
         f"Set it back, in all workers. If people are to have one budget from now on, {_ANEW}",
+    ),
+    "key-changed": Advice(
+        "the partition was last written under another noise key than this worker's: a new key was given to it, or its "
+        "key file is foreign, and nobody keeps, hands out or erases that key as they should",
+        "Give this worker the key file with the fingerprint that was wanted. If a new key is meant, stop all workers, "
+        "give each the new file, and start them with `landmark-stream worker --accept-new-key` until each partition is "
+        "written under it: " + page_at("how-to/keys.md#rotate"),
     ),
     "batch-unreadable": Advice(
         "a batch of the input, the changelog or the ledger cannot be decoded: it is damaged, or the library of its "

@@ -55,6 +55,8 @@ class Worker:
         signing_key: SigningKey | None,
         events_id: str,
         forced_exit: ForcedExit,
+        *,
+        accept_new_key: bool = False,
     ) -> None:
         self._settings = settings
         self._forced_exit = forced_exit
@@ -71,7 +73,9 @@ class Worker:
             self._metrics.set(WorkerMetric.DEFAULT_POLICY_EPSILON, policy.epsilon_nano / NANO, *where)
         self._names = TopicNames.of(settings.prefix, settings.application)
         self._topic = EventsTopic(settings, self._names.events, events_id)
-        self._app = App(settings, context, signing_key, self._topic, self._names, self._metrics)
+        self._app = App(
+            settings, context, signing_key, self._topic, self._names, self._metrics, accept_new_key=accept_new_key
+        )
         self._asked_to_stop = asyncio.Event()
         self._began_seconds = self._had_files = time.monotonic()
         self._silent = False

@@ -84,15 +84,15 @@ class Installation:
         )
 
     @contextmanager
-    def worker(self, name: str = "a", **changed: str) -> Iterator["WorkerProcess"]:
-        """Run a worker; leaving the block ends it."""
+    def worker(self, name: str = "a", *options: str, **changed: str) -> Iterator["WorkerProcess"]:
+        """Run a worker with options of its command; leaving the block ends it."""
         log = self.folder / f"worker-{name}.log"
         settings = self.settings(name).model_dump(mode="json", exclude_none=True)
         environment = {
             f"LANDMARK_STREAM_{field.upper()}": value if isinstance(value, str) else json.dumps(value)
             for field, value in {**settings, **changed}.items()
         }
-        process = Forked(("worker",), log, self.folder, {**os.environ, **environment})  # noqa: TID251 (the child's)
+        process = Forked(("worker", *options), log, self.folder, {**os.environ, **environment})  # noqa: TID251 (the child's)
         try:
             yield WorkerProcess(process, log, self.committed)
         finally:

@@ -80,8 +80,8 @@ def key_info(worker: WorkerProcess) -> str:
     return str(line)
 
 
-def test_a_foreign_key_is_warned_of(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    """A worker with another key goes on, and says so: a warning, its metric, and where the audit sees series change."""
+def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    """It decides nothing, a rehearsal says so before, and once it is accepted the audit sees series change."""
     total = installation.send(readings(60))
     with installation.worker() as worker:
         worker.await_committed(total)
@@ -92,7 +92,17 @@ def test_a_foreign_key_is_warned_of(installation: Installation, capsys: pytest.C
         later_readings(0, 2) + [{**event, "timestamp": event["timestamp"] + 10**9} for event in readings(60)]
     )
     installation.more["key_file"] = installation.folder / "foreign"
-    with installation.worker() as worker:
+    config = installation.config(f'key_file = "{installation.folder}/foreign"')
+    with installation.worker(exit_when_stopped="all") as worker:
+        assert worker.await_end() == 1
+        said = worker.log.read_text()
+    assert said.count("stopped (key-changed)") >= installation.partitions
+    assert f"found one with fingerprint {foreign}. " in said
+    assert "--accept-new-key" in said
+    assert main(["worker", "--rehearse", "--config", config]) == 1
+    assert capsys.readouterr().out.count("(key-changed)") == installation.partitions
+    assert main(["worker", "--rehearse", "--accept-new-key", "--config", config]) == 0
+    with installation.worker("a", "--accept-new-key") as worker:
         worker.await_committed(total)
         assert key_info(worker) == f'landmark_key_info{{fingerprint="{foreign}"}} 1.0'
         assert own != key_info(worker)

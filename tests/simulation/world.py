@@ -95,6 +95,7 @@ class World:
                 feed=life.feed,
                 fewest=1 if schedule.seed % 5 else FEWEST,  # batches have one or two records here
                 aside=_inline,
+                accept_new_key=True,  # a new key is one of the faults here, and each is meant
             )
         )
 

@@ -137,7 +137,7 @@ def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun
         found = []
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
             bar = bars.add_task("rehearses partitions", total=settings.partitions)
-            async for one in dry_runs(settings, whole, later):
+            async for one in dry_runs(settings, whole, later, accept_new_key=True):  # `_strangers` tells of one
                 found.append(one)
                 bars.advance(bar)
         return found

@@ -5,6 +5,8 @@ import asyncio
 import logging
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
@@ -37,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only tell what a start would come to: read every partition back, decide what waits, write nothing",
     )
+    parser.add_argument(
+        "--accept-new-key",
+        action="store_true",
+        help="go on with partitions that were last written under another noise key; without it they stop (key-changed)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,7 +63,7 @@ def _worked(arguments: argparse.Namespace) -> int:
         settings = Settings.load(arguments.config)
         if arguments.rehearse:
             with keyfile.held(settings.key_file):
-                return _rehearse(settings, load_context(settings))
+                return _rehearse(settings, load_context(settings), accept_new_key=arguments.accept_new_key)
         configure_logs(settings.log_level, settings.log_format)
         with keyfile.held(settings.key_file), claimed(settings.data_folder):
             context = load_context(settings)
@@ -64,7 +71,8 @@ def _worked(arguments: argparse.Namespace) -> int:
             with reaching(settings):
                 events_id = asyncio.run(_check_topics(settings))
             with ForcedExit() as forced_exit:
-                return asyncio.run(_run(settings, context, signing_key, events_id, forced_exit))
+                worker = partial(Worker, settings, context, signing_key, events_id, forced_exit)
+                return asyncio.run(_run(partial(worker, accept_new_key=arguments.accept_new_key)))
     except (InvalidSettingsError, KeyFileError, DataFolderError) as error:
         raise UsageError(str(error)) from error
     except ListenError as error:
@@ -77,12 +85,12 @@ def _end(*_: object) -> None:
     sys.exit(0)
 
 
-def _rehearse(settings: Settings, context: Context) -> int:
+def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> int:
     """Tell of every partition what its restart would come to; others may work meanwhile."""
 
     async def tell() -> int:
         stopped = 0
-        async for one in dry_runs(settings, context, context):
+        async for one in dry_runs(settings, context, context, accept_new_key=accept_new_key):
             if one.stopped is None:
                 print(
                     f"partition {one.partition}: goes on; {one.binding} ledger entries bind, {one.waiting} records wait"
@@ -96,10 +104,8 @@ def _rehearse(settings: Settings, context: Context) -> int:
         return asyncio.run(tell())
 
 
-async def _run(
-    settings: Settings, context: Context, signing_key: SigningKey | None, events_id: str, forced_exit: ForcedExit
-) -> int:
-    return await Worker(settings, context, signing_key, events_id, forced_exit).run()
+async def _run(worker: Callable[[], Worker]) -> int:
+    return await worker().run()
 
 
 async def _check_topics(settings: Settings) -> str:

@@ -65,6 +65,8 @@ class App(faust.App):
         topic: EventsTopic,
         names: TopicNames,
         metrics: Metrics,
+        *,
+        accept_new_key: bool = False,
     ) -> None:
         self.separator = settings.member_separator
         seconds = settings.session_timeout_ms / 1000
@@ -108,6 +110,7 @@ class App(faust.App):
                 metrics=metrics,
                 rows=self.store,
                 feed=feed,
+                accept_new_key=accept_new_key,
             )
         )
         events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)

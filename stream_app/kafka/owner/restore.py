@@ -41,7 +41,7 @@ class Restored:
     row: PartitionRow
     tail: Tail
     fresh: bool
-    """Whether nothing was ever decided here, or not by this separator; the row must be written before anything is."""
+    """Whether nothing was ever decided here, or not by this separator or key: the row is written before anything is."""
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
@@ -102,6 +102,7 @@ class Restorer:
                 decided = await holds_entries(reader, self._names.ledger, self._partition)
                 return self._first_row(committed, first, ends, decided=decided)
             self._check_topics(row)
+            rekeyed = self._rekeyed(row)
             row = replace(row, separator=self._separator)
             row = self._whole(row, ends, committed_end, answered)
             tail = Tail(self._partition, self._changes(row), 0 if answered is None else answered.before)
@@ -114,7 +115,8 @@ class Restorer:
             await self._check_last(reader, row)
             await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
-        return Restored(row, tail, fresh=other)
+        # What binds must come out under the key that wrote it, so the row keeps that key until it has.
+        return Restored(row, tail, fresh=other or (rekeyed and not tail.binds(row.next_offset)))
 
     def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
         if lacking := shortage(None, ends):
@@ -178,6 +180,17 @@ class Restorer:
                 f"{row.partitions} partitions, with which series were placed",
                 f"{events.partitions} in the cluster, {self._site.settings.partitions} in the settings",
             )
+
+    def _rekeyed(self, row: PartitionRow) -> bool:
+        """Return whether the row was written under another noise key; erased epochs of a key make it no other."""
+        own = self._context.keys.fingerprint
+        if row.key != own and not self._site.accept_new_key:
+            raise self._stopped(
+                "key-changed",
+                f"the noise key with fingerprint {row.key}, under which the partition was last written",
+                f"one with fingerprint {own}",
+            )
+        return row.key != own
 
     async def _check_separators(self, reader: Reader, partitions: int) -> None:
         """Check that no series was placed by another separator, here or elsewhere: one there could begin anew here."""
@@ -267,11 +280,7 @@ class Restorer:
                 text = "partition %d: %s, and %d ledger entries bind: each must come out the same"
                 logger.warning(text, self._partition, change, len(tail))
             elif NOISE_KEY in change:
-                # A configuration changes day by day; a key that nobody meant to change is somebody else's.
-                text = (
-                    "partition %d: adopted: %s; was a new key meant? If not, stop this worker: its key file is foreign"
-                )
-                logger.warning(text, self._partition, change)
+                logger.warning("partition %d: adopted, as --accept-new-key says: %s", self._partition, change)
             else:
                 logger.info("partition %d: adopted: %s", self._partition, change)
 

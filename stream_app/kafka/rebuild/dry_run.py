@@ -152,7 +152,9 @@ class DryRun:
     """Why it would not go on."""
 
 
-async def dry_runs(settings: Settings, whole: Context, later: Context) -> AsyncIterator[DryRun]:
+async def dry_runs(
+    settings: Settings, whole: Context, later: Context, *, accept_new_key: bool = False
+) -> AsyncIterator[DryRun]:
     """Yield what the restart of each partition would come to under ``later``, whose keys may not be ``whole`` any more.
 
     Raises:
@@ -165,7 +167,7 @@ async def dry_runs(settings: Settings, whole: Context, later: Context) -> AsyncI
         raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
     committed = await group_offsets(settings, names.events)
     for partition in range(facts[names.events].partitions):
-        run = _PartitionRun(settings, (whole, later), names, facts, partition)
+        run = _PartitionRun(settings, (whole, later), names, facts, partition, accept_new_key=accept_new_key)
         yield await run.result(committed.get(partition))
 
 
@@ -179,6 +181,8 @@ class _PartitionRun:
         names: TopicNames,
         facts: Mapping[str, TopicFacts],
         partition: int,
+        *,
+        accept_new_key: bool,
     ) -> None:
         """Take what the worker would know, with the whole key and after the erasure."""
         self._names, self._partition = names, partition
@@ -186,7 +190,9 @@ class _PartitionRun:
         self._rows = MemoryRows()
         self._defaults: dict[str, Policy] = {}
         brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
-        self._site = Site(settings=settings, context=self._later, names=names, brokers=brokers)
+        self._site = Site(
+            settings=settings, context=self._later, names=names, brokers=brokers, accept_new_key=accept_new_key
+        )
         self._restorer = Restorer(self._site, self._rows, facts, partition, ReadBack())
 
     async def result(self, committed: int | None) -> DryRun:

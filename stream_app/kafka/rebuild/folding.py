@@ -92,6 +92,8 @@ class Folded(NamedTuple):
     """
     published: set[str]
     """Series that the releases name."""
+    key: str = ""
+    """Fingerprint of the noise key of the last entry; empty: there is no entry."""
 
 
 class Stored(NamedTuple):
@@ -113,7 +115,7 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
     told = Folded(rebuilt.rows, rebuilt.members, {}, {}, -1, cut, set())
-    last_input = -1
+    last_input, key = -1, ""
     names = site.names
     async with (
         site.brokers.reader("read_committed") as ledger,
@@ -129,7 +131,7 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
                 last_input = max(last_input, offset)
                 at_hand = await releases.of(offset)
                 entry = entry_of(record)
-                series = entry["series"]
+                series, key = entry["series"], entry["key"]
                 if series in told.cut:
                     continue
                 before = rebuilt.rows.get(series)
@@ -146,7 +148,7 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
                     told.released[series] = offset
             progress(records[-1].offset + 1, end)
         told.published.update(await releases.series())
-    return told._replace(last_input=last_input)
+    return told._replace(last_input=last_input, key=key)
 
 
 def _forgotten(base: Stored, separator: str | None) -> set[str]:

@@ -118,7 +118,7 @@ class Recovery:
                 next_offset=place.next_offset,
                 recall_offset=open_steps.floor(place.next_offset),
                 ledger_offset=ledger_offset,
-                key=self._context.keys.fingerprint,
+                key=told.key or self._context.keys.fingerprint,  # whose key file this command has says nothing
                 configuration=self._context.fingerprint,
                 # All rows are written behind it, and local copies of what was before are worth nothing.
                 changelog_first=ends.changelog.first,

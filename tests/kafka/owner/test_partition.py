@@ -87,6 +87,7 @@ class Site:
             self.cluster.make(name, 1, append_time=name == NAMES.events)
         self.key = folder / "key"
         keyfile.create(self.key)
+        self.keys = KEYS
         self.sent = 0
 
     def worker(
@@ -103,7 +104,7 @@ class Site:
         feed = Feed(self.cluster)
         parts = WorkerParts(
             settings=Settings(**given),
-            context=Context(KEYS, (default("home-*"),), limits or Limits(), partition_of=lambda _: 0),
+            context=Context(self.keys, (default("home-*"),), limits or Limits(), partition_of=lambda _: 0),
             names=NAMES,
             brokers=brokers or MemoryBrokers(self.cluster, name, "life", NAMES),
             signing_key=signing_key,
