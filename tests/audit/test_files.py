@@ -66,7 +66,7 @@ def test_a_claim_is_no_entry(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert run(folder, "--json") == 0
     assert json.loads(capsys.readouterr().out) == WHOLE
     (folder / "ledger.jsonl").write_bytes(claim)
-    assert main(["audit", "--ledger", f"{folder}/ledger.jsonl"]) == 0
+    assert main(["audit", "--ledger", f"{folder}/ledger.jsonl"]) == 3
     longer = claim.replace(b'"}', b'","spent":1}')
     for other in (longer, claim.replace(b":", b": ", 1), claim.replace(b'"landmark"', b"1")):
         (folder / "ledger.jsonl").write_bytes(b"".join([*lines, other]))

@@ -107,7 +107,7 @@ def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest
         assert key_info(worker) == f'landmark_key_info{{fingerprint="{foreign}"}} 1.0'
         assert own != key_info(worker)
         worker.stop()
-    (warning, *_) = [line for line in worker.log.read_text().splitlines() if "adopted: the noise key" in line]
+    (warning, *_) = [line for line in worker.log.read_text().splitlines() if "says: the noise key" in line]
     assert "WARNING" in warning.upper()
     assert f"has fingerprint {foreign}" in warning
     capsys.readouterr()
