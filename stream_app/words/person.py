@@ -72,14 +72,14 @@ def for_the_person(
 
 
 def later(epsilon_nano: int, known: Circumstances) -> str:
-    """Return a sentence on versions to come; "" where they have no more than what this one promises."""
+    """Return a sentence on versions to come; "" where no more is allowed than what this one and earlier ones cost."""
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
         return ""
     unless = ", unless the publisher allows more, which the ledger does not say" * (known.lifetime_nano is None)
     return (
         "Rules that come later may promise this anew: all of them together change the odds of accounts that differ "
-        f"under each of them by a factor {factor(bound_nano)} at most{unless}."
+        f"under each of them only as it says by a factor {factor(bound_nano)} at most{unless}."
     )
 
 

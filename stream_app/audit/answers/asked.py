@@ -103,9 +103,10 @@ def for_a_person(series: Series, members: Members, lifetime_nano: int | None) ->
         return ""
     known = circumstances(series, members, lifetime_nano)
     rules, end = parameters(series), _end(series, _standing(series))
-    versions = [_before(series, known)]
-    if not series.closed and not (versions[0] and known.lifetime_nano):
-        versions.append(later(epsilon_nano_of(rules), known))
+    together_nano = series.guarantee.closed_nano + epsilon_nano_of(rules)
+    versions = [_before(series, together_nano)]
+    if not series.closed:
+        versions.append(later(together_nano, known))
     told = " ".join(filter(None, versions))
     return for_the_person(rules, quoted(series.name), known, series.guarantee.period_nano, end, told)
 
@@ -136,17 +137,17 @@ def _standing(series: Series) -> VersionStanding:
     return version_of(series, series.version, 0, rules=not series.closed)
 
 
-def _before(series: Series, known: Circumstances) -> str:
+def _before(series: Series, together_nano: int) -> str:
     """Return what accounts tell that differ under earlier versions, too; "" where these published nothing."""
     closed_nano, books = series.guarantee.closed_nano, series.books
-    bound_nano = known.lifetime_nano or known.first_nano  # without a lifetime the audit holds a ledger to the first
-    if not closed_nano or books is None or bound_nano is None:
+    if not closed_nano or books is None:
         return ""
     began = moment_in_words(min(books.floor_ms, MAX_TIMESTAMP))  # a step may end in the year 10000
     return (
         f"That is about what they differ in from {began} on. Before, other promises held, of which epsilon "
-        f"{amount(closed_nano)} is used; for accounts that differ before and after, all of them together cost epsilon "
-        f"{amount(bound_nano)} at most."
+        f"{amount(closed_nano)} is used. For accounts that differ before only as those promises say, and from then on "
+        f"only as this one says, all of them together cost epsilon {amount(together_nano)} at most; what else they "
+        "differ in costs more."
     )
 
 

@@ -16,12 +16,14 @@ from stream_app.audit.answers.sections import sections_of
 from stream_app.audit.answers.text import document_of, text_of
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.cli import main
+from stream_app.deciding.context import Context, Limits
 from stream_app.words.amount import amount, promised
 from stream_app.words.promise import in_words
 from tests.audit.books.test_members import claimed, person
 from tests.audit.books.test_members import series as claiming
 from tests.audit.histories import History, histories
 from tests.audit.written import LEDGERS, write
+from tests.run import KEYS, Run, observation, policy
 from tests.used import literally_used
 
 MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -61,7 +63,7 @@ def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
         assert ("it was closed: nothing more is published" in text) == series.closed
         earlier = sum(used for (name, _), (used, _) in literal.items() if name == series.name)
         earlier -= literal[series.name, latest[series.name]][0]
-        assert (f"other promises held, of which epsilon {amount(earlier)} is used; " in text) == (earlier > 0)
+        assert (f"other promises held, of which epsilon {amount(earlier)} is used. " in text) == (earlier > 0)
 
 
 @MANY
@@ -167,6 +169,34 @@ def test_what_later_versions_may_cost_is_told(
     told = for_a_person(series, auditor.rules.members, lifetime_nano)
     assert ("Rules that come later may promise this anew" in told) == bool(person)
     assert person in told
+
+
+@pytest.mark.parametrize("level", ["event", "landmark"])
+@pytest.mark.parametrize("lifetime_nano", [1_500_000_000, 3_000_000_000])
+def test_what_versions_cost_together_is_of_one_difference_in_each(level: str, lifetime_nano: int) -> None:
+    """At level event more steps cost more than all versions together: the sentence says of whom its figure is."""
+    protection = {"level": level, "step": 1000}
+    run = Run(Context(KEYS, limits=Limits(lifetime_nano=lifetime_nano)))
+    run.feed(policy("home", epsilon=1.0, protection=protection))
+    run.feed_all(observation("home", 1000 * step, 5) for step in range(4))
+    run.feed(policy("home", 2, epsilon=0.5, protection=protection))
+    run.feed_all(observation("home", 1000 * step, 5) for step in range(4, 8))
+    spent = [entry.get("epsilon_nano", 0) for entry in map(orjson.loads, run.ledger) if entry["entry"] == "release"]
+    together = max(spent[:4]) + 500_000_000
+    assert len(spent) == 8
+    assert max(spent[:4]) + max(spent[4:]) <= together < sum(spent)
+    auditor = Auditor(lifetime_nano=lifetime_nano)
+    auditor.entries(run.ledger)
+    [series] = auditor.followed()
+    told = for_a_person(series, auditor.rules.members, lifetime_nano)
+    before = f"Before, other promises held, of which epsilon {amount(max(spent[:4]))} is used."
+    only = "For accounts that differ before only as those promises say, and from then on only as this one says, all of "
+    assert (
+        f"{before} {only}them together cost epsilon {amount(together)} at most; what else they differ in costs more."
+        in told
+    )
+    said = "all of them together change the odds of accounts that differ under each of them only as it says by a factor"
+    assert (f"{said} e^3 " in told) == (lifetime_nano > together)
 
 
 def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
