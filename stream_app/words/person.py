@@ -14,6 +14,7 @@ from stream_app.words.promise import (
     Unit,
     beyond,
     blurred,
+    changes,
     epsilon_nano_of,
     factor,
     how_far,
@@ -45,11 +46,12 @@ def for_the_person(
     if not collect:
         differing = differing.replace("at its ", "at your ").replace("landmark", "marked moment")
     yours = how_far(parameters, unit).replace("the item of one contributor", "the item that you sent")
-    yours = yours.replace("whether one contributor takes part", "whether you took part")
+    yours = yours.replace("whether one contributor takes part", "whether you took part and what you sent")
+    times = changes(parameters)
     differ = (
         f"Take two accounts of what happened that differ only {differing}{yours} and nowhere else. Whatever odds "
         f"somebody gave one against the other, what is published of {series} changes them by a factor "
-        f"{factor(epsilon_nano)} at most{_chance(epsilon_nano)}."
+        f"{factor(times * epsilon_nano)} at most{_chance(times * epsilon_nano)}."
     )
     capped = known.cap_nano is not None and not collect
     together = (
@@ -63,7 +65,8 @@ def for_the_person(
         f"Not counted: what neighbouring {unit.plural} tell of each other, nor what is published of you {elsewhere} or "
         "of people near you."
     )
-    used = f"Of the budget for that {promised(used_nano, epsilon_nano)} is used so far."
+    budget = "Of the budget for that" if times == 1 else "Of the budget, which counts a change of what you sent as two,"
+    used = f"{budget} {promised(used_nano, epsilon_nano)} is used so far."
     stays = "What was published stays public, and the promise about it has no end."
     ends = f"When publishing ends: {end[0].lower()}{end[1:]} {stays}"
     further = [*beyond(parameters, unit), together * capped, versions]
@@ -71,7 +74,7 @@ def for_the_person(
     return " ".join(sentence for sentence in said if sentence)
 
 
-def later(epsilon_nano: int, known: Circumstances) -> str:
+def later(epsilon_nano: int, known: Circumstances, parameters: Parameters) -> str:
     """Return a sentence on versions to come; "" where no more is allowed than what this one and earlier ones cost."""
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
@@ -79,7 +82,7 @@ def later(epsilon_nano: int, known: Circumstances) -> str:
     unless = ", unless the publisher allows more, which the ledger does not say" * (known.lifetime_nano is None)
     return (
         "Rules that come later may promise this anew: all of them together change the odds of accounts that differ "
-        f"under each of them only as it says by a factor {factor(bound_nano)} at most{unless}."
+        f"under each of them only as it says by a factor {factor(changes(parameters) * bound_nano)} at most{unless}."
     )
 
 

@@ -73,6 +73,11 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     if protection.get("within"):
         yield f"All readings of {unit.one} count as one event."
     yield from beyond(parameters, unit)
+    if (times := changes(parameters)) > 1:
+        yield (
+            "Replacing one contributor's item removes one and adds one: that can cost twice as much, a factor "
+            f"{factor(times * epsilon_nano)}."
+        )
     if protection["level"] == "landmark":
         yield from _later_landmarks(parameters, known)
         yield from blurred(parameters, known)
@@ -180,6 +185,11 @@ def how_far(parameters: Parameters, unit: Unit) -> str:
             return f", and there by {_number(value['radius'])} m at most, inside its bounds,"
         case _:
             return ""
+
+
+def changes(parameters: Parameters) -> int:
+    """Return how often neighbours differ where one contributor sends another item: twice under add-remove."""
+    return 2 if (parameters.get("collect") or {}).get("neighbours") == "add-remove" else 1
 
 
 def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:

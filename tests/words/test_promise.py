@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.privacy.policy import policy_of
-from stream_app.words.person import for_the_person
+from stream_app.words.person import for_the_person, later
 from stream_app.words.promise import Circumstances, epsilon_nano_of, in_words, landmark_steps
 from tests.audit.histories import policies
 
@@ -213,6 +213,23 @@ def test_a_person_is_told_of_all_their_series() -> None:
     assert "All series" not in free
     assert "nor what is published of you outside of these series or of people near you." in capped
     assert "nor what is published of you in any other way or of people near you." in free
+
+
+ADDED = {"neighbours": "add-remove", "open_steps": 2}
+
+
+def test_an_item_that_is_replaced_costs_two_that_come_or_go() -> None:
+    """Under add-remove: the promise says it beside its own factor, and a person is told the larger one alone."""
+    added, replaced = (parameters(value=COUNTS, collect=collect) for collect in (ADDED, WARD))
+    twice = "Replacing one contributor's item removes one and adds one: that can cost twice as much, a factor e^2"
+    assert f"{twice} (about 7.39)." in in_words(added, "ward-3")
+    assert "twice" not in in_words(replaced, "ward-3")
+    assert "changes them by a factor e^1 (about 2.72) at most" in told(replaced, Circumstances())
+    text = told(added, Circumstances())
+    assert "and at each such hour only in whether you took part and what you sent, and nowhere else." in text
+    assert "changes them by a factor e^2 (about 7.39) at most: who held one for 10 %" in text
+    assert "Of the budget, which counts a change of what you sent as two, 0.0 of 1.0 promised is used so far." in text
+    assert "by a factor e^6 (about 403) at most." in later(10**9, Circumstances(lifetime_nano=3 * 10**9), added)
 
 
 @given(st.lists(st.integers(0, 30) | st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6), st.integers(1, 4))

@@ -14,7 +14,7 @@ from stream_app.audit.standing.version import version_of
 from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import Used, amount, promised, quoted
 from stream_app.words.person import for_the_person, later
-from stream_app.words.promise import DRAWN, Circumstances, epsilon_nano_of, in_words
+from stream_app.words.promise import DRAWN, Circumstances, changes, epsilon_nano_of, in_words
 
 MOST_PROMISES: Final = 20
 MOST_SERIES: Final = 20
@@ -104,9 +104,9 @@ def for_a_person(series: Series, members: Members, lifetime_nano: int | None) ->
     known = circumstances(series, members, lifetime_nano)
     rules, end = parameters(series), _end(series, _standing(series))
     together_nano = series.guarantee.closed_nano + epsilon_nano_of(rules)
-    versions = [_before(series, together_nano)]
+    versions = [_before(series, changes(rules) * together_nano)]
     if not series.closed:
-        versions.append(later(together_nano, known))
+        versions.append(later(together_nano, known, rules))
     told = " ".join(filter(None, versions))
     return for_the_person(rules, quoted(series.name), known, series.guarantee.period_nano, end, told)
 

@@ -23,6 +23,7 @@ from tests.audit.books.test_members import claimed, person
 from tests.audit.books.test_members import series as claiming
 from tests.audit.histories import History, histories
 from tests.audit.written import LEDGERS, write
+from tests.collected import STEP, collected, contribution, watermark
 from tests.run import KEYS, Run, observation, policy
 from tests.used import literally_used
 
@@ -297,3 +298,23 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, capsys: pyte
     assert json.loads(capsys.readouterr().out)["answers"]["people"] == []
     assert main(["audit", "--ledger", str(ledger), "--plain"]) == 1
     assert "nothing, before the faults that were found are explained" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("neighbours", "factor"), [("replace", "e^1 "), ("add-remove", "e^2 ")])
+def test_a_replaced_item_is_told_at_its_price(
+    neighbours: str, factor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`plan`, `check` and `standing --plain` say it; whoever contributes is told the larger figure alone."""
+    collect = {"neighbours": neighbours, "open_steps": 1}
+    rules = collected(series="ward-3", collect=collect, epsilon=1.0)
+    run = Run(Context(KEYS)).feed_all([rules, watermark(0), contribution(1, "ada", "walk"), watermark(2 * STEP)])
+    ledger, policies = tmp_path / "ledger.jsonl", tmp_path / "policies.jsonl"
+    ledger.write_bytes(b"\n".join(run.ledger))
+    policies.write_bytes(orjson.dumps(rules))
+    twice = "Replacing one contributor's item removes one and adds one: that can cost twice as much"
+    said = ""
+    for words in (["plan", f"{policies}"], ["check", f"{policies}"], ["standing", "ward-3", "--plain", "--ledger"]):
+        assert main([*words, *([f"{ledger}"] if words[-1] == "--ledger" else [])]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert (twice in said) == (neighbours == "add-remove")
+    assert f"what is published of ward-3 changes them by a factor {factor}" in said
