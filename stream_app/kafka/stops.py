@@ -27,6 +27,7 @@ StopReason = Literal[
     "release-lost",
     "ledger-short",
     "releases-short",
+    "rejects-short",
     "head-damaged",
     "foreign-writer",
     "topic-replaced",
@@ -116,6 +117,12 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
         "them later misses steps",
         "Restore the releases topic from a backup; or run `landmark-stream recover --accept-lost-releases`, which goes "
+        "on behind them",
+    ),
+    "rejects-short": Advice(
+        "the rejects end before what the state knows of them: whoever sent these records never learns that they were "
+        "refused",
+        "Restore the rejects topic from a backup; or run `landmark-stream recover --accept-lost-releases`, which goes "
         "on behind them",
     ),
     "head-damaged": Advice(

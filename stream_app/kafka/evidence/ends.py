@@ -16,7 +16,7 @@ from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
-from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
+from stream_app.kafka.evidence.row import PARTITION_KEY, UNKNOWN, PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
 NOTHING: Final = -1
@@ -36,6 +36,7 @@ class Ends(NamedTuple):
     changelog: Bounds
     ledger: Bounds
     releases: Bounds
+    rejects: Bounds = Bounds(0, 0)
 
 
 class Answered(NamedTuple):
@@ -44,7 +45,7 @@ class Answered(NamedTuple):
     entry: int
     """Of the last ledger entry."""
     decided: int
-    """Of the last ledger entry that has a release."""
+    """Of the last ledger entry that has a release, of input that the partition row covers."""
     release: int
     """Of the last release."""
     reject: int
@@ -52,7 +53,7 @@ class Answered(NamedTuple):
 
     @property
     def before(self) -> int:
-        """Return the first input offset that no output came of: nothing below it is ever written again."""
+        """Return the first input offset of which no output is there, nor of any after it."""
         return max(self.entry, self.release, self.reject) + 1
 
 
@@ -104,18 +105,23 @@ def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage
     return Shortage(reason, f"a {log} that is whole from offset {whole_from}", f"that it begins at {first}")
 
 
-def disagreement(answered: Answered, releases: Bounds, accepted: int) -> Shortage | None:
+def disagreement(answered: Answered, ends: Ends, accepted: int, last_reject: int = NOTHING) -> Shortage | None:
     """Return what the end of the ledger shows to be missing of the releases, or the other way round.
 
-    Releases of input up to ``accepted`` may be missing.
+    Releases of input up to ``accepted`` may be missing. ``last_reject`` is the input that the partition row names for
+    the last reject.
     """
     if answered.release > answered.entry:
         asked = f"the ledger entry of a release that input {answered.release} came to"
         return Shortage("ledger-short", asked, f"that entries end with input {answered.entry}")
-    expired = answered.release == NOTHING and releases.first > 0
+    expired = answered.release == NOTHING and ends.releases.first > 0
     if answered.decided > max(answered.release, accepted) and not expired:
         asked = f"the release that input {answered.decided} came to, whose ledger entry is there"
         return Shortage("releases-short", asked, f"that releases end with input {answered.release}")
+    expired = answered.reject == NOTHING and ends.rejects.first > 0
+    if last_reject > answered.reject and not expired:
+        asked = f"the reject that input {last_reject} came to"
+        return Shortage("rejects-short", asked, f"that rejects end with input {answered.reject}")
     return None
 
 
@@ -149,6 +155,21 @@ def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
     return Shortage("changelog-short", asked, f"{found}: its end is lost")
 
 
+async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shortage | None:
+    """Return what a changelog lacks that does not end with the partition row, as every batch does.
+
+    ``reader`` reads committed records. The rows of such a part have decided input that the partition row has not.
+    """
+    last = await reader.last(names.changelog, partition)
+    if last is None or last.key == PARTITION_KEY:
+        return None
+    asked, found = (
+        "a changelog that ends with the partition row",
+        f"that a series' row, at offset {last.offset}, is its last",
+    )
+    return Shortage("changelog-short", asked, f"{found}: only a part of a batch was committed")
+
+
 def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
     """Return the row, with the ends of today for those that an earlier version did not keep, and what to warn of."""
     late = tuple(
@@ -170,13 +191,14 @@ def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...
 
 async def ends_of(reader: Reader, names: TopicNames, partition: int) -> Ends:
     """Return the bounds of a partition's logs; ``reader`` reads uncommitted records, or ends would hide behind one."""
-    return Ends(
-        *[Bounds(*await reader.bounds(topic, partition)) for topic in (names.changelog, names.ledger, names.releases)]
-    )
+    topics = (names.changelog, names.ledger, names.releases, names.rejects)
+    return Ends(*[Bounds(*await reader.bounds(topic, partition)) for topic in topics])
 
 
-async def answered_of(reader: Reader, names: TopicNames, partition: int) -> Answered:
+async def answered_of(reader: Reader, names: TopicNames, partition: int, covered: int | None = None) -> Answered:
     """Return what input the last outputs came of; ``reader`` reads committed records.
+
+    The partition row covers input below ``covered``; None: there is none. What lacks of later input is published yet.
 
     Outputs are written in the order of their input, so the last record of a log has the highest.
     """
@@ -189,7 +211,8 @@ async def answered_of(reader: Reader, names: TopicNames, partition: int) -> Answ
         if not _answers(record):
             return False
         entry = entry_of(record)
-        return _input(record) <= release or entry["entry"] == "release"
+        offset = _input(record)
+        return offset <= release or (entry["entry"] == "release" and (covered is None or offset < covered))
 
     decided = await reader.last(names.ledger, partition, settles) if entry > release else None
     return Answered(entry, _input(decided), release, reject)

@@ -44,6 +44,8 @@ class PartitionRow:
     """The offset from which the ledger must be whole."""
     releases_offset: int = UNKNOWN
     """Releases were written up to here, itself not included; those of the last batch may lie behind it."""
+    last_reject: int = UNKNOWN
+    """Input offset of the last reject; -1: there is none that the row knows of."""
     releases_lost: int = -1
     """Releases of input up to here may be missing: that was accepted."""
     life: str = ""

@@ -9,7 +9,7 @@ from typing import Any
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decider import Outlets
+from stream_app.deciding.decider import Headers, Outlets
 from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.outcome import Renewal
 from stream_app.deciding.rows import SeriesRow
@@ -50,7 +50,9 @@ class Batch:
     bound: bool = False
     """Whether binding ledger entries of later input are still to be recomputed."""
     silent: bool = False
-    """Whether the outputs of its input were written before: nothing but rows is written."""
+    """Whether outputs of its input were committed before: nothing but rows and what lacks of them is written."""
+    last_reject: int = -1
+    """The input offset of its last reject; -1: it has none."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
     """Rows of the series that changed one by one."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
@@ -111,12 +113,20 @@ async def decide(
     records = given.records if cut == len(offsets) else given.records[:cut]
     pages = (new(), new(), new(), new())
     ledger, releases, rejects, _ = pages
+    rejected = -1
+
+    def reject(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        nonlocal rejected
+        ((_, offset),) = headers
+        rejected = int(offset)
+        rejects.append(key, value, timestamp_ms, headers)
+
     if silent:
-        outlets = Outlets(_drop, _drop, _drop, tail.confirm, (_drop, _drop))
+        outlets = tail.outlets(ledger.append, releases.append, reject)
     else:
         settle = tail.settle if tail.binds(given.start) else None
         many = ledger.extend, releases.extend
-        outlets = Outlets(ledger.append, releases.append, rejects.append, settle, many)
+        outlets = Outlets(ledger.append, releases.append, reject, settle, many)
     decider = BatchDecider(context, rows, outlets, collection, rows.find_member, rows.fewest)
     clock, spent = asyncio.get_running_loop().time, 0.0
     resumed = clock()
@@ -127,7 +137,7 @@ async def decide(
         resumed = clock()
     done, rest = given.parted(decider.end)
     batch = Batch.of(done, *pages)
-    batch.rest, batch.silent = rest, silent
+    batch.rest, batch.silent, batch.last_reject = rest, silent, rejected
     floor = collection.floor()
     batch.recall_offset = batch.end if floor is None else floor
     batch.open_steps = len(collection)
@@ -144,7 +154,3 @@ async def decide(
         batch.losses = alone.losses()
     rows.take(alone.changed)
     return batch
-
-
-def _drop(*_: object) -> None:
-    """Write nothing: it was written before."""

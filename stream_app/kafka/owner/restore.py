@@ -14,6 +14,7 @@ from stream_app.kafka.evidence.ends import (
     adopted,
     answered_of,
     counts_lost,
+    cut_short,
     disagreement,
     ends_of,
     input_lost,
@@ -21,6 +22,7 @@ from stream_app.kafka.evidence.ends import (
     shortage,
     torn,
 )
+from stream_app.kafka.evidence.outputs import outputs_of
 from stream_app.kafka.evidence.row import PartitionRow, last_row, placed_by
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
@@ -94,7 +96,11 @@ class Restorer:
                 await self._check_separators(reader, events)
             if judge is not None and row is not None:
                 await judge(row)
-            answered = None if judge is None else await answered_of(reader, self._names, self._partition)
+            answered = lacking = None
+            if judge is not None:
+                covered = None if row is None else row.next_offset
+                answered = await answered_of(reader, self._names, self._partition, covered)
+                lacking = None if row is None else await cut_short(reader, self._names, self._partition)
         async with self._site.brokers.reader("read_uncommitted") as reader:
             first, end = await reader.bounds(self._names.events, self._partition)
             ends = await ends_of(reader, self._names, self._partition)
@@ -104,10 +110,15 @@ class Restorer:
             self._check_topics(row)
             rekeyed = self._rekeyed(row)
             row = replace(row, separator=self._separator)
+            if lacking is not None:
+                raise lacking.stopped(self._partition)
             row = self._whole(row, ends, committed_end, answered)
-            tail = Tail(self._partition, self._changes(row), 0 if answered is None else answered.before)
-            if tail.answered > row.next_offset:
-                row = self._settled(row, tail.answered, first)
+            outputs = None
+            if answered is not None and answered.before > row.next_offset:
+                row = self._settled(row, answered.before, first)
+                async with self._site.brokers.reader("read_committed") as logs:
+                    outputs = await outputs_of(logs, self._names, self._partition, row, answered, ends)
+            tail = Tail(self._partition, self._changes(row), outputs)
             await self._check_group(row, tail.answered, committed)
             self._check(row, first)
             if end < max(row.next_offset, tail.answered):
@@ -149,7 +160,7 @@ class Restorer:
         """Return the row with all that it must tell of the logs, once they hold what it tells."""
         lacking = shortage(row, ends)
         if lacking is None and answered is not None:
-            lost = disagreement(answered, ends.releases, row.releases_lost)
+            lost = disagreement(answered, ends, row.releases_lost, row.last_reject)
             lacking = torn(ends.changelog, committed_end) or lost
         if lacking is not None:
             raise lacking.stopped(self._partition)
@@ -209,7 +220,7 @@ class Restorer:
                 f"one that ends at {row.next_offset}",
             )
             raise self._stopped("row-behind", asked, f"{found}, and input that is kept from {first} on")
-        what = "partition %d: the changelog lost its end; input from %d to %d has its outputs: nothing is written again"
+        what = "partition %d: behind the state, input from %d to %d has its outputs: what lacks alone is written"
         logger.warning(what, self._partition, row.next_offset, answered - 1)
         return replace(row, life=new_life(self._site))
 

@@ -4,18 +4,20 @@ An aborted record still lies in the log for whoever reads uncommitted. Its relea
 another one for the same step would spend twice. The worker writes a batch's ledger entries before its releases:
 whatever was released, its entry is found here.
 
-Committed entries beyond the restored state bind as well: the changelog lost its end, and the state with it. Input whose
-outputs are there (*answered* input) is decided once more to rebuild the state: nothing of it is written again, and each
-of its entries must be one that the ledger holds.
+Committed entries beyond the restored state bind as well: the changelog lost its end, and the state with it, or only a
+part of a batch was committed. Input whose outputs are there (*answered* input) is decided once more to rebuild the
+state: what the logs hold of it is not written again, the rest of a part is (`stream_app.kafka.evidence.outputs`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stream_app.deciding.decider import Append, Outlets
 from stream_app.formats.encoding import Sealed
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
+from stream_app.kafka.evidence.outputs import Outputs, unless_held
 from stream_app.kafka.stops import PartitionStoppedError
 
 _UNCHANGED = (
@@ -27,12 +29,13 @@ _UNCHANGED = (
 class Tail:
     """Binding entries that have not been recomputed yet."""
 
-    def __init__(self, partition: int, changes: Sequence[str], answered: int = 0) -> None:
+    def __init__(self, partition: int, changes: Sequence[str], outputs: Outputs | None = None) -> None:
         """Bind nothing yet; ``changes`` say what differs from when the state was made.
 
-        Input below offset ``answered`` has its outputs.
+        ``outputs`` are those that the logs hold of input beyond the state.
         """
-        self.answered = answered
+        self.answered = 0 if outputs is None else outputs.before
+        self._outputs = outputs
         self._partition = partition
         self._changes = changes
         self._hashes: dict[tuple[bytes, int], str] = {}
@@ -79,19 +82,17 @@ class Tail:
                 )
             self._inputs.pop(place, None)
 
-    def confirm(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
-        """Compare the recomputed entries of answered input with the binding ones, of which each must be one.
-
-        Raises:
-            PartitionStoppedError: if one differs, or the ledger does not hold it.
-        """
-        strange = [entry for entry in entries if (key, entry.sequence) not in self._hashes]
-        if strange:
-            asked = f"entry {strange[0].sequence} of a series in the ledger, whose input has its outputs"
-            if self._changes:
-                raise self._stopped(asked, "none")
-            raise PartitionStoppedError(self._partition, "ledger-short", asked=asked, found="none: entries are lost")
-        self.settle(key, entries)
+    def outlets(self, ledger: Append, release: Append, reject: Append) -> Outlets:
+        """Return where outputs of answered input go: what the logs hold of it is passed over."""
+        outputs = self._outputs
+        if outputs is None:
+            raise AssertionError("no input was answered")
+        return Outlets(
+            unless_held(outputs.ledger, ledger),
+            unless_held(outputs.releases, release),
+            unless_held(outputs.rejects, reject, named=False),
+            self.settle,
+        )
 
     def binds(self, next_offset: int) -> bool:
         """Tell whether anything of input from ``next_offset`` on is bound, or answered."""
@@ -104,11 +105,12 @@ class Tail:
             PartitionStoppedError: if an entry was not recomputed although its input was decided.
         """
         left = [place for place, offset in self._inputs.items() if offset < next_offset]
+        none = "that the input gives none any more"
         if left:
-            raise self._stopped(
-                f"{len(left)} ledger entries recomputed from the same input, the first with sequence {left[0][1]}",
-                "that the input gives none any more",
-            )
+            entries = f"{len(left)} ledger entries recomputed from the same input, the first with sequence {left[0][1]}"
+            raise self._stopped(entries, none)
+        if self._outputs is not None and (offset := self._outputs.left(next_offset)) is not None:
+            raise self._stopped(f"a committed output of input {offset} recomputed", none)
 
     def _stopped(self, asked: str, found: str) -> PartitionStoppedError:
         return PartitionStoppedError(

@@ -150,6 +150,7 @@ class Transactions:
             ledger_offset=row.ledger_offset if ledger_end is None or batch.bound else ledger_end,
             key=context.keys.fingerprint,
             configuration=context.fingerprint,
+            last_reject=row.last_reject if batch.last_reject < 0 else batch.last_reject,
             last_offset=batch.last_offset if batch.records else row.last_offset,
             last_append_ms=batch.last_append_ms if batch.records else row.last_append_ms,
         )

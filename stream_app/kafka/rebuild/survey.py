@@ -176,7 +176,7 @@ class Survey:
                 raise separator_changed(partition, row.separator, separator)
             answered = await answered_of(reader, names, partition)
             lost = _lost(row, ends, answered)
-            if lost is not None and not (lost.reason == "releases-short" and accepted.lost_releases):
+            if lost is not None and not (lost.reason in {"releases-short", "rejects-short"} and accepted.lost_releases):
                 raise lost.stopped(partition)
             base = None
             if ends.ledger.first > 0 or lost is not None:
@@ -202,6 +202,6 @@ class Survey:
 def _lost(row: PartitionRow | None, ends: Ends, answered: Answered) -> Shortage | None:
     """Return what ledger or releases lack at their end."""
     if row is None:
-        return disagreement(answered, ends.releases, NOTHING)
-    short = disagreement(answered, ends.releases, row.releases_lost)
+        return disagreement(answered, ends, NOTHING)
+    short = disagreement(answered, ends, row.releases_lost, row.last_reject)
     return ledger_shortage(row, ends.ledger) or short or releases_shortage(row, ends.releases)

@@ -45,7 +45,9 @@ def test_ledger_and_releases_tell_of_each_others_end() -> None:
         if decided > entry:
             continue
         for first in (0, 5):
-            found = disagreement(Answered(entry, decided, release, reject), Bounds(first, 9), accepted)
+            found = disagreement(
+                Answered(entry, decided, release, reject), Ends(Bounds(0, 9), Bounds(0, 9), Bounds(first, 9)), accepted
+            )
             wanted = None
             if decided > release and decided > accepted and (release != NOTHING or first == 0):
                 wanted = "releases-short"

@@ -1,0 +1,128 @@
+"""Outputs that the logs hold of input beyond the partition row: they are not written again, and the rest is.
+
+There are two ways to such outputs. The changelog lost its end, and the row with it. Or a copy of an earlier request,
+which arrived late, committed a batch of which only a part was written (KIP-890), so that each log holds the beginning
+of the batch's outputs, or none. The input is decided once more from the row. An output that lies there is passed over;
+one that lacks behind the last of its log is published now, with the same bytes.
+"""
+
+from collections.abc import Mapping
+from itertools import filterfalse
+from typing import NamedTuple
+
+from stream_app.deciding.decider import Append, Headers
+from stream_app.formats import encoding
+from stream_app.kafka.brokers import Reader
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.ends import NOTHING, Answered, Ends
+from stream_app.kafka.evidence.foreign import input_offset
+from stream_app.kafka.evidence.row import PartitionRow
+from stream_app.kafka.stops import PartitionStoppedError, StopReason
+
+
+class Committed:
+    """The committed outputs of one log, by the input offsets that they came of, until they are recomputed."""
+
+    def __init__(
+        self, partition: int, reason: StopReason, whole: int, gone: int, found: Mapping[int, list[str]]
+    ) -> None:
+        """Hold digests by input offset.
+
+        ``reason``: why the partition stops if an output of input below ``whole`` lacks. Outputs of input below ``gone``
+        may lack: they expired, or their loss was accepted.
+        """
+        self._partition, self._reason = partition, reason
+        self._whole, self._gone, self._found = whole, gone, dict(found)
+
+    def holds(self, offset: int, digest: str) -> bool:
+        """Tell whether an output of input ``offset`` lies there; each is found once.
+
+        Raises:
+            PartitionStoppedError: if another one lies in its place, or those after it do.
+        """
+        left = self._found.get(offset)
+        if left is not None and digest in left:
+            left.remove(digest)
+            if not left:
+                del self._found[offset]
+            return True
+        if offset < self._gone:
+            return True
+        if left is not None:
+            raise self._stopped("tail-differs", f"the output of input {offset} recomputed", "another one in its place")
+        if offset < self._whole:
+            raise self._stopped(
+                self._reason, f"the output of input {offset}", f"those of input {self._whole - 1} alone"
+            )
+        return False
+
+    def left(self, before: int) -> int | None:
+        """Return the first input below ``before`` of which an output was not recomputed; None: there is none."""
+        first = next(iter(self._found), before)
+        return first if first < before else None
+
+    def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
+        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)
+
+
+class Outputs(NamedTuple):
+    """What all three logs hold."""
+
+    ledger: Committed
+    releases: Committed
+    rejects: Committed
+    before: int
+    """The first input offset of which there is no output."""
+
+    def left(self, before: int) -> int | None:
+        """Return the first input below ``before`` of which an output was not recomputed; None: there is none."""
+        found = [left for log in (self.ledger, self.releases, self.rejects) if (left := log.left(before)) is not None]
+        return min(found, default=None)
+
+
+async def outputs_of(
+    reader: Reader, names: TopicNames, partition: int, row: PartitionRow, answered: Answered, ends: Ends
+) -> Outputs:
+    """Return the outputs of input from ``row`` on; ``reader`` reads committed records."""
+    start = row.next_offset
+    entries = await _found(reader, names.ledger, partition, start)
+    released = await _found(reader, names.releases, partition, start)
+    rejected = await _found(reader, names.rejects, partition, start)
+    # Entries are acknowledged before anything else is sent: an output that lies there has all entries of its batch.
+    whole = max(answered.entry, answered.release + 1, answered.reject + 1)
+    lost = row.releases_lost + 1
+    if ends.releases.first > 0:
+        lost = max(lost, min(released, default=answered.before if answered.release == NOTHING else 0))
+    expired = (
+        min(rejected, default=answered.before if answered.reject == NOTHING else 0) if ends.rejects.first > 0 else 0
+    )
+    return Outputs(
+        Committed(partition, "ledger-short", whole, 0, entries),
+        Committed(partition, "releases-short", answered.release, lost, released),
+        # A version may word a reason otherwise: which input was rejected is what counts.
+        Committed(partition, "rejects-short", answered.reject, expired, {offset: [""] for offset in rejected}),
+        answered.before,
+    )
+
+
+def unless_held(committed: Committed, append: Append, *, named: bool = True) -> Append:
+    """Return what takes an output to ``append`` if it is not there yet; not ``named``: its input alone tells."""
+
+    def appended(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        """Pass over an output that lies there."""
+        ((_, offset),) = headers
+        if not committed.holds(int(offset), encoding.digest(value) if named else ""):
+            append(key, value, timestamp_ms, headers)
+
+    return appended
+
+
+async def _found(reader: Reader, topic: str, partition: int, start: int) -> dict[int, list[str]]:
+    """Return the digests of a log's outputs of input from ``start`` on; they lie in the order of their input."""
+    before = await reader.last(topic, partition, lambda one: not is_claim(one) and input_offset(one) < start)
+    found: dict[int, list[str]] = {}
+    async for records in reader.records(topic, partition, 0 if before is None else before.offset + 1):
+        for record in filterfalse(is_claim, records):
+            found.setdefault(input_offset(record), []).append(encoding.digest(record.value))
+    return found

@@ -1,0 +1,163 @@
+"""Batches of which only a part was committed, on the cluster in memory: the next owner publishes the rest, once."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaError
+
+from stream_app.kafka.memory.brokers import MemoryBrokers
+from stream_app.kafka.memory.cluster import NOBODY, MemoryCluster
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft
+from stream_app.kafka.memory.transactions import Identity
+from stream_app.kafka.owner.partitions import Partitions
+from tests.kafka.owner.test_partition import NAMES, Feed, Site, until
+from tests.run import observation
+
+SERIES = ("home-1", "home-2", "nobody-1", "home-1", "home-3", "nobody-2")
+LEDGER, RELEASES, REJECTS, ROWS = 7, 4, 2, 5
+"""What their batch holds: policies and releases in the ledger; rows of three series, their policy and the partition."""
+
+
+class Torn(MemoryCluster):
+    """Takes so many records of a topic, and then ends the transaction with a commit, as a request that came late."""
+
+    def __init__(self, now_ms: Any) -> None:
+        """Take everything."""
+        super().__init__(now_ms, at=self._late)
+        self.takes: dict[str, int] = {}
+        self._given = NOBODY
+        self.broken = False
+
+    def append(self, place: Place, drafts: Sequence[Draft], given: Identity = NOBODY, sequence: int = 0) -> int:
+        """Append a batch, unless its topic took all that it does."""
+        left = self.takes.get(place.topic)
+        if left is not None:
+            if not left:
+                self.broken = True
+                raise KafkaError
+            self.takes[place.topic] = left - 1
+        self._given = given
+        return super().append(place, drafts, given, sequence)
+
+    async def _late(self, point: str, client: str) -> None:  # noqa: ARG002 (a hook's signature)
+        if point == "abort" and self.broken:
+            self.takes.clear()
+            self.transactions.end("life-0", self._given, "commit", self.marker_due_ms)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Make a site."""
+    return torn_site(tmp_path)
+
+
+def torn_site(folder: Path) -> Site:
+    """Return a site whose transactions a test can tear."""
+    folder.mkdir(exist_ok=True)
+    site = Site(folder)
+    whole, site.cluster = site.cluster, Torn(site.cluster.now_ms)
+    assert whole is not site.cluster
+    for name in NAMES:
+        site.cluster.make(name, 1, append_time=name == NAMES.events)
+    return site
+
+
+def torn(site: Site) -> Torn:
+    """Return the cluster of a site."""
+    assert isinstance(site.cluster, Torn)
+    return site.cluster
+
+
+async def owned(site: Site, name: str) -> tuple[Partitions, Feed]:
+    """Return the partitions of a worker that writes one record a batch, and owns the partition."""
+    partitions, feed = site.worker(name, brokers=MemoryBrokers(site.cluster, name, "life", NAMES, batch_bytes=1))
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0] or bool(partitions.stopped))
+    return partitions, feed
+
+
+def send(site: Site, series: Sequence[str] = SERIES) -> None:
+    """Append an event for each series."""
+    for name in series:
+        site.sent += 1
+        value = json.dumps(observation(name, site.sent, 1.0)).encode()
+        site.cluster.append(Place(NAMES.events, 0), [Draft(name.encode(), value, 0)])
+
+
+def outputs(site: Site) -> list[list[Any]]:
+    """Return what ledger, releases and rejects hold, committed."""
+    topics = (NAMES.ledger, NAMES.releases, NAMES.rejects)
+    return [[(one.key, one.value, one.headers) for one in site.committed(topic) if one.key != b""] for topic in topics]
+
+
+async def tear(site: Site, ledger: int, releases: int = 0, rejects: int = 0, rows: int = 0) -> None:
+    """Let a worker decide events, of whose batch so many records of each log are committed."""
+    partitions, feed = await owned(site, "a")
+    send(site)
+    takes = {NAMES.ledger: ledger, NAMES.releases: releases, NAMES.rejects: rejects, NAMES.changelog: rows}
+    torn(site).takes = takes
+    await feed.seek(0, 0)
+    await until(lambda: bool(partitions.stopped))
+    assert partitions.stopped == {0: "transaction-failed"}
+    await partitions.close()
+    counts = [len(log) for log in outputs(site)]
+    assert counts == [ledger, releases, rejects]
+
+
+async def whole(folder: Path, more: Sequence[str] = ()) -> list[list[Any]]:
+    """Return what the same events come to in whole batches."""
+    site = torn_site(folder)
+    partitions, feed = await owned(site, "a")
+    for series in (SERIES, more):
+        send(site, series)
+    await feed.seek(0, 0)
+    await until(lambda: site.decided() == site.sent)
+    await partitions.close()
+    found = outputs(site)
+    assert [len(log) for log in found][:3] == [LEDGER + len(more), RELEASES + len(more), REJECTS]
+    return found
+
+
+def parts() -> Iterator[tuple[int, int, int]]:
+    """Yield how many entries, releases and rejects were committed: outputs follow entries."""
+    yield from ((ledger, 0, 0) for ledger in range(1, LEDGER))
+    yield from product((LEDGER,), range(RELEASES + 1), range(REJECTS + 1))
+
+
+@pytest.mark.parametrize(("ledger", "releases", "rejects"), list(parts()))
+async def test_what_lacks_is_published_by_the_next_owner(
+    site: Site, tmp_path: Path, ledger: int, releases: int, rejects: int
+) -> None:
+    """With the bytes and in the order of a whole batch, nothing twice; and what comes later goes on behind it."""
+    await tear(site, ledger, releases, rejects)
+    send(site, ("home-1",))
+    partitions, _ = await owned(site, "b")
+    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
+    assert partitions.stopped == {}
+    await partitions.close()
+    assert outputs(site) == await whole(tmp_path / "whole", ("home-1",))
+
+
+@pytest.mark.parametrize(
+    ("releases", "rejects", "rows", "reason"),
+    [
+        *((RELEASES, REJECTS, rows, "changelog-short") for rows in range(1, ROWS)),
+        *((releases, REJECTS, ROWS, "releases-short") for releases in range(RELEASES)),
+        *((RELEASES, rejects, ROWS, "rejects-short") for rejects in range(REJECTS)),
+    ],
+)
+async def test_rows_that_are_ahead_of_what_is_published_stop_the_next_owner(
+    site: Site, releases: int, rejects: int, rows: int, reason: str
+) -> None:
+    """Nobody could decide that input again from them; nothing is written."""
+    await tear(site, LEDGER, releases, rejects, rows)
+    before = outputs(site)
+    partitions, _ = await owned(site, "b")
+    assert partitions.stopped == {0: reason}
+    await partitions.close()
+    assert outputs(site) == before
