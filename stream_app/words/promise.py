@@ -41,6 +41,7 @@ class Circumstances(NamedTuple):
 
 
 _ALONE: Final = Circumstances()
+_FROM_KAFKA: Final = "to anyone who reads releases or ledger from Kafka, where the header `input` counts records"
 
 
 def in_words(parameters: Parameters, series: str = "", known: Circumstances = _ALONE) -> str:
@@ -231,13 +232,14 @@ def not_hidden(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
     """Return a sentence on what everybody sees."""
     protection, collect = parameters["protection"], parameters.get("collect") or {}
     told = []
-    if collect:
-        public = "how many items each of them has" if collect["neighbours"] == "replace" else "that records come in"
-        told.append(f"which {unit.plural} are published and {public}")
+    if collect and collect["neighbours"] == "replace":
+        told.append(f"which {unit.plural} are published and how many items each of them has")
+    elif collect:
+        told.append(f"which {unit.plural} are published and that records come in, and how many came in {_FROM_KAFKA}")
     elif protection.get("absent", "approximated") == "approximated":
         told.append(f"at which {unit.plural} there are {'readings' if protection.get('within') else 'events'}")
     else:
-        told.append(f"that records come in, though no release shows at which {unit.plural}")
+        told.append(f"that records come in, though no release says at which {unit.plural}, and at which {_FROM_KAFKA}")
     if parameters["value"].get("invalid", "reject") == "reject":
         told.append(f"whether {'an item' if collect else 'a value'} was valid")
     if protection["level"] == "landmark" and not (parameters.get("dummies") or known.dummies):

@@ -8,9 +8,31 @@ import pytest
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection, Counters
+from stream_app.deciding.decider import Decider, Headers, Outlets
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats.records import InputRecord
+from stream_app.words.person import for_the_person
+from stream_app.words.promise import Circumstances, in_words
 from tests.audit.books.test_members import person
 from tests.audit.ways import audit
+from tests.collected import SERIES, STEP, collected
+from tests.deploy import ROOT
+from tests.readings import within
 from tests.run import CATEGORY, KEYS, Run, observation, policy
+
+HIDING = (
+    "docs/guarantee.md",
+    "docs/collected.md",
+    "docs/policies.md",
+    "docs/audit.md",
+    "docs/how-to/publish-the-hour-of-a-meter.md",
+    "docs/how-to/answer-a-person.md",
+    "docs/how-to/read-releases.md",
+    "docs/tutorials/ward.md",
+    "docs/reference/records.md",
+    "SECURITY.md",
+)
+"""Pages that promise, or of which a reader asks, that presence is hidden."""
 
 
 def test_a_ledger_alone_tells_a_release_of_few_possible_values() -> None:
@@ -85,3 +107,50 @@ def test_memory_shows_when_a_member_contributed() -> None:
     run.feed({"type": "contribution", "series": "w", "timestamp": 500, "member": "m-1", "value": "walk"})
     assert seen(run.collection, "m-1")
     assert not seen(run.collection, "m-2")
+
+
+@pytest.mark.parametrize(
+    ("rules", "opens", "reads"),
+    [
+        (within(open_steps=1, protection={"absent": 2.5}), {}, {"value": 2.5}),
+        (
+            collected(collect={"neighbours": "add-remove", "open_steps": 1}),
+            {"seed": "5e" * 32},
+            {"type": "contribution", "member": "ada", "value": "walk"},
+        ),
+    ],
+    ids=["absent", "add-remove"],
+)
+def test_headers_show_what_the_bytes_of_outputs_hide(
+    rules: dict[str, Any], opens: dict[str, Any], reads: dict[str, Any]
+) -> None:
+    """The header `input` tells whether there was a record between two watermarks; each place that hides it says so."""
+
+    def decided(*records: dict[str, Any]) -> list[tuple[int, bytes]]:
+        rows: dict[str, SeriesRow] = {}
+        found: list[tuple[int, bytes]] = []
+
+        def put(_key: bytes | None, value: bytes, _timestamp_ms: int, headers: Headers) -> None:
+            found.append((int(headers[0][1]), value))
+
+        decider = Decider(Context(KEYS), rows.get, Outlets(_drop, put, _drop, None), Collection(bytes(32)))
+        decider.decide(
+            InputRecord("events", 0, offset, 0, None, json.dumps({"series": SERIES[0]} | record).encode())
+            for offset, record in enumerate(records)
+        )
+        return found
+
+    marks = [{"type": "watermark", "timestamp": step * STEP, **opens} for step in range(4)]
+    with_one, without = decided(rules, *marks[:2], {"timestamp": STEP} | reads, *marks[2:]), decided(rules, *marks)
+    assert [offset for offset, _ in without] == [2, 3, 4]
+    assert [offset for offset, _ in with_one] == [2, 4, 5]
+    if "absent" in rules["protection"]:
+        assert [value for _, value in with_one] == [value for _, value in without], "the releases themselves hide it"
+    for text in (in_words(rules, "p"), for_the_person(rules, "p", Circumstances(), 0, "Never.")):
+        assert "to anyone who reads releases or ledger from Kafka, where the header `input` counts records" in text
+    for page in HIDING:
+        assert "header `input`" in (ROOT / page).read_text(), page
+
+
+def _drop(*_: object) -> None:
+    """Let an output go."""

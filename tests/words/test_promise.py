@@ -103,7 +103,7 @@ def test_whose_histories(series: str, whose: str) -> None:
             parameters(within="mean", open_steps=2, absent=0),
             (
                 "All readings of an hour count as one event.",
-                "Not hidden: that records come in, though no release shows at which hours; whether a value was valid.",
+                "Not hidden: that records come in, though no release says at which hours, and at which to anyone",
             ),
         ),
         (parameters(within="mean", open_steps=2), ("Not hidden: at which hours there are readings; whether",)),
