@@ -78,6 +78,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
+def datasets(request: pytest.FixtureRequest) -> int:
+    """Return how many datasets intervals are tried on."""
+    return speeds.amount(request, "datasets")
+
+
+@pytest.fixture
 def draws(request: pytest.FixtureRequest) -> int:
     """Return how many draws to compare."""
     return speeds.amount(request, "draws")

@@ -1,12 +1,12 @@
 """The law of the noise in a release: its variance, its tails, and where 95 of 100 draws lie.
 
-With the policy's kind the figures are those of the mechanism itself, on its grid. From a release alone, whose `scale`
-says nothing of the grid, they are those of Laplace noise of that scale: right where a grid is fine beside the noise.
+The figures are those of the mechanism itself, on its grid. They need the policy: the ``scale`` of a release states
+neither the grid nor the noise that counters start with.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, cos, exp, expm1, hypot, log, log1p, pi, sqrt
+from math import ceil, cos, exp, expm1, hypot, log, pi, sqrt
 from statistics import NormalDist
 from typing import Final, assert_never
 
@@ -63,7 +63,7 @@ def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: floa
     """
     if variance == 0:
         return 0.0
-    heavy = fourth / variance**2
+    heavy = fourth / variance / variance  # the square of a variance may be too small for a double
     half = min(NORMAL + heavy * HEAVY, WIDEST) * sqrt(variance)
     if grid == 0:
         return half + coarsest / 2
@@ -71,36 +71,25 @@ def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: floa
     return max(half, (steps + ROUNDED) * grid)
 
 
-def stated(scale: float) -> Noise:
-    """Return Laplace noise of a scale, as a release of a number or a sum states it: of a grid that is fine beside it.
-
-    Of steps as wide as the scale, 93 of 100 draws lie within the half width.
-    """
-    return Noise(2 * scale**2, 12 * scale**4, -scale * log1p(-CONFIDENCE))
-
-
-def whole_numbers(scale: float) -> Noise:
-    """Return discrete Laplace noise of a scale on whole numbers, as a release of counts states it, exactly."""
-    return laplace(1 / scale)
-
-
 @lru_cache(maxsize=4096)
-def noises_of(kind: Kind, spend_nano: int, items: int = 1, intrusion_nano: int | None = None) -> dict[str, Noise]:
+def noises_of(
+    kind: Kind, spend_nano: int, items: int = 1, intrusion_nano: int | None = None, looks: int = 0
+) -> dict[str, Noise]:
     """Return the noise of a measurement that cost ``spend_nano``, by part; a single number's part is "".
 
-    ``items`` is the public number that a mean is of; ``intrusion_nano`` the policy's, without any announced look.
-    Locations have parts in degrees. A choice has no noise of its own, and a category's depends on the truth
-    (`shares.quantities`): both have none here.
+    ``items`` is the public number that a mean is of. ``intrusion_nano`` is the policy's: counters start with noise of
+    that rate, and take up as much again at each of the announced ``looks``. Locations have parts in degrees. A choice
+    has no noise of its own, and a category's depends on the truth (`Release.quantities`): both have none here.
     """
     match kind:
         case Number():
             return {"": _on(kind.axis, laplace(spend_nano / (kind.sensitivity * NANO)))}
         case Counts():
-            return dict.fromkeys(kind.keys, _collected(kind.sensitivity, spend_nano, intrusion_nano))
+            return dict.fromkeys(kind.keys, _collected(kind.sensitivity, spend_nano, intrusion_nano, looks))
         case Sum():
-            return {"": _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano))}
+            return {"": _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano, looks))}
         case Mean():
-            noise = _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano))
+            noise = _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano, looks))
             return {"": noise.times(1 / max(1, items))}
         case HiddenMean():
             half_nano = spend_nano // 2
@@ -123,12 +112,12 @@ def _on(axis: Axis, noise: Noise) -> Noise:
     return noise.times(float(1 / axis.cells_per_unit))
 
 
-def _collected(sensitivity: int, spend_nano: int, intrusion_nano: int | None) -> Noise:
+def _collected(sensitivity: int, spend_nano: int, intrusion_nano: int | None, looks: int) -> Noise:
     closing = laplace(spend_nano / (sensitivity * NANO))
     if intrusion_nano is None:
         return closing
     start = laplace(intrusion_nano / (sensitivity * NANO))
-    return added([closing, start])
+    return added([closing, start] + [start] * looks)
 
 
 def added(noises: list[Noise]) -> Noise:

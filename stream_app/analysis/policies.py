@@ -1,18 +1,20 @@
-"""The public policies that a ledger tells: what each release was made under, with the landmarks registered since."""
+"""The public policies that a ledger tells: what each release was made under, with all that was announced since."""
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right, insort
+from collections.abc import Mapping
 from dataclasses import replace
+from operator import index
 from typing import Any, Final
 
+from stream_app.analysis.means import Measured
 from stream_app.analysis.release import Release
+from stream_app.analysis.windows import is_landmark
 from stream_app.privacy.landmarks import aligned
 from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.protection import LandmarkLevel
 
 STEP: Final = b'"entry":"release"'
 """Stands in the bytes of a step's entry, which tells no policy, and of no other: in a text quotes are escaped."""
-PolicyOf = Callable[[Release], Policy | None]
-"""Returns the policy that a release was made under; None where it is not known."""
 
 
 class Policies:
@@ -23,6 +25,8 @@ class Policies:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Policy] = {}
+        self._exposed: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
+        """Where the exposed steps of each announced look begin and end, in milliseconds, both ascending."""
 
     def entry(self, entry: Mapping[str, Any]) -> None:
         """Take an entry; raises `PolicyError` or KeyError for one that no ledger holds."""
@@ -34,12 +38,23 @@ class Policies:
                 place = entry["series"], entry["policy"]
                 if place in self._known:
                     self._known[place] = registered(self._known[place], entry["add"])
+            case "intrusion":
+                begins, ends = self._exposed.setdefault((entry["series"], entry["policy"]), ([], []))
+                for begin, end in entry["exposed"]:
+                    insort(begins, index(begin))
+                    insort(ends, index(end))
             case _:
                 pass
 
-    def of(self, release: Release) -> Policy | None:
-        """Return the policy of a release: a `PolicyOf`."""
-        return self._known.get((release.series, release.policy))
+    def of(self, release: Release) -> Measured:
+        """Return a release with what the ledger says of its step, and its policy where the ledger has it."""
+        place = release.series, release.policy
+        policy = self._known.get(place)
+        if policy is None:
+            return Measured(release)
+        begins, ends = self._exposed.get(place, ((), ()))
+        looks = bisect_right(begins, release.timestamp_ms) - bisect_right(ends, release.timestamp_ms)
+        return Measured(replace(release, landmark=is_landmark(release, policy), looks=looks), policy)
 
 
 def registered(policy: Policy, spans: Any) -> Policy:

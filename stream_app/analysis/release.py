@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import isclose
 from typing import Any, Final, NamedTuple
 
-from stream_app.analysis.noise import Noise, noises_of, stated, whole_numbers
+from stream_app.analysis.noise import Noise, noises_of
 from stream_app.privacy.kinds import Category, Kind, Mean
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -27,7 +27,10 @@ CATEGORY: Final = "category"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release as its record has it; what a record lacks is None. Times are integers of milliseconds, UTC."""
+    """A release as its record has it, and what else is known of its step; what nobody says is None.
+
+    Times are integers of milliseconds, UTC.
+    """
 
     series: str
     timestamp_ms: int
@@ -40,6 +43,12 @@ class Release:
     statistic: str | None = None
     count: int | None = None
     source_ms: int | None = None
+    landmark: bool | None = None
+    """Whether the step is a landmark: by the ledger, or by a frame."""
+    looks: int | None = None
+    """How many announced looks at its counters the ledger has: each brought them fresh noise."""
+    noises: Mapping[str, Noise] | None = None
+    """The noise of the measurement by part, as a frame carries it."""
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Release":
@@ -65,11 +74,13 @@ class Release:
         texts: list[object] = [self.series, *([] if self.statistic is None else [self.statistic])]
         times: list[object] = [self.timestamp_ms, *([] if self.source_ms is None else [self.source_ms])]
         counts: list[object] = [self.policy, *(each for each in (self.epsilon_nano, self.count) if each is not None)]
+        flags: list[object] = [] if self.landmark is None else [self.landmark]
         sound = (
             all(isinstance(each, str) for each in texts)
             and self.decision in DECISIONS
             and all(type(each) is int and 0 <= each <= LAST_TIMESTAMP_MS for each in times)
             and all(type(each) is int and each >= 0 for each in counts)
+            and all(isinstance(each, bool) for each in flags)
             and self.epsilon_nano != 0
             and (self.measurement is None or self.decision == "perturbed")  # a repeat that was filled in counts twice
             and all(_is_published(each) for each in (self.value, self.measurement))
@@ -93,40 +104,27 @@ class Release:
     def quantities(self, policy: Policy | None = None) -> dict[str, Quantity]:
         """Return the numbers of the measurement with their noise, by part; a single number's part is "".
 
-        With the policy noise is exact, categories become unbiased shares of 0 or 1 by category, and positions are in
-        degrees. Without it these have none. A release without measurement has none, and a choice neither.
+        Categories become unbiased shares of 0 or 1 by category, positions are in degrees. The noise is that of the
+        policy, and else what the release carries: without both there is nothing to say, nor of a category or a choice.
+        A policy alone does not tell the noise of counters that start with some: the looks at them have to be known.
 
         Raises:
             ValueError: for a measurement that is of another kind than the policy's values.
         """
-        if self.measurement is None or self.epsilon_nano is None:
+        if self.measurement is None:
             return {}
-        if policy is None:
-            return self._stated()
-        if isinstance(policy.kind, Category):
+        if policy is not None and self.epsilon_nano is not None and isinstance(policy.kind, Category):
             if category_name(self.measurement) not in map(category_name, policy.kind.categories):
                 raise ValueError(_ANOTHER)
             return _shares(policy.kind, self.measurement, self.epsilon_nano)
-        intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
-        noises = noises_of(policy.kind, self.epsilon_nano, self.count or 1, intrusion_nano)
-        numbers = parts_of(self.measurement)
+        numbers, noises = parts_of(self.measurement), self.noises or {}
+        if policy is not None and self.epsilon_nano is not None:
+            intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
+            if intrusion_nano is None or self.looks is not None:
+                noises = noises_of(policy.kind, self.epsilon_nano, self.count or 1, intrusion_nano, self.looks or 0)
         if not noises.keys() <= numbers.keys():
             raise ValueError(_ANOTHER)
         return {name: Quantity(numbers[name], noise) for name, noise in noises.items()}
-
-    def _stated(self) -> dict[str, Quantity]:
-        numbers = parts_of(self.measurement)
-        if numbers.keys() == {"latitude", "longitude"} and not isinstance(self.scale, Mapping):
-            return {}  # the scale is one of metres, and its rate hangs on the policy's resolution
-        scales = self.scale if isinstance(self.scale, Mapping) else dict.fromkeys(numbers, self.scale)
-        if not numbers.keys() <= scales.keys() or None in scales.values():
-            return {}
-        # Counts are whole numbers, whose parts share a scale, as is the hidden number of a mean.
-        whole = set(numbers) - {""} if scales is not self.scale else {"count"} if self.statistic == "mean" else set()
-        return {
-            name: Quantity(number, (whole_numbers if name in whole else stated)(float(scales[name])))
-            for name, number in numbers.items()
-        }
 
 
 _NONE: Final = "no release"

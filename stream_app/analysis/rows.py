@@ -7,26 +7,28 @@ where series of several kinds stand in one frame. What does not apply to a row i
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
-from math import sqrt
+from math import inf, isclose, sqrt
 from typing import Any, Final
 
-from stream_app.analysis.release import CATEGORY, Release, category_name
-from stream_app.analysis.windows import is_landmark, moment_of
+from stream_app.analysis.noise import Noise
+from stream_app.analysis.release import CATEGORY, Release, category_name, parts_of
+from stream_app.analysis.windows import moment_of
 from stream_app.privacy.kinds import Category
 from stream_app.privacy.policy import Policy
 
 FIRST: Final = ("series", "timestamp", "decision", "policy", "landmark", "value", "measurement")
 """Columns that stand before all others, in this order."""
-FIGURES: Final = ("value", "measurement", "standard_error", "low", "high", "scale")
+NOISE: Final = ("standard_error", "low", "high", "fourth_cumulant", "grid")
+"""Members that have all that a mean needs to know of the noise."""
+FIGURES: Final = ("value", "measurement", *NOISE, "scale")
 """Members that have a column a part."""
 
 
 def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
     """Return a release as columns; times are aware datetimes of UTC.
 
-    ``low`` and ``high`` are the 95 % interval of the one true value, kept in its range, by the measurement alone; they
-    and ``standard_error`` are exact with the policy. Without it the grid is taken to be fine, but for counts. A
-    category and a choice have none.
+    ``low`` and ``high`` are the 95 % interval of the one true value, kept in its range, by the measurement alone. The
+    columns of the noise need the policy, so they are left out without it. A category and a choice have none.
     """
     row: dict[str, Any] = {
         "series": release.series,
@@ -35,13 +37,13 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
         "policy": release.policy,
     }
     if policy is not None:
-        row["landmark"] = is_landmark(release, policy)
+        row["landmark"] = release.landmark
     row |= _columns("value", release.value) | _columns("measurement", release.measurement)
     if policy is None or not isinstance(policy.kind, Category):
         for part, (number, noise) in release.quantities(policy).items():
-            row[column("standard_error", part)] = sqrt(noise.variance)
-            row[column("low", part)] = number - noise.half
-            row[column("high", part)] = number + noise.half
+            ends = number - noise.half, number + noise.half
+            figures = zip(NOISE, (sqrt(noise.variance), *ends, noise.fourth, noise.grid), strict=True)
+            row |= {column(member, part): figure for member, figure in figures}
     row |= _columns("scale", release.scale)
     if release.epsilon_nano is not None:
         row["epsilon"] = release.epsilon_nano / 1e9
@@ -51,6 +53,27 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
         name: found for name, found in (("statistic", release.statistic), ("items", release.count)) if found is not None
     }
     return row
+
+
+def noises_in(row: Mapping[str, Any], measurement: object) -> dict[str, Noise] | None:
+    """Return the noise of a measurement by part, as `row_of` wrote it; None where a row lacks a column of it.
+
+    Raises:
+        ValueError: for figures that no measurement has, such as an interval around another number.
+        TypeError: for what is no number.
+    """
+    numbers = parts_of(measurement)
+    if not numbers or not all(column(member, part) in row for member in NOISE for part in numbers):
+        return None
+    return {part: _noise(number, *(row[column(member, part)] for member in NOISE)) for part, number in numbers.items()}
+
+
+def _noise(number: float, error: float, low: float, high: float, fourth: float, grid: float) -> Noise:
+    half = (high - low) / 2
+    sound = all(0 <= each < inf for each in (error, half, fourth, grid))
+    if not sound or not isclose((low + high) / 2, number, abs_tol=half / 1000):
+        raise ValueError(number)
+    return Noise(error**2, fourth, half, grid)
 
 
 def column(member: str, part: str) -> str:

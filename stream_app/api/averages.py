@@ -4,14 +4,16 @@ PRIVACY: both take releases and public policies alone, so they are free post-pro
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, Literal
 
 from stream_app.analysis import smooth as smoothing
 from stream_app.analysis.means import Measured, means
-from stream_app.analysis.release import CATEGORY, Release
-from stream_app.analysis.rows import column
+from stream_app.analysis.release import CATEGORY, Release, parts_of
+from stream_app.analysis.rows import column, noises_in
 from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, moment_of, window
 from stream_app.api.errors import Error, told
 from stream_app.api.given import unboxed
@@ -20,7 +22,9 @@ from stream_app.api.policy import Policy, compiled
 from stream_app.api.reading import Releases
 from stream_app.api.releasing import Released
 from stream_app.api.tables import Frame, Row, Table, library_of, rows_of
+from stream_app.privacy import policy as core
 from stream_app.privacy.kinds import Kind
+from stream_app.privacy.protection import LandmarkLevel
 from stream_app.words.amount import quoted
 
 By = str | timedelta | Sequence[str | timedelta]
@@ -32,26 +36,45 @@ CLOCKS: Final[Mapping[str, Callable[[str], Callable[[Release], object]]]] = {
 }
 
 
-def mean(frame: Frame | Released, by: By = "series", *, zone: str = "UTC", policy: Policy | None = None) -> Table:
+def mean(
+    frame: Frame | Released,
+    by: By = "series",
+    *,
+    zone: str = "UTC",
+    policy: Policy | None = None,
+    landmarks: Literal["apart", "together"] = "apart",
+) -> Table:
     """Return means of measurements, a row a group and part: ``mean``, ``standard_error``, ``low``, ``high``, ``steps``.
 
     Estimates and repeats do not enter: they are no independent measurements. A mean is that of the true values, each
-    kept in the policy's range, at the steps that were measured. ``zone`` is that of hours and days. Releases from
-    `release` and `read_releases` bring their policies; for another frame ``policy`` makes the noise exact, and is
-    needed for categories and positions. A vector, counts and categories have a row a part. Where landmarks, whose noise
-    is larger, are in one group with other steps, the table's ``note`` says so.
+    kept in the policy's range, at the steps that were measured. ``zone`` is that of hours and days. A vector, counts
+    and categories have a row a part.
+
+    Every group is split by the column ``landmark``, since landmarks often have far more noise than other steps.
+    ``landmarks="together"`` takes one mean of both; where a group has both, the table's ``note`` says so.
+
+    Releases of `release`, and of `read_releases` with their ledger, know their noise and their landmarks. So do their
+    frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need it too.
 
     Raises:
-        Error: for a frame without measurements, and a grouping that is none.
+        Error: for a frame without measurements, for a measurement whose noise is not known or which may be a
+            landmark's or not, and for a grouping that is none.
     """
     measured = _measured(frame, policy)
     names: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
+    if landmarks not in {"apart", "together"}:
+        raise Error.of("landmarks", 'is neither "apart" nor "together"; leave it out to keep landmarks apart')
+    if landmarks == "apart":
+        names += [] if "landmark" in names else ["landmark"]
+    elif "landmark" in names:
+        raise Error.of("landmarks", '"landmark" in by= keeps them apart; leave one of both out')
+    if "landmark" in names:
+        _check_flags(measured)
     with told():
         keys = [_key(name, zone) for name in names]
-    policies = {id(found.release): found.policy for found in measured}
 
     def group_of(release: Release) -> tuple[object, ...]:
-        return tuple(key(release, policies[id(release)]) for key in keys)
+        return tuple(key(release) for key in keys)
 
     found = means(measured, group_of)
     if not found:
@@ -62,22 +85,22 @@ def mean(frame: Frame | Released, by: By = "series", *, zone: str = "UTC", polic
         for key, parts in found.items()
         for part, figure in parts.items()
     ]
-    note = _MIXED if _mixed(measured, group_of) else ""
+    flags = {(group_of(release), release.landmark) for release, _ in measured if release.measurement is not None}
+    note = _MIXED if len(flags) > len({group for group, _ in flags}) else ""
     return Table(rows, _library(frame), "Means of measurements, with 95 % intervals", note)
 
 
 _MIXED: Final = (
-    'landmarks are among these steps, and their larger noise is in the means; "landmark" in by= keeps them apart'
+    'landmarks are among these steps, and their larger noise is in the means; leave landmarks="together" out to keep '
+    "them apart"
 )
 
 
-def _mixed(measured: Sequence[Measured], group_of: Callable[[Release], object]) -> bool:
-    """Tell whether a group has landmarks and other steps; where no policy is known nobody can tell."""
-    known = [
-        (release, policy) for release, policy in measured if policy is not None and release.measurement is not None
-    ]
-    kinds = {(group_of(release), is_landmark(release, policy)) for release, policy in known}
-    return len(kinds) > len({group for group, _ in kinds})
+def _check_flags(measured: Sequence[Measured]) -> None:
+    for nth, (release, _) in enumerate(measured):
+        if release.measurement is not None and release.landmark is None:
+            remedy = "read the releases with their ledger, give policy=, or take one mean of both, landmarks='together'"
+            raise Error.of(f"row {nth}", f"does not say whether its step is a landmark; {remedy}")
 
 
 def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
@@ -126,22 +149,19 @@ def _smoothed(group: list[Measured]) -> Iterator[Row]:
         yield row
 
 
-def _key(name: str | timedelta, zone: str) -> Callable[[Release, Any], object]:
+def _key(name: str | timedelta, zone: str) -> Callable[[Release], object]:
     if isinstance(name, timedelta):
         length_ms = name // timedelta(milliseconds=1)
         if length_ms < 1:
             raise Error.of("by", "a window of no length; write one such as timedelta(hours=6)")
         of = window(length_ms)
-        return lambda release, _: moment_of(of(release), UTC)
+        return lambda release: moment_of(of(release), UTC)
     if not isinstance(name, str):
         raise Error.of("by", _GROUPS)
     if name in CLOCKS:
-        key = CLOCKS[name](zone)
-        return lambda release, _: key(release)
-    if name == "landmark":
-        return lambda release, policy: None if policy is None else is_landmark(release, policy)
-    if name in {"series", "policy"}:
-        return lambda release, _: getattr(release, name)
+        return CLOCKS[name](zone)
+    if name in {"series", "policy", "landmark"}:
+        return attrgetter(name)
     raise Error.of("by", _GROUPS)
 
 
@@ -166,9 +186,11 @@ def _measured(frame: Frame | Released, policy: Policy | None) -> list[Measured]:
     given = None if policy is None else compiled(policy)
     found = frame.releases if isinstance(frame, Released) else frame
     if isinstance(found, Releases):
-        measured = [each if given is None else each._replace(policy=given) for each in found.measured]
+        measured = list(found.measured)
     else:
-        measured = [Measured(_release(row, nth), given) for nth, row in enumerate(rows_of(found))]
+        measured = [Measured(_release(row, nth)) for nth, row in enumerate(rows_of(found))]
+    if given is not None:
+        measured = [Measured(_flagged(release, given), given) for release, _ in measured]
     seen: dict[tuple[str, int], Release] = {}
     for nth, (release, ruling) in enumerate(measured):
         if seen.setdefault((release.series, release.timestamp_ms), release) is not release:
@@ -179,7 +201,19 @@ def _measured(frame: Frame | Released, policy: Policy | None) -> list[Measured]:
         except ValueError:
             remedy = "give the one that they were made under, or leave it out for what release() returns"
             raise Error.of("policy", f"is for values of another kind or scale than row {nth}; {remedy}") from None
+        if parts_of(release.measurement) and not release.quantities(ruling):
+            remedy = "read the releases with their ledger; policy= does too, unless counters start with noise"
+            raise Error.of(f"row {nth}", f"does not say what noise its measurement has; {remedy}")
     return measured
+
+
+def _flagged(release: Release, given: core.Policy) -> Release:
+    """Return a release with its landmark by a policy that was given, which may be one of before a registration."""
+    if release.landmark is not None:
+        return release
+    found = is_landmark(release, given)
+    spare = isinstance(given.protection, LandmarkLevel) and given.protection.spare > 0
+    return replace(release, landmark=None if spare and not found else found)
 
 
 def _release(row: Row, nth: int) -> Release:
@@ -189,16 +223,20 @@ def _release(row: Row, nth: int) -> Release:
         moment = row["timestamp"]
         timestamp_ms = moment_ms(moment, f"row {nth}") if isinstance(moment, datetime) else _integer(moment)
         epsilon_nano = row.get("epsilon_nano", round(row["epsilon"] * 1e9) if "epsilon" in row else None)
+        measurement = _parts(row, "measurement")
+        items = row.get("items", row.get("count") if row.get("statistic") == "mean" else None)
         found = Release(
             series=row["series"],
             timestamp_ms=timestamp_ms,
             decision=row["decision"],
             policy=_integer(row["policy"]),
-            measurement=_parts(row, "measurement"),
+            measurement=measurement,
             scale=_parts(row, "scale"),
             epsilon_nano=epsilon_nano,
             statistic=row.get("statistic"),
-            count=None if "items" not in row else _integer(row["items"]),
+            count=None if items is None else _integer(items),
+            landmark=row.get("landmark"),
+            noises=noises_in(row, measurement),
         )
         found.check()
     except Error:

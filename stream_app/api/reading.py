@@ -27,7 +27,7 @@ class Releases(Table):
     """
 
     def __init__(self, releases: Iterable[Release], policies: Policies, library: Library = "rows") -> None:
-        self._measured: Final = tuple(Measured(found, policies.of(found)) for found in releases)
+        self._measured: Final = tuple(map(policies.of, releases))
         super().__init__((row_of(*found) for found in self._measured), library, "Releases")
         self._columns: Final = columns_of(self)
 
@@ -52,9 +52,9 @@ def read_releases(
 ) -> Releases:
     """Return releases from a folder of `release` or `replay`, from a file, or, without ``source``, from the topics.
 
-    Of a file, ``ledger`` is the file with the policies; without it landmarks are not told, and intervals are those of
-    the stated scale. ``config`` is the settings file that says where the topics are; committed records alone are read.
-    ``series`` reads one series. ``library`` is that of ``frame``.
+    Of a file, ``ledger`` is the file with the policies; without it neither landmarks nor intervals are known, and
+    `mean` takes no such releases. ``config`` is the settings file that says where the topics are; committed records
+    alone are read. ``series`` reads one series. ``library`` is that of ``frame``.
 
     Raises:
         Error: for what cannot be read.
@@ -93,7 +93,7 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
         except (LookupError, TypeError, ValueError):
             raise Error.of(place, "is no release; give a file of releases, as `read` or `replay` wrote it") from None
         try:
-            release.check_under(policies.of(release))
+            release.check_under(policies.of(release).policy)
         except (TypeError, ValueError):
             remedy = "are both of one folder, and of one run?"
             raise Error.of(

@@ -1,5 +1,6 @@
 """Means of measurements: their intervals hold the truth as often as they say, and nothing else enters them."""
 
+from dataclasses import replace
 from itertools import islice, product
 from math import exp, inf, lcm, prod, sqrt
 from typing import Any
@@ -11,7 +12,7 @@ from scipy.stats import binom, dlaplace
 from stream_app.analysis.constant import best_constant
 from stream_app.analysis.means import Figure, Measured, figure_of, mean, means
 from stream_app.analysis.noise import Noise, laplace, noises_of
-from stream_app.analysis.policies import registered
+from stream_app.analysis.policies import Policies, registered
 from stream_app.analysis.release import Quantity, Release
 from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, window
 from stream_app.privacy.kinds import HiddenMean
@@ -90,19 +91,23 @@ def test_only_measurements_enter() -> None:
     """Approximated and withheld releases enter no mean; without any measurement there is none."""
     repeat = Release("s", HOUR, "approximated", 1, 7.0, source_ms=0)
     withheld = Release("s", 2 * HOUR, "withheld", 1)
-    found = mean([Measured(perturbed(0, 5.0)), Measured(repeat), Measured(withheld)])[""]
+    found = mean([Measured(each, policy()) for each in (perturbed(0, 5.0), repeat, withheld)])[""]
     assert (found.estimate, found.steps) == (5.0, 1)
-    assert mean([Measured(repeat), Measured(withheld)]) == {}
-    assert means([Measured(repeat)], hour_of_day()) == {}
+    assert mean([Measured(repeat, policy()), Measured(withheld, policy())]) == {}
+    assert means([Measured(repeat, policy())], hour_of_day()) == {}
 
 
 def test_parts_have_means_of_their_own() -> None:
-    """Counts and vectors give a figure for each part; from a release alone the stated scale is taken."""
-    found = mean([Measured(perturbed(n, {"a": 1 + n, "b": 10}, scale=2.0)) for n in range(2)])
+    """Counts and vectors give a figure for each part, of its own noise."""
+    counts = policy(value={"kind": "counts", "keys": ["a", "b"], "sensitivity": 2})
+    found = mean([Measured(perturbed(n, {"a": 1 + n, "b": 10}), counts) for n in range(2)])
     assert found["a"].estimate == 1.5
     assert found["b"].standard_error == pytest.approx(sqrt(2 * dlaplace(1 / 2.0).var()) / 2)
-    vector = mean([Measured(perturbed(0, {"x": 1.0, "y": 2.0}, scale={"x": 1.0, "y": 3.0}))])
-    assert vector["y"].standard_error == pytest.approx(sqrt(2) * 3)
+    parts = {name: {"lower": 0, "upper": upper, "resolution": 1} for name, upper in (("x", 1), ("y", 2))}
+    vector = policy(value={"kind": "vector", "parts": parts})
+    two = mean([Measured(perturbed(0, {"x": 1.0, "y": 2.0}), vector)])
+    assert two["x"].standard_error == pytest.approx(sqrt(dlaplace(1 / 2).var()))  # two parts share the epsilon
+    assert two["y"].standard_error == pytest.approx(sqrt(dlaplace(1 / 4).var()))
 
 
 def test_categories_need_the_policy() -> None:
@@ -117,7 +122,7 @@ def test_categories_need_the_policy() -> None:
 
 def test_windows() -> None:
     """Means are taken by hour of the day, weekday or date of a zone, or by windows of equal length."""
-    releases = [Measured(perturbed(n * HOUR, float(n % 24))) for n in range(48)]
+    releases = [Measured(perturbed(n * HOUR, float(n % 24)), policy()) for n in range(48)]
     by_hour = means(releases, hour_of_day("Asia/Kolkata"))  # 5 h 30 ahead
     assert by_hour[5][""].estimate == 0.0
     assert {figures[""].steps for figures in by_hour.values()} == {2}
@@ -136,6 +141,25 @@ def test_landmarks_by_the_policy() -> None:
     user = policy(protection={"level": "user", "length": 9, "step": HOUR})
     assert is_landmark(perturbed(0, 1.0), user) is True
     assert is_landmark(perturbed(0, 1.0), policy(protection={"level": "event"})) is False
+
+
+def test_looks_by_the_ledger() -> None:
+    """A look counts for the steps that it exposed, of its series and its version: another version began anew."""
+    collected = policy(
+        protection={"level": "event", "step": HOUR},
+        collect={"neighbours": "replace", "open_steps": 2, "statistic": "sum", "intrusion_nano": 10**9},
+    )
+    ledger, told = Policies(), {"series": "s", "policy": 1}
+    ledger.entry(told | {"entry": "policy", "parameters": collected.parameters})
+    ledger.entry(told | {"entry": "policy", "policy": 2, "parameters": collected.parameters})
+    for exposed in ([[0, 2 * HOUR]], [[HOUR, 3 * HOUR]], [[HOUR, 3 * HOUR]]):
+        ledger.entry(told | {"entry": "intrusion", "exposed": exposed})
+    ledger.entry({"entry": "intrusion", "series": "t", "policy": 1, "exposed": [[0, HOUR]]})
+    assert [ledger.of(perturbed(n * HOUR, 1.0)).release.looks for n in range(4)] == [1, 3, 2, 0]
+    assert ledger.of(replace(perturbed(0, 1.0), policy=2)).release.looks == 0
+    assert ledger.of(replace(perturbed(0, 1.0), series="t")) == Measured(replace(perturbed(0, 1.0), series="t"))
+    with pytest.raises(TypeError):
+        ledger.entry(told | {"entry": "intrusion", "exposed": [["0", "1"]]})
 
 
 def test_best_constant_is_the_median() -> None:

@@ -82,7 +82,7 @@ def test_frames_come_out_as_they_came_in(rows: Rows, policy: ls.Policy, tmp_path
     assert isinstance(ls.release(rows, policy, out=tmp_path).frame, list)
     assert list(frame.columns) == [
         *("series", "timestamp", "decision", "policy", "landmark", "value", "measurement"),
-        *("standard_error", "low", "high", "scale", "epsilon"),
+        *("standard_error", "low", "high", "fourth_cumulant", "grid", "scale", "epsilon"),
     ]
     evening = frame["timestamp"].between(START + 17 * HOUR, START + 20 * HOUR, inclusive="left")
     assert (frame["landmark"] == evening).all()
@@ -109,7 +109,7 @@ def test_several_columns_are_one_value(tmp_path: Path) -> None:
     policy = ls.Policy.event(epsilon=5, value=kind, step=HOUR)
     found = ls.release(pd.DataFrame(pulse), policy, out=tmp_path, series="p", value_columns=["pulse", "oxygen"])
     assert {"value_pulse", "measurement_oxygen", "low_pulse", "scale_oxygen"} <= set(found.frame.columns)
-    assert ls.mean(found).columns == ["series", "part", "mean", "standard_error", "low", "high", "steps"]
+    assert ls.mean(found).columns == ["series", "landmark", "part", "mean", "standard_error", "low", "high", "steps"]
 
 
 def test_contributions_and_watermarks(tmp_path: Path) -> None:

@@ -27,12 +27,12 @@ def found(rows: Rows, policy: ls.Policy, tmp_path: Path) -> ls.Released:
 
 def test_means_by_group(found: ls.Released) -> None:
     """Groups are those that are named, with the figures of `analysis`."""
-    by_series = ls.mean(found)
+    by_series = ls.mean(found, landmarks="together")
     exact = mean(each for each in found.releases.measured if each.release.series == "home-1")[""]
     row = next(row for row in by_series if row["series"] == "home-1")
     assert (row["mean"], row["standard_error"], row["low"], row["high"], row["steps"]) == tuple(exact)
-    assert [row["hour"] for row in ls.mean(found, "hour")] == list(range(24))
-    assert [row["hour"] for row in ls.mean(found, "hour", zone="Europe/Paris")][:2] == [1, 2]
+    assert [row["hour"] for row in ls.mean(found, "hour", landmarks="together")] == list(range(24))
+    assert [row["hour"] for row in ls.mean(found, "hour", zone="Europe/Paris", landmarks="together")][:2] == [1, 2]
     assert ls.mean(found, ("series", "day")).columns[:2] == ["series", "day"]
     assert {row["landmark"]: row["steps"] for row in ls.mean(found, "landmark")} == {False: 90, True: 6}
     windows = ls.mean(found, timedelta(hours=6))
@@ -64,15 +64,15 @@ def test_a_workers_key_is_told_of(rows: Rows, policy: ls.Policy, tmp_path: Path)
 
 
 def test_landmarks_within_a_mean_are_told(found: ls.Released) -> None:
-    """Their noise drowns other steps; a frame without its policy cannot tell, and groups without both need not."""
-    mixed = ls.mean(found)
+    """Their noise drowns other steps; groups without both need no note."""
+    mixed = ls.mean(found, landmarks="together")
     assert "landmarks are among these steps" in mixed.note
     console = Console(width=200)
     with console.capture() as caught:
         console.print(mixed)
     for text in (str(mixed), mixed.html().replace("&quot;", '"'), caught.get()):
         assert mixed.note in " ".join(text.split())
-    for apart in (ls.mean(found, "landmark"), ls.mean(found, ("series", "landmark")), ls.mean(found.frame)):
+    for apart in (ls.mean(found, "landmark"), ls.mean(found, "policy"), ls.mean(found.frame)):
         assert apart.note == ""
 
 
@@ -80,8 +80,7 @@ def test_frames_say_as_much_as_releases(found: ls.Released, policy: ls.Policy) -
     """A frame of another cell, or of another program, has the same means; with the policy to the last digit."""
     whole, frame = ls.mean(found).rows(), found.frame
     assert ls.mean(frame, policy=policy).rows() == whole
-    stated = ls.mean(frame).rows()
-    assert stated[0]["standard_error"] == pytest.approx(whole[0]["standard_error"], rel=1e-6)
+    assert ls.mean(frame).rows()[0]["standard_error"] == pytest.approx(whole[0]["standard_error"], rel=1e-12)
     assert ls.smooth(frame, policy=policy).rows() == ls.smooth(found).rows()
     with pytest.raises(ls.Error, match="policy: "):
         ls.smooth(frame)

@@ -8,7 +8,7 @@ import stream_app.api as ls
 
 FUNCTIONS = {
     "audit": "(ledger, releases=None, *, lifetime=None, heads=None, public_keys=(), witness=None)",
-    "mean": "(frame, by='series', *, zone='UTC', policy=None)",
+    "mean": "(frame, by='series', *, zone='UTC', policy=None, landmarks='apart')",
     "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, config=None)",
     "read_releases": "(source=None, *, ledger=None, series=None, config=None, library='rows')",
     "release": "(frame, policy, *, out, series=None, series_column='series', timestamp_column='timestamp', "

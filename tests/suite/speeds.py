@@ -25,6 +25,7 @@ class Amount(NamedTuple):
 
 
 AMOUNTS: Final = {
+    "datasets": Amount(500, 1_000, 10_000, "made-up datasets whose intervals have to hold the truth"),
     "draws": Amount(20_000, 20_000, 1_000_000, "draws that are decided by both paths"),
     "ledgers": Amount(60, 250, 1_000, "true ledgers that an audit must find true"),
     "matrices": Amount(100, 500, 5_000, "transition matrices solved by enumeration and programs"),

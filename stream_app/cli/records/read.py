@@ -157,7 +157,7 @@ async def _policies(settings: Settings, names: TopicNames) -> Policies:
 
 
 def _write_table(form: str, releases: Sequence[Release], policies: Policies) -> None:
-    rows = [row_of(release, policies.of(release)) for release in releases]
+    rows = [row_of(*policies.of(release)) for release in releases]
     columns = columns_of(rows)
     if form == "parquet":
         import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load

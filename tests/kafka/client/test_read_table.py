@@ -4,12 +4,14 @@ import asyncio
 import csv
 import io
 import json
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from aiokafka import AIOKafkaProducer
+from scipy.stats import dlaplace
 
 import stream_app.api as ls
 from stream_app.cli import main
@@ -26,18 +28,29 @@ POLICIES = (
     ),
     ls.Policy.event(series="cell-*", epsilon=1, value=ls.Counts(("walk", "ride")), step=HOUR_MS),
     ls.Policy.event(series="bus-*", epsilon=1, value=ls.Category((True, False)), step=HOUR_MS),
+    ls.Policy.event(
+        series="ward-*",
+        epsilon=1,
+        value=ls.Number(0, 10, 0.5),
+        step=HOUR_MS,
+        collect=ls.Collect("replace", 1, statistic="sum", intrusion_nano=500_000_000),
+        scheme=ls.Uniform(),
+    ),
 )
 VALUES: dict[str, object] = {"home-7": 2.5, "cell-1": {"walk": 3, "ride": 0}, "bus-3": True}
 
 
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory: pytest.TempPathFactory) -> ls.Released:
-    """Return releases of three kinds."""
-    rows = [
+    """Return releases of three kinds, and of counters that were seen."""
+    rows: list[dict[str, Any]] = [
         {"series": series, "timestamp": START_MS + hour * HOUR_MS, "value": value}
         for hour in range(3)
         for series, value in VALUES.items()
     ]
+    closing = {"type": "watermark", "timestamp": START_MS + HOUR_MS}
+    seen: list[dict[str, Any]] = [{"type": "watermark", "timestamp": START_MS}, {"type": "intrusion"}, closing]
+    rows += [row | {"series": "ward-1"} for row in seen]
     return ls.release(rows, POLICIES, out=tmp_path_factory.mktemp("decided"))
 
 
@@ -73,6 +86,9 @@ def test_csv(installation: Installation, decided: ls.Released, capfdbinary: pyte
     assert [row["landmark"] for row in homes] == ["false", "true", "false"]
     assert homes[0]["timestamp"] == "2012-06-01T07:00:00Z"
     exact = {(row["series"], row["timestamp"].isoformat().replace("+00:00", "Z")): row for row in decided.releases}
+    (ward,) = (row for row in found if row["series"] == "ward-1")
+    noise = dlaplace(1 / 20).var() + 2 * dlaplace(0.5 / 20).var()  # closing, start, and once more after the look
+    assert float(ward["standard_error"]) == pytest.approx(0.5 * sqrt(noise))
     for row in found:
         of = exact[row["series"], row["timestamp"]]
         assert {name for name, cell in row.items() if cell} == set(of)
