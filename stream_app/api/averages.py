@@ -123,8 +123,8 @@ def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
 
 
 _UNMEASURED: Final = (
-    "holds no measurement that a mean can be taken of: nothing was perturbed, it is a choice, or categories and "
-    "positions lack their policy (policy=)"
+    "holds no measurement that a mean can be taken of: nothing was perturbed, it is a choice, or categories lack their "
+    "policy (policy=)"
 )
 
 
