@@ -103,10 +103,13 @@ class Stored(NamedTuple):
     members: dict[str, Member]
 
 
-async def fold(site: Site, partition: int, base: Stored | None, progress: Progress) -> Folded:
+async def fold(
+    site: Site, partition: int, base: Stored | None, progress: Progress, before: int | None = None
+) -> Folded:
     """Fold the committed ledger; releases are read beside it, for both lie in the order of their input.
 
-    ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole.
+    ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole. Entries of input
+    from ``before`` on are left out; None: none is.
 
     Raises:
         RebuildError: if the ledger does not follow from itself.
@@ -125,7 +128,7 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
         releases = Releases(reader.records(names.releases, partition, 0))
         async for records in ledger.records(names.ledger, partition, 0):
             for record in records:
-                if is_claim(record):
+                if is_claim(record) or (before is not None and input_offset(record) >= before):
                     continue
                 offset = input_offset(record)
                 last_input = max(last_input, offset)
@@ -134,7 +137,7 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
                 series, key = entry["series"], entry["key"]
                 if series in told.cut:
                     continue
-                before = rebuilt.rows.get(series)
+                known = rebuilt.rows.get(series)
                 try:
                     rebuilt.take(record.value, at_hand)
                 except RebuildError:
@@ -142,7 +145,7 @@ async def fold(site: Site, partition: int, base: Stored | None, progress: Progre
                         raise
                     told.cut.add(series)
                 if entry["entry"] == "policy":
-                    if before is None or not stays_open(rebuilt.rows[series].policy, before.policy):
+                    if known is None or not stays_open(rebuilt.rows[series].policy, known.policy):
                         told.adopted[series] = offset
                 elif entry["entry"] == "release":
                     told.released[series] = offset

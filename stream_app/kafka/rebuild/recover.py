@@ -7,7 +7,7 @@ written under the partition's transactional id: a worker that still ran could no
 have steps open, of which the outputs tell nothing: the watermarks that opened them are read again in the input.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -97,10 +97,11 @@ class Recovery:
         writer = await self._site.brokers.fence(partition)
         try:
             claim = await claims.find(self._site, partition)
-            told, ends, witness, releases_lost = await self._survey.look(partition, accepted, progress)
+            told, ends, witness, releases_lost, again = await self._survey.look(partition, accepted, progress)
             place = await self._place(
                 partition,
                 told.last_input,
+                again,
                 accept_lost_input=accepted.lost_input,
                 accept_skipped=accepted.skipped_input,
             )
@@ -129,14 +130,19 @@ class Recovery:
                 claim=claim.offset,
                 separator=self._site.settings.member_separator or "",
             )
-            await self._write(writer, partition, told, row, lost)
+            stale = set() if again is None else await self._keys(partition)
+            await self._write(writer, partition, told, row, lost, stale)
         finally:
             await writer.stop()
         steps, given_up = open_steps.steps, len(open_steps.given_up())
         return Recovered(partition, len(told.rows), place.next_offset, ledger_offset, steps, given_up, witness)
 
-    async def _place(self, partition: int, last_input: int, *, accept_lost_input: bool, accept_skipped: bool) -> _Input:
+    async def _place(
+        self, partition: int, last_input: int, again: int | None, *, accept_lost_input: bool, accept_skipped: bool
+    ) -> _Input:
         committed = await self._site.brokers.committed(partition) or 0
+        if again is not None and again < committed:
+            committed = -1  # where the group stood then is not known: a step may have been opened anywhere before
         rejected: set[int] = set()
         losses: list[Loss] = []
         async with self._site.brokers.reader("read_committed") as reader:
@@ -150,12 +156,14 @@ class Recovery:
                     elif offset >= min([committed, *(loss.line for loss in losses)]):
                         rejected.add(offset)
             first, end = await reader.bounds(self._names.events, partition)
-            next_offset = max(last_input + 1, committed)
+            next_offset = max(last_input + 1, committed) if again is None else again
             if next_offset > end:
                 raise input_short(next_offset, end).stopped(partition)
-            passed = await skipped(reader, self._names.events, partition, last_input + 1, committed)
+            # The worker looks at the group's offset once it knows what the outputs of that input are.
+            told = committed if again is not None else last_input + 1
+            passed = await skipped(reader, self._names.events, partition, told, committed)
         if passed is not None and not accept_skipped:
-            raise passed.refused(self._names, partition, last_input + 1, committed)
+            raise passed.refused(self._names, partition, told, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
             raise input_lost(next_offset, first).stopped(partition)
         return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
@@ -202,6 +210,14 @@ class Recovery:
                         return int(record.offset)
             return (await reader.bounds(self._names.ledger, partition))[1]
 
+    async def _keys(self, partition: int) -> set[bytes]:
+        """Return the keys of all rows in the changelog: those of later input are deleted."""
+        found: set[bytes] = set()
+        async with self._site.brokers.reader("read_committed") as reader:
+            async for records in reader.rows(self._names.changelog, partition, 0):
+                found.update(filter(None, records.keys))
+        return found - {PARTITION_KEY}
+
     async def _write(
         self,
         writer: Writer,
@@ -209,14 +225,17 @@ class Recovery:
         told: Folded,
         row: PartitionRow,
         lost: Loss | None,
+        stale: set[bytes],
     ) -> None:
         # The old partition row goes first and the new one comes last: half a recovery is no state.
         pages = writer.pages()
         now_ms = self._site.now_ms()
         pages.append(PARTITION_KEY, None, now_ms, [])
         shared: set[str] = set()
+        # Deleted first, and written again where they are told.
+        deleted: Iterable[tuple[bytes, bytes | None]] = ((key, None) for key in stale)
         stored = (pair for one in told.rows.values() for pair in rows.dump(one, None, shared))
-        for key, value in chain(stored, (member.dump() for member in told.members.values())):
+        for key, value in chain(deleted, stored, (member.dump() for member in told.members.values())):
             pages.append(key, value, now_ms, [])
             if pages.records >= _ROWS:
                 await self._commit(writer, pages)

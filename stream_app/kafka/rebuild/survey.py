@@ -44,6 +44,9 @@ TOLD: Final[Mapping[Witness, str]] = {
     "nobody": "; the ledger lost its beginning, and nobody can tell whether series are missing",
 }
 
+_PUBLISHED_AGAIN: Final = frozenset({"releases-short", "rejects-short"})
+"""Losses of outputs that the same input comes to once more."""
+
 
 class Covered(NamedTuple):
     """What the signed heads of a partition tell."""
@@ -144,6 +147,8 @@ class Surveyed(NamedTuple):
     witness: Witness
     releases_lost: int
     """Releases of input up to here may be missing."""
+    again: int | None = None
+    """The input offset from which a worker decides again, and publishes what lacks; None: it goes on behind all."""
 
 
 class Survey:
@@ -158,7 +163,8 @@ class Survey:
         """Fold a partition's logs.
 
         Where the ledger lost its beginning, or the releases their end, folding begins with the rows that the changelog
-        still holds; elsewhere all rows come from the ledger.
+        still holds; elsewhere all rows come from the ledger. Where outputs lack whose input is there, it ends before
+        that input.
 
         Raises:
             PartitionStoppedError: if a series is missing, or nobody can tell, or releases are; unless that is accepted.
@@ -174,9 +180,14 @@ class Survey:
             separator = self._site.settings.member_separator or ""
             if row is not None and row.separator != separator and await holds_entries(reader, names.ledger, partition):
                 raise separator_changed(partition, row.separator, separator)
-            answered = await answered_of(reader, names, partition)
+            answered = await answered_of(reader, names, partition, None if row is None else row.next_offset)
             lost = _lost(row, ends, answered)
-            if lost is not None and not (lost.reason in {"releases-short", "rejects-short"} and accepted.lost_releases):
+            first, _ = await reader.bounds(names.events, partition)
+            again = _again(row, ends, answered, lost, first)
+            if again is not None:
+                told = await fold(self._site, partition, None, progress, again)
+                return Surveyed(told, ends, "ledger", NOTHING if row is None else row.releases_lost, again)
+            if lost is not None and not (lost.reason in _PUBLISHED_AGAIN and accepted.lost_releases):
                 raise lost.stopped(partition)
             base = None
             if ends.ledger.first > 0 or lost is not None:
@@ -205,3 +216,23 @@ def _lost(row: PartitionRow | None, ends: Ends, answered: Answered) -> Shortage 
         return disagreement(answered, ends, NOTHING)
     short = disagreement(answered, ends, row.releases_lost, row.last_reject)
     return ledger_shortage(row, ends.ledger) or short or releases_shortage(row, ends.releases)
+
+
+def _again(row: PartitionRow | None, ends: Ends, answered: Answered, lost: Shortage | None, first: int) -> int | None:
+    """Return the input offset from which what lacks of the outputs can be decided again; None: nothing lacks, or can.
+
+    ``first`` is the first input that is kept. Rows from before are folded of a ledger that is whole.
+    """
+    if lost is None:
+        again = answered.before if row is None else row.next_offset
+        lacks = again < answered.before
+    else:
+        again = min(_ends_with(answered, row)) + 1
+        lacks = lost.reason in _PUBLISHED_AGAIN
+    return again if lacks and first <= again and ends.ledger.first == 0 else None
+
+
+def _ends_with(answered: Answered, row: PartitionRow | None) -> list[int]:
+    """Return the input of the last release, and that of the last reject where the row tells of a later one."""
+    rejects = row is not None and row.last_reject > answered.reject
+    return [answered.release, answered.reject] if rejects else [answered.release]

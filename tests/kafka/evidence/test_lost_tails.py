@@ -78,19 +78,24 @@ def _ends(installation: Installation, loss: Loss) -> Iterator[tuple[str, int]]:
 def test_releases_without_their_tail_are_noticed_at_the_next_start(
     sites: dict[str, Installation], capsys: pytest.CaptureFixture[str], batches: int
 ) -> None:
-    """Readers would miss steps; of the last batch the ledger tells, of those before it the row."""
+    """Readers would miss steps; of the last batch the ledger tells, of those before it the row.
+
+    While the input is there, `recover` has them published again.
+    """
     installation = sites[f"releases-{batches}"]
     assert installation.command("topics", "--check") == (2 if batches > 1 else 0)
     assert ('"reason": "releases-short"' in capsys.readouterr().out) == (batches > 1)
     with installation.worker() as worker:
         assert worker.await_end() == 1
         assert "stopped (releases-short)" in worker.log.read_text()
-    assert installation.command("recover") == 2
-    assert "(releases-short)" in capsys.readouterr().err
-    assert installation.command("recover", "--accept-lost-releases") == 0
+    if batches > 1:  # without the input nobody can publish them again
+        installation.forget_events(5 * (BATCH + 1))
+        assert installation.command("recover") == 2
+        assert "(releases-short)" in capsys.readouterr().err
+    assert installation.command("recover", *["--accept-lost-releases"] * (batches > 1)) == 0
     total = installation.send(readings(BATCH, start=5 * BATCH)) + 5 * (BATCH + 1)
     installation.decide(total)
-    assert len(installation.read(installation.names.releases)) == (6 - batches) * BATCH
+    assert len(installation.read(installation.names.releases)) == (6 - batches if batches > 1 else 6) * BATCH
     with installation.worker("b") as worker:
         worker.await_log("owns partitions [0]")
         worker.await_ready(200, "partitions [0]")

@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError
 
+from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.cluster import NOBODY, MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.transactions import Identity
 from stream_app.kafka.owner.partitions import Partitions
+from stream_app.kafka.rebuild.recover import Recovery
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.stops import StopReason
 from tests.kafka.owner.test_partition import NAMES, Feed, Site, until
 from tests.run import observation
 
@@ -143,21 +147,47 @@ async def test_what_lacks_is_published_by_the_next_owner(
     assert outputs(site) == await whole(tmp_path / "whole", ("home-1",))
 
 
-@pytest.mark.parametrize(
-    ("releases", "rejects", "rows", "reason"),
-    [
-        *((RELEASES, REJECTS, rows, "changelog-short") for rows in range(1, ROWS)),
-        *((releases, REJECTS, ROWS, "releases-short") for releases in range(RELEASES)),
-        *((RELEASES, rejects, ROWS, "rejects-short") for rejects in range(REJECTS)),
-    ],
-)
-async def test_rows_that_are_ahead_of_what_is_published_stop_the_next_owner(
-    site: Site, releases: int, rejects: int, rows: int, reason: str
+AHEAD = [
+    *((RELEASES, REJECTS, rows, "changelog-short") for rows in range(1, ROWS)),
+    *((releases, REJECTS, ROWS, "releases-short") for releases in range(RELEASES)),
+    *((RELEASES, rejects, ROWS, "rejects-short") for rejects in range(REJECTS)),
+    *((0, 0, rows, "changelog-short") for rows in range(1, ROWS)),
+    (0, 0, ROWS, "releases-short"),
+]
+"""Releases, rejects and rows that were committed, where the rows have decided what was not published."""
+
+
+@pytest.mark.parametrize(("releases", "rejects", "rows", "reason"), AHEAD)
+async def test_rows_that_are_ahead_of_what_is_published_are_rebuilt_by_recover(
+    site: Site, tmp_path: Path, releases: int, rejects: int, rows: int, reason: StopReason
 ) -> None:
-    """Nobody could decide that input again from them; nothing is written."""
+    """Nobody could decide that input again from them: the next owner stops. Rebuilt, it publishes what lacks."""
     await tear(site, LEDGER, releases, rejects, rows)
     before = outputs(site)
     partitions, _ = await owned(site, "b")
     assert partitions.stopped == {0: reason}
     await partitions.close()
     assert outputs(site) == before
+    await recovered_and_finished(site, tmp_path)
+
+
+@pytest.mark.parametrize(("ledger", "releases", "rejects"), list(parts()))
+async def test_recover_loses_nothing_of_a_part(
+    site: Site, tmp_path: Path, ledger: int, releases: int, rejects: int
+) -> None:
+    """Whether or not the next owner could have gone on by itself."""
+    await tear(site, ledger, releases, rejects)
+    await recovered_and_finished(site, tmp_path)
+
+
+async def recovered_and_finished(site: Site, folder: Path) -> None:
+    """Run `recover`, then a worker, and compare with whole batches."""
+    facts = {name: TopicFacts(*found) for name in NAMES if (found := site.cluster.facts(name)) is not None}
+    parts = site.worker("recover")[0]._parts  # noqa: SLF001 (a site of the same settings)
+    await Recovery(parts, facts, None).recover(0, Accepted(), lambda _, __: None)
+    send(site, ("home-1",))
+    partitions, _ = await owned(site, "c")
+    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
+    assert partitions.stopped == {}
+    await partitions.close()
+    assert outputs(site) == await whole(folder / "whole", ("home-1",))
