@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -42,6 +43,26 @@ def test_the_table_is_complete(project: dict[str, Any]) -> None:
         rows = re.findall(r"^\| `([^`]+)` \| (.+?) \|", section, re.MULTILINE)
         assert sorted(plain(name) for name, _ in rows) == sorted(names(requirements))
         assert all(reason.strip() for _, reason in rows)
+
+
+@pytest.mark.slow
+def test_the_pins_import_together(project: dict[str, Any]) -> None:
+    """In one environment: Faust holds click back, which others must then do with."""
+    extras = project["optional-dependencies"].values()
+    wanted = {*names(project["dependencies"]), *(name for extra in extras for name in names(extra))}
+    found = {
+        module
+        for module, packages in packages_distributions().items()
+        if wanted & set(map(plain, packages)) and module.isidentifier() and not module.startswith("_")
+    }
+    assert {"faust", "check_jsonschema", "rich", "pytest"} <= found
+    done = subprocess.run(
+        [sys.executable, "-c", "".join(f"import {module}\n" for module in sorted(found))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_is_imported_is_declared(project: dict[str, Any]) -> None:
