@@ -74,6 +74,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     speeds.add_options(parser)
     parser.addoption("--queries", metavar="FILE", help="write what Prometheus was asked by tests/deploy, and answered")
     parser.addoption("--seed", type=int, default=1, help="seed of workloads, moments and records in tests/faults")
+    parser.addoption("--table", type=Path, metavar="FILE", help="append the lines of test_late to a Markdown table")
     parser.addoption("--older", type=Path, help="a checkout of the version that test_upgrade begins with")
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -18,14 +18,18 @@ Inputs = Mapping[tuple[int, int], bytes | None]
 
 @dataclass
 class Verdict:
-    """What was counted; every promise was checked when one exists."""
+    """What was counted, and which promises were broken."""
 
     inputs: int = 0
     decided: int = 0
     rejected: int = 0
     lost: int = 0
+    """Inputs that were passed over without an answer, and entries of releases without their release."""
+    waiting: int = 0
+    """Inputs beyond the last answer of their partition."""
     doubled: int = 0
     differing: int = 0
+    """Places with two different records, and series that differ from the replay's."""
     aborted: int = 0
     """Records in the outputs' logs that only an uncommitted reader sees."""
     repeated: int = 0
@@ -40,11 +44,22 @@ class Verdict:
     unsigned: int = 0
     """Entries that no head covers when all workers have stopped."""
     replayed: bool = False
+    audit: str = ""
+    """What the product's audit says: HOLDS, or the codes of its findings."""
     reasons: dict[str, int] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    """The promises that were broken, each in a sentence."""
 
 
 async def judge(site: Site, *, replay: bool = True) -> Verdict:
-    """Check everything; an `AssertionError` says which promise was broken."""
+    """Check everything; an `AssertionError` says which promises were broken."""
+    verdict = await weigh(site, replay=replay)
+    assert not verdict.broken, verdict.broken
+    return verdict
+
+
+async def weigh(site: Site, *, replay: bool = True) -> Verdict:
+    """Check everything and count; `broken` of the verdict says which promises were."""
     topics = Topics(site)
     names = ("releases", "ledger", "rejects")
     committed = {name: await topics.read(name) for name in names}
@@ -55,13 +70,19 @@ async def judge(site: Site, *, replay: bool = True) -> Verdict:
         async for record in topics.walk("events")
     }
     verdict = Verdict(inputs=len(inputs), entries=len(committed["ledger"]), rejected=len(committed["rejects"]))
-    _answers(verdict, inputs, committed)
-    _uncommitted(verdict, committed, uncommitted)
-    _theorem(verdict, committed)
-    _audit(verdict, site)
+    checks: list[Callable[[], None]] = [
+        lambda: _answers(verdict, inputs, committed),
+        lambda: _uncommitted(verdict, committed, uncommitted),
+        lambda: _theorem(verdict, committed),
+        lambda: _audit(verdict, site),
+    ]
     if replay:
-        _replay(site, inputs, committed)
-        verdict.replayed = True
+        checks.append(lambda: _replay(verdict, site, inputs, committed))
+    for check in checks:
+        try:
+            check()
+        except AssertionError as failure:
+            verdict.broken.append(str(failure))
     return verdict
 
 
@@ -78,7 +99,12 @@ def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]
     verdict.decided = len(decided)
     versions = {input_of(record) for record in committed["ledger"] if _later_version(record.value)}
     verdict.renewals = len(versions & {input_of(record) for record in committed["releases"]})
-    verdict.lost = len(places - decided - set(rejects) - silent)
+    reached: dict[int, int] = defaultdict(int)
+    for partition, offset in decided | set(rejects):
+        reached[partition] = max(reached[partition], offset)
+    unanswered = places - decided - set(rejects) - silent
+    verdict.waiting = sum(offset > reached[partition] for partition, offset in unanswered)
+    verdict.lost = len(unanswered) - verdict.waiting
     releases = Counter(_place(record, "timestamp") for record in committed["releases"])
     entries = Counter(_place(record, "sequence") for record in committed["ledger"])
     answers = Counter(place for place in map(input_of, committed["releases"]) if place not in silent)
@@ -86,7 +112,11 @@ def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]
         count > 1 for counted in (rejects, releases, entries, answers) for count in counted.values()
     )
     verdict.reasons = dict(Counter(orjson.loads(record.value)["reason"] for record in committed["rejects"]))
-    assert verdict.lost == 0, f"{verdict.lost} inputs without an answer"
+    released = {_place(record, "timestamp") for record in committed["releases"]}
+    promised = {_place(record, "timestamp") for record in committed["ledger"] if b'"entry":"release"' in record.value}
+    verdict.lost += len(promised - released)
+    unfinished = f"{verdict.lost} inputs without an answer, or entries without their release; {verdict.waiting} waiting"
+    assert verdict.lost == verdict.waiting == 0, unfinished
     assert verdict.doubled == 0, f"{verdict.doubled} answers twice"
     assert decided | set(rejects) | silent == places, "answers to what was never asked"
 
@@ -133,10 +163,10 @@ def _theorem(verdict: Verdict, committed: Mapping[str, list[Any]]) -> None:
 
     A prefix spends no more than the whole, so the end speaks for every moment before it.
     """
-    spent = {
-        _place(record, "timestamp"): orjson.loads(record.value).get("epsilon_nano", 0)
-        for record in committed["releases"]
-    }
+    # An entry without its release is counted as lost; it published nothing.
+    spent: defaultdict[tuple[str, int], int] = defaultdict(int)
+    for record in committed["releases"]:
+        spent[_place(record, "timestamp")] = orjson.loads(record.value).get("epsilon_nano", 0)
     chains: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for record in committed["ledger"]:
         entry = orjson.loads(record.value)
@@ -212,13 +242,15 @@ def _windows_hold(
 def _audit(verdict: Verdict, site: Site) -> None:
     """The product's audit finds nothing, in ledger and releases, and in the heads where they are signed."""
     heads = ["--heads", "--public-key", str(site.public_key)] if site.signed else []
-    report = orjson.loads(site.command("audit", "--config", str(site.config()), "--json", *heads).stdout)
+    report = orjson.loads(site.command("audit", "--config", str(site.config()), "--json", *heads, code=None).stdout)
+    codes = sorted(Counter(finding["code"] for finding in report["findings"]).items())
+    verdict.audit = "HOLDS" if report["holds"] else ", ".join(f"{code} ({count})" for code, count in codes)
     assert report["holds"], report["findings"][:5]
     if site.signed:
         verdict.heads, verdict.unsigned = report["heads"]["heads"], report["heads"]["unsigned"]
 
 
-def _replay(site: Site, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
+def _replay(verdict: Verdict, site: Site, inputs: Inputs, committed: Mapping[str, list[Any]]) -> None:
     """`replay` of the input with the same key gives the same bytes; rejects name the same records and reasons."""
     file, out = site.folder / "inputs.jsonl", site.folder / "replay"
     file.write_bytes(b"".join((value or b"null") + b"\n" for value in inputs.values()))
@@ -238,7 +270,11 @@ def _replay(site: Site, inputs: Inputs, committed: Mapping[str, list[Any]]) -> N
         lines = (out / f"{name}.jsonl").read_bytes().splitlines()
         replayed, found = _by_series(lines), _by_series(record.value for record in committed[name])
         wrong = [series for series in replayed.keys() | found.keys() if replayed.get(series) != found.get(series)]
+        verdict.differing += sum(
+            found.get(series, []) != replayed.get(series, [])[: len(found.get(series, []))] for series in wrong
+        )
         assert not wrong, f"{name} of {len(wrong)} series differ from the replay's, {wrong[0]} among them"
+    verdict.replayed = True
     replayed_rejects = _reasons((out / "rejects.jsonl").read_bytes().splitlines())
     assert _reasons(record.value for record in committed["rejects"]) == replayed_rejects
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
+from tests.faults.brokers import COUNT, Brokers
 from tests.faults.fleet import SESSION_MS
-from tests.faults.load.brokers import COUNT, Brokers
 from tests.faults.load.underload import PARTITIONS, Run, served, under_load
 
 SETTLE_SECONDS = 5.0

@@ -1,0 +1,308 @@
+"""Runs of a fleet whose requests a proxy loses, holds or delivers late, and the table of what became of the events."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import orjson
+from aiokafka.errors import for_code
+
+from tests.faults.brokers import Brokers
+from tests.faults.fleet import Fleet, Site
+from tests.faults.proxy import (
+    ADD_PARTITIONS,
+    FETCH,
+    FIND_COORDINATOR,
+    INIT_PRODUCER_ID,
+    METADATA,
+    OFFSET_COMMIT,
+    PRODUCE,
+    Asked,
+    Deed,
+    Matches,
+    Proxy,
+    Rule,
+)
+from tests.faults.topics import Sent, Topics
+from tests.faults.verdict import Verdict, weigh
+from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, START_MS, STEP_MS, Workload
+
+EVENTS: Final = 4_000
+AFTERWARDS: Final = 400
+"""Events that are sent once the network is whole again: each partition must work on."""
+PARTITIONS: Final = 2
+_STANDSTILL_SECONDS: Final = 100.0
+"""Above the 40 s after which a client gives a request up, and the 60 s after which brokers abort a transaction."""
+_STOPPED: Final = re.compile(r"stopped \(([a-z-]+)\)")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Brokers behind a proxy, and how they treat transactions."""
+
+    brokers: Brokers
+    count: int
+    transactions: int
+    """The level of the feature `transaction.version`."""
+    verified: bool
+    """Whether brokers verify that a partition belongs to a transaction: `transaction.partition.verification.enable`."""
+
+
+@dataclass
+class Run:
+    """A fleet behind a proxy."""
+
+    site: Site
+    topics: Topics
+    fleet: Fleet
+    proxy: Proxy
+
+    def kill(self) -> None:
+        """Kill the first worker."""
+        self.fleet.workers["one"].kill()
+
+
+Act = Callable[[Run], Awaitable[None]]
+
+
+async def _nothing(run: Run) -> None:
+    """Let the proxy act alone."""
+
+
+async def _revive(run: Run) -> None:
+    """Start the first worker again whenever it was killed."""
+    while True:
+        await asyncio.sleep(0.1)
+        worker = run.fleet.workers["one"]
+        if not worker.runs and worker.process.poll() == -9:
+            run.fleet.start("one")
+
+
+async def _freeze(run: Run) -> None:
+    """Freeze the first worker while its commit is on its way, let a second one work, and wake the first."""
+    await run.proxy.until_kept(some=True)
+    sleeper = run.fleet.workers["one"]
+    sleeper.pause()
+    await run.fleet.start("two").until_ready()
+    await run.proxy.until_kept(some=False)
+    await asyncio.sleep(1)
+    sleeper.wake()
+
+
+async def _kill_in_flight(run: Run) -> None:
+    """Kill the worker while its commit is on its way, and start it again."""
+    await run.proxy.until_kept(some=True)
+    run.kill()
+    run.fleet.start("one")
+
+
+def commit(asked: Asked) -> bool:
+    """Match a request to commit."""
+    return asked.commits is True
+
+
+def abort(asked: Asked) -> bool:
+    """Match a request to abort."""
+    return asked.commits is False
+
+
+def of(api: int) -> Matches:
+    """Match requests of an API key."""
+    return lambda asked: asked.api == api
+
+
+def written_to(meaning: str) -> Matches:
+    """Match requests of a transaction that write to a topic."""
+    return lambda asked: asked.writer is not None and any(topic.endswith(f".{meaning}") for topic in asked.topics)
+
+
+def _mixed(seed: int) -> Iterator[Sent]:
+    return Workload(seed, 200).events(EVENTS)
+
+
+def _paged(seed: int) -> Iterator[Sent]:
+    """Yield events that are decided as columns: batches become large, and so have several pages."""
+    del seed
+    for nth in range(EVENTS):
+        name, step = f"meter-{nth % 500}", nth // 500
+        yield Sent(
+            name.encode(),
+            orjson.dumps({"series": name, "timestamp": START_MS + step * STEP_MS, "value": nth % 97}),
+        )
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What goes wrong."""
+
+    rules: Callable[[], Sequence[Rule]]
+    act: Act = _nothing
+    more: Mapping[str, object] = field(default_factory=dict)
+    events: Callable[[int], Iterator[Sent]] = _mixed
+    kills: bool = False
+    """Whether the worker is killed whenever a kept request was delivered."""
+
+
+def _commits(deed: Deed, trigger: Matches, skipped: int = 0, **more: int) -> Callable[[], Sequence[Rule]]:
+    return lambda: [Rule(commit, deed, trigger=trigger, skipped=skipped, **more)]
+
+
+_PAGES: Final = {"batch_records": 4_000, "output_batch_bytes": 300_000}
+_SOON: Final = {"transaction_timeout_ms": 10_000}
+
+COMMITS: Final = {
+    "late between ledger and releases": Scenario(_commits(Deed.LATE, written_to("releases"))),
+    "late between pages": Scenario(
+        _commits(Deed.LATE, written_to("ledger"), 1, first=2, every=2), more=_PAGES, events=_paged
+    ),
+    "late before the next commit": Scenario(_commits(Deed.LATE, commit, 1)),
+    "late before the next ledger entries": Scenario(_commits(Deed.LATE, written_to("ledger"))),
+    "late abort": Scenario(
+        lambda: [
+            Rule(written_to("releases"), Deed.HOLD, every=1_000, seconds=12.0),
+            Rule(abort, Deed.LATE, first=1, every=2, trigger=written_to("releases")),
+        ],
+        more=_SOON,
+    ),
+    "zombie's commit": Scenario(
+        _commits(Deed.SILENT, written_to("releases"), every=1_000, most=1), act=_freeze, more=_SOON
+    ),
+    "client's time-out": Scenario(_commits(Deed.SILENT, written_to("releases"), every=1_000)),
+    "killed with its commit on the way": Scenario(
+        _commits(Deed.SILENT, written_to("releases"), every=1_000, most=1), act=_kill_in_flight
+    ),
+    "late, then killed in the window": Scenario(
+        _commits(Deed.LATE, written_to("releases"), every=12), act=_revive, kills=True
+    ),
+    "copied between ledger and releases": Scenario(_commits(Deed.COPY, written_to("releases"))),
+    "copied, then killed in the window": Scenario(
+        _commits(Deed.COPY, written_to("releases"), every=12), act=_revive, kills=True
+    ),
+    "copied between pages": Scenario(
+        _commits(Deed.COPY, written_to("ledger"), 1, first=2, every=2), more=_PAGES, events=_paged
+    ),
+    "answer lost": Scenario(_commits(Deed.LOSE_ANSWER, commit)),
+    "reset before delivery": Scenario(_commits(Deed.RESET, commit)),
+    "held for 3 s": Scenario(lambda: [Rule(commit, Deed.HOLD, every=20, seconds=3.0)]),
+}
+"""What goes wrong with the requests that end transactions."""
+
+_APIS: Final = {
+    "AddPartitionsToTxn": ADD_PARTITIONS,
+    "Produce": PRODUCE,
+    "InitProducerId": INIT_PRODUCER_ID,
+    "OffsetCommit": OFFSET_COMMIT,
+    "FindCoordinator": FIND_COORDINATOR,
+    "Metadata": METADATA,
+    "Fetch": FETCH,
+}
+
+
+def _others(api: int, deed: Deed) -> Scenario:
+    first = 1 if api in (INIT_PRODUCER_ID, FIND_COORDINATOR) else 3
+    # The first request that matches is the repetition; a copy has none.
+    trigger = written_to("releases") if api == INIT_PRODUCER_ID else of(api)
+    skipped = 1 if deed is Deed.LATE or api == INIT_PRODUCER_ID else 0
+    every = {INIT_PRODUCER_ID: 3, FIND_COORDINATOR: 3}.get(api, 20)
+    return Scenario(
+        lambda: [Rule(of(api), deed, first=first, every=every, seconds=3.0, trigger=trigger, skipped=skipped)],
+        more=_SOON,
+    )
+
+
+OTHERS: Final = {
+    f"{name} {deed.value}": _others(api, deed)
+    for name, api in _APIS.items()
+    for deed in (Deed.HOLD, Deed.RESET, Deed.LOSE_ANSWER, Deed.LATE, Deed.COPY)
+}
+"""Every other request that a worker repeats by itself, in each way."""
+
+SCENARIOS: Final = {f"EndTxn {name}": scenario for name, scenario in COMMITS.items()} | OTHERS
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table."""
+
+    scenario: str
+    cluster: Cluster
+    rules: Sequence[Rule]
+    verdict: Verdict
+    stops: Counter[str]
+
+    HEAD: Final = (
+        "| scenario | brokers | transaction.version | verified | events | requests hit | late copies (answers) "
+        "| lost | doubled | differing | waiting | audit | stopped |\n" + "|---" * 13 + "|\n"
+    )
+
+    def __str__(self) -> str:
+        """Return the line."""
+        cluster, verdict = self.cluster, self.verdict
+        answers = Counter(for_code(code).__name__ for rule in self.rules for code in rule.answers)
+        copies = ", ".join(f"{name} {count}" for name, count in answers.items())
+        cells = (
+            self.scenario,
+            cluster.count,
+            cluster.transactions,
+            "yes" if cluster.verified else "no",
+            verdict.inputs,
+            sum(rule.done for rule in self.rules),
+            f"{sum(rule.delivered for rule in self.rules)}{f' ({copies})' if copies else ''}",
+            verdict.lost,
+            verdict.doubled,
+            verdict.differing,
+            verdict.waiting,
+            verdict.audit,
+            ", ".join(f"{reason} {count}" for reason, count in self.stops.items()) or "-",
+        )
+        return f"| {' | '.join(map(str, cells))} |\n"
+
+
+async def run(cluster: Cluster, name: str, folder: Path, seed: int) -> Row:
+    """Send events through the faults of a scenario, then some through a whole network; return what became of them."""
+    scenario, brokers = SCENARIOS[name], cluster.brokers
+    more = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 60, **scenario.more}
+    slug = re.sub("[^a-z0-9]+", "-", name.lower())
+    site = Site(brokers.bootstrap_servers, folder, slug, PARTITIONS, DEFAULTS, more).prepare()
+    topics, rules = Topics(site), scenario.rules()
+    stuck = ""
+    with Fleet(replace(site, bootstrap=brokers.fronted_servers)) as fleet:
+        async with Proxy(brokers.routes, rules) as proxy:
+            within = Run(site, topics, fleet, proxy)
+            if scenario.kills:
+                for rule in rules:
+                    rule.after = within.kill
+            fleet.start("one")
+            act = asyncio.create_task(scenario.act(within))
+            try:
+                await topics.send(scenario.events(seed))
+                await topics.until_decided(fleet, _STANDSTILL_SECONDS)
+                proxy.rules.clear()
+                await proxy.deliver_kept()
+                await topics.send(_afterwards())
+                await topics.until_decided(fleet, _STANDSTILL_SECONDS)
+            except AssertionError as failure:
+                stuck = str(failure)
+            act.cancel()
+            with suppress(asyncio.CancelledError):
+                await act
+            if not stuck:
+                await asyncio.to_thread(fleet.stop)
+        logs = [worker.log.read_text(errors="replace") for worker in fleet.workers.values()]
+    verdict = await weigh(site)
+    if stuck:
+        verdict.broken.insert(0, stuck)
+    return Row(name, cluster, rules, verdict, Counter(reason for log in logs for reason in _STOPPED.findall(log)))
+
+
+def _afterwards() -> Iterator[Sent]:
+    """Yield events of new series, on every partition."""
+    for nth in range(AFTERWARDS):
+        name = f"meter-afterwards-{nth // 2}"
+        timestamp = START_MS + nth % 2 * STEP_MS
+        yield Sent(name.encode(), orjson.dumps({"series": name, "timestamp": timestamp, "value": nth % 97}))
