@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,7 +67,7 @@ class Run:
         self.fleet.workers["one"].kill()
 
 
-Act = Callable[[Run], Awaitable[None]]
+Act = Callable[[Run], Coroutine[None, None, None]]
 
 
 async def _nothing(run: Run) -> None:
@@ -111,6 +111,11 @@ def abort(asked: Asked) -> bool:
     return asked.commits is False
 
 
+def _never(asked: Asked) -> bool:
+    del asked
+    return False
+
+
 def of(api: int) -> Matches:
     """Match requests of an API key."""
     return lambda asked: asked.api == api
@@ -148,11 +153,13 @@ class Scenario:
     """Whether the worker is killed whenever a kept request was delivered."""
 
 
-def _commits(deed: Deed, trigger: Matches, skipped: int = 0, **more: int) -> Callable[[], Sequence[Rule]]:
-    return lambda: [Rule(commit, deed, trigger=trigger, skipped=skipped, **more)]
+def _commits(
+    deed: Deed, trigger: Matches, skipped: int = 0, first: int = 3, every: int = 6, most: int | None = None
+) -> Callable[[], Sequence[Rule]]:
+    return lambda: [Rule(commit, deed, first, every, most, trigger=trigger, skipped=skipped)]
 
 
-_PAGES: Final = {"batch_records": 4_000, "output_batch_bytes": 300_000}
+_PAGES: Final = {"batch_records": 1_000, "output_batch_bytes": 300_000}
 _SOON: Final = {"transaction_timeout_ms": 10_000}
 
 COMMITS: Final = {
@@ -186,8 +193,8 @@ COMMITS: Final = {
     "copied between pages": Scenario(
         _commits(Deed.COPY, written_to("ledger"), 1, first=2, every=2), more=_PAGES, events=_paged
     ),
-    "answer lost": Scenario(_commits(Deed.LOSE_ANSWER, commit)),
-    "reset before delivery": Scenario(_commits(Deed.RESET, commit)),
+    "answer lost": Scenario(_commits(Deed.LOSE_ANSWER, _never)),
+    "reset before delivery": Scenario(_commits(Deed.RESET, _never)),
     "held for 3 s": Scenario(lambda: [Rule(commit, Deed.HOLD, every=20, seconds=3.0)]),
 }
 """What goes wrong with the requests that end transactions."""
@@ -277,10 +284,10 @@ async def run(cluster: Cluster, name: str, folder: Path, seed: int) -> Row:
             if scenario.kills:
                 for rule in rules:
                     rule.after = within.kill
+            await topics.send(scenario.events(seed))  # all of it waits, so that batches are as large as they may be
             fleet.start("one")
             act = asyncio.create_task(scenario.act(within))
             try:
-                await topics.send(scenario.events(seed))
                 await topics.until_decided(fleet, _STANDSTILL_SECONDS)
                 proxy.rules.clear()
                 await proxy.deliver_kept()

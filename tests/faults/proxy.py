@@ -73,8 +73,8 @@ class Asked:
             writer = reader.text()
             if api != END_TRANSACTION:
                 return cls(api, frame, writer)
-            _, _, commits = reader.take(">qh?")
-            return cls(api, frame, writer, commits=commits)
+            _, _, commits = reader.take(">qhb")
+            return cls(api, frame, writer, commits=bool(commits))
         return cls(api, frame)
 
 
@@ -120,7 +120,7 @@ class Rule:
     deed: Deed
     first: int = 3
     every: int = 6
-    most: int = 1_000_000
+    most: int | None = None
     seconds: float = 0.0
     trigger: Matches = lambda _: False
     """Of a kept request: the request of the same writer before which it is delivered."""
@@ -141,7 +141,7 @@ class Rule:
             return False
         self.seen[asked.writer] += 1
         beyond = self.seen[asked.writer] - self.first
-        if beyond < 0 or beyond % self.every or self.done >= self.most:
+        if beyond < 0 or beyond % self.every or self.done == self.most:
             return False
         self.done += 1
         return True
