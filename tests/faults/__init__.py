@@ -1,4 +1,4 @@
-"""Faults on purpose: real workers killed, paused, misled, cut off and fed with anything, and what must hold all the same.
+"""Faults on purpose: real workers killed, paused, misled, cut off and fed with anything, and what holds all the same.
 
 The short runs belong to `make test`, the full ones to `make long`. One alone:
 
