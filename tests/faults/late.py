@@ -151,6 +151,8 @@ class Scenario:
     events: Callable[[int], Iterator[Sent]] = _mixed
     kills: bool = False
     """Whether the worker is killed whenever a kept request was delivered."""
+    idle_seconds: float = 0.0
+    """How long nothing is sent after the last kept requests were delivered."""
 
 
 def _commits(
@@ -210,12 +212,16 @@ _APIS: Final = {
 }
 
 
+_RARE: Final = {INIT_PRODUCER_ID: (1, 3), FIND_COORDINATOR: (1, 3), METADATA: (2, 4), OFFSET_COMMIT: (1, 3)}
+"""The first request that is hit, and how many come from one to the next."""
+
+
 def _others(api: int, deed: Deed) -> Scenario:
-    first = 1 if api in (INIT_PRODUCER_ID, FIND_COORDINATOR) else 3
     # The first request that matches is the repetition; a copy has none.
     trigger = written_to("releases") if api == INIT_PRODUCER_ID else of(api)
     skipped = 1 if deed is Deed.LATE or api == INIT_PRODUCER_ID else 0
-    every = {INIT_PRODUCER_ID: 3, FIND_COORDINATOR: 3}.get(api, 20)
+    # Of these there are few in a run.
+    first, every = _RARE.get(api, (3, 20))
     return Scenario(
         lambda: [Rule(of(api), deed, first=first, every=every, seconds=3.0, trigger=trigger, skipped=skipped)],
         more=_SOON,
@@ -229,7 +235,18 @@ OTHERS: Final = {
 }
 """Every other request that a worker repeats by itself, in each way."""
 
-SCENARIOS: Final = {f"EndTxn {name}": scenario for name, scenario in COMMITS.items()} | OTHERS
+IDLE: Final = {
+    # The copy begins a transaction that nobody ends: the coordinator aborts it after its time and raises the epoch.
+    "AddPartitionsToTxn late while idle": Scenario(
+        lambda: [Rule(of(ADD_PARTITIONS), Deed.LATE, trigger=_never)], more=_SOON, idle_seconds=25.0
+    ),
+    "Produce late while idle": Scenario(
+        lambda: [Rule(written_to("ledger"), Deed.LATE, trigger=_never)], more=_SOON, idle_seconds=25.0
+    ),
+}
+"""Requests whose copy comes when nothing else does."""
+
+SCENARIOS: Final = {f"EndTxn {name}": scenario for name, scenario in COMMITS.items()} | OTHERS | IDLE
 
 
 @dataclass(frozen=True)
@@ -291,6 +308,7 @@ async def run(cluster: Cluster, name: str, folder: Path, seed: int) -> Row:
                 await topics.until_decided(fleet, _STANDSTILL_SECONDS)
                 proxy.rules.clear()
                 await proxy.deliver_kept()
+                await asyncio.sleep(scenario.idle_seconds)
                 await topics.send(_afterwards())
                 await topics.until_decided(fleet, _STANDSTILL_SECONDS)
             except AssertionError as failure:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.brokers import Brokers
-from tests.faults.late import AFTERWARDS, COMMITS, EVENTS, OTHERS, Cluster, Row, run
+from tests.faults.late import AFTERWARDS, COMMITS, EVENTS, IDLE, OTHERS, Cluster, Row, run
 
 CLUSTERS = {
     "one": (1, 2, True),
@@ -47,7 +47,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         asyncio.run(brokers.__aexit__(None, None, None))
 
 
-def _each(names: Iterator[str] | list[str], cluster: str) -> list[object]:
+def _each(names: list[str], cluster: str) -> list[object]:
     return [
         pytest.param(
             cluster,
@@ -61,7 +61,7 @@ def _each(names: Iterator[str] | list[str], cluster: str) -> list[object]:
 
 EACH = [
     *(each for name in CLUSTERS for each in _each([f"EndTxn {one}" for one in COMMITS], name)),
-    *(each for name in ("one", "one-old-unverified", "three") for each in _each(list(OTHERS), name)),
+    *(each for name in ("one", "one-old-unverified", "three") for each in _each([*OTHERS, *IDLE], name)),
 ]
 
 
