@@ -20,6 +20,12 @@ def events(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
+def late(request: pytest.FixtureRequest) -> int:
+    """How many events to send through what goes wrong."""
+    return amount(request, "late")
+
+
+@pytest.fixture
 def fuzz(request: pytest.FixtureRequest) -> int:
     """How many fuzzed records to send."""
     return amount(request, "fuzz")

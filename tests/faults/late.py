@@ -32,7 +32,6 @@ from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import Verdict, weigh
 from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, START_MS, STEP_MS, Workload
 
-EVENTS: Final = 4_000
 AFTERWARDS: Final = 400
 """Events that are sent once the network is whole again: each partition must work on."""
 PARTITIONS: Final = 2
@@ -126,14 +125,13 @@ def written_to(meaning: str) -> Matches:
     return lambda asked: asked.writer is not None and any(topic.endswith(f".{meaning}") for topic in asked.topics)
 
 
-def _mixed(seed: int) -> Iterator[Sent]:
-    return Workload(seed, 200).events(EVENTS)
+def _mixed(seed: int, count: int) -> Iterator[Sent]:
+    return Workload(seed, 200).events(count)
 
 
-def _paged(seed: int) -> Iterator[Sent]:
+def _paged(_: int, count: int) -> Iterator[Sent]:
     """Yield events that are decided as columns: batches become large, and so have several pages."""
-    del seed
-    for nth in range(EVENTS):
+    for nth in range(count):
         name, step = f"meter-{nth % 500}", nth // 500
         yield Sent(
             name.encode(),
@@ -148,7 +146,7 @@ class Scenario:
     rules: Callable[[], Sequence[Rule]]
     act: Act = _nothing
     more: Mapping[str, object] = field(default_factory=dict)
-    events: Callable[[int], Iterator[Sent]] = _mixed
+    events: Callable[[int, int], Iterator[Sent]] = _mixed
     kills: bool = False
     """Whether the worker is killed whenever a kept request was delivered."""
     idle_seconds: float = 0.0
@@ -287,7 +285,7 @@ class Row:
         return f"| {' | '.join(map(str, cells))} |\n"
 
 
-async def run(cluster: Cluster, name: str, folder: Path, seed: int) -> Row:
+async def run(cluster: Cluster, name: str, folder: Path, seed: int, events: int) -> Row:
     """Send events through the faults of a scenario, then some through a whole network; return what became of them."""
     scenario, brokers = SCENARIOS[name], cluster.brokers
     more = {"lifetime_epsilon": LIFETIME_EPSILON, "batch_records": 60, **scenario.more}
@@ -301,7 +299,9 @@ async def run(cluster: Cluster, name: str, folder: Path, seed: int) -> Row:
             if scenario.kills:
                 for rule in rules:
                     rule.after = within.kill
-            await topics.send(scenario.events(seed))  # all of it waits, so that batches are as large as they may be
+            await topics.send(
+                scenario.events(seed, events)
+            )  # all of it waits, so that batches are as large as they may be
             fleet.start("one")
             act = asyncio.create_task(scenario.act(within))
             try:

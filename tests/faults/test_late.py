@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.brokers import Brokers
-from tests.faults.late import AFTERWARDS, COMMITS, EVENTS, IDLE, OTHERS, Cluster, Row, run
+from tests.faults.late import AFTERWARDS, COMMITS, IDLE, OTHERS, Cluster, Row, run
 
 CLUSTERS = {
     "one": (1, 2, True),
@@ -28,23 +28,51 @@ QUICK = {"late between ledger and releases", "copied, then killed in the window"
 """What `make test` runs, on one broker; the rest belongs to `make long`."""
 
 
+class Clusters:
+    """At most one cluster runs: asking for another one stops it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start none yet."""
+        self._folder = folder
+        self._name = ""
+        self._cluster: Cluster | None = None
+
+    def get(self, name: str) -> Cluster:
+        """Return the running cluster of a name, started unless it is the last one that was asked for."""
+        if self._cluster is None or self._name != name:
+            self.stop()
+            count, transactions, verified = CLUSTERS[name]
+            more = {"transaction.partition.verification.enable": str(verified).lower()}
+            brokers = Brokers(self._folder / name, count, more)
+            self._name, self._cluster = name, Cluster(brokers, count, transactions, verified)
+            asyncio.run(_begin(brokers, transactions))
+        return self._cluster
+
+    def stop(self) -> None:
+        """Stop what runs."""
+        if self._cluster is not None:
+            asyncio.run(self._cluster.brokers.__aexit__(None, None, None))
+        self._cluster = None
+
+
+async def _begin(brokers: Brokers, transactions: int) -> None:
+    await brokers.__aenter__()
+    if transactions:
+        await brokers.enable("transaction.version", transactions)
+
+
 @pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Return running brokers that advertise the ports of a proxy."""
-    count, transactions, verified = CLUSTERS[request.param]
-    more = {"transaction.partition.verification.enable": str(verified).lower()}
-    brokers = Brokers(tmp_path_factory.mktemp("cluster"), count, more)
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    """Return clusters whose brokers advertise the ports of a proxy."""
+    found = Clusters(tmp_path_factory.mktemp("clusters"))
+    yield found
+    found.stop()
 
-    async def begin() -> None:
-        await brokers.__aenter__()
-        if transactions:
-            await brokers.enable("transaction.version", transactions)
 
-    try:
-        asyncio.run(begin())
-        yield Cluster(brokers, count, transactions, verified)
-    finally:
-        asyncio.run(brokers.__aexit__(None, None, None))
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
+    """Return the cluster that the test names."""
+    return clusters.get(request.param)
 
 
 def _each(names: list[str], cluster: str) -> list[object]:
@@ -66,9 +94,11 @@ EACH = [
 
 
 @pytest.mark.parametrize(("cluster", "scenario"), EACH, indirect=["cluster"])
-async def test_late(cluster: Cluster, scenario: str, tmp_path: Path, seed: int, request: pytest.FixtureRequest) -> None:
+async def test_late(
+    cluster: Cluster, scenario: str, tmp_path: Path, seed: int, late: int, request: pytest.FixtureRequest
+) -> None:
     """Whatever the network does with a request, each event is answered once, and the partition works on."""
-    row = await run(cluster, scenario, tmp_path, seed)
+    row = await run(cluster, scenario, tmp_path, seed, late)
     print(f"\n{Row.HEAD}{row}")
     table: Path | None = request.config.getoption("table")
     if table is not None:
@@ -76,5 +106,5 @@ async def test_late(cluster: Cluster, scenario: str, tmp_path: Path, seed: int, 
             out.write((Row.HEAD if out.tell() == 0 else "") + str(row))
     assert not row.verdict.broken, row.verdict.broken
     assert not row.stops, row.stops
-    assert row.verdict.inputs == EVENTS + AFTERWARDS
+    assert row.verdict.inputs == late + AFTERWARDS
     assert sum(rule.done for rule in row.rules) > 0, "nothing was hit"

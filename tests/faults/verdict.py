@@ -99,7 +99,7 @@ def _answers(verdict: Verdict, inputs: Inputs, committed: Mapping[str, list[Any]
     verdict.decided = len(decided)
     versions = {input_of(record) for record in committed["ledger"] if _later_version(record.value)}
     verdict.renewals = len(versions & {input_of(record) for record in committed["releases"]})
-    reached: dict[int, int] = defaultdict(int)
+    reached: dict[int, int] = defaultdict(lambda: -1)
     for partition, offset in decided | set(rejects):
         reached[partition] = max(reached[partition], offset)
     unanswered = places - decided - set(rejects) - silent
