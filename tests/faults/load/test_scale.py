@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
-from tests.faults.brokers import COUNT, Brokers
 from tests.faults.fleet import SESSION_MS
 from tests.faults.load.underload import PARTITIONS, Run, served, under_load
+from tests.faults.network.brokers import COUNT, Brokers
 
 SETTLE_SECONDS = 5.0
 """Long forms go on for so long between two changes."""

@@ -12,9 +12,9 @@ from typing import Final
 import orjson
 from aiokafka.errors import for_code
 
-from tests.faults.brokers import Brokers
 from tests.faults.fleet import Fleet, Site
-from tests.faults.proxy import (
+from tests.faults.network.brokers import Brokers
+from tests.faults.network.proxy import (
     ADD_PARTITIONS,
     FETCH,
     FIND_COORDINATOR,

@@ -2,7 +2,7 @@
 
 The table of all runs, a line each:
 
-    python -m pytest tests/faults/test_late.py --speed long --table table.md
+    python -m pytest tests/faults/network/test_late.py --speed long --table table.md
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.brokers import Brokers
-from tests.faults.late import AFTERWARDS, COMMITS, IDLE, OTHERS, Cluster, Row, run
+from tests.faults.network.brokers import Brokers
+from tests.faults.network.late import AFTERWARDS, COMMITS, IDLE, OTHERS, Cluster, Row, run
 
 CLUSTERS = {
     "one": (1, 2, True),

@@ -1,0 +1,1 @@
+"""A fleet whose requests are lost, held or delivered late, on one broker and on three."""
