@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.network.brokers import Brokers
-from tests.faults.network.late import AFTERWARDS, COMMITS, IDLE, OTHERS, Cluster, Row, run
+from tests.faults.network.late import AFTERWARDS, Cluster, Row, run
+from tests.faults.network.scenarios import COMMITS, IDLE, OTHERS
 
 CLUSTERS = {
     "one": (1, 2, True),
