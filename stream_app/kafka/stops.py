@@ -116,14 +116,16 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "releases-short": Advice(
         "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
         "them later misses steps",
-        "Restore the releases topic from a backup; or run `landmark-stream recover --accept-lost-releases`, which goes "
-        "on behind them",
+        "Run `landmark-stream recover`: while their input is kept, the next worker publishes the same releases again. "
+        "Else restore the releases topic from a backup, or run `recover --accept-lost-releases`, which goes on after "
+        "them",
     ),
     "rejects-short": Advice(
         "the rejects end before what the state knows of them: whoever sent these records never learns that they were "
         "refused",
-        "Restore the rejects topic from a backup; or run `landmark-stream recover --accept-lost-releases`, which goes "
-        "on behind them",
+        "Run `landmark-stream recover`: while their input is kept, the next worker publishes the same rejects again. "
+        "Else restore the rejects topic from a backup, or run `recover --accept-lost-releases`, which goes on after "
+        "them",
     ),
     "head-damaged": Advice(
         "the last record of the heads is none that the worker signed for this partition",

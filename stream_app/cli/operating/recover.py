@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-skipped-input", action="store_true", help=skipped_input)
     lost_ledger = "go on with a ledger that lost its beginning where neither heads nor releases tell of every series"
     parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
-    lost_releases = "go on behind releases that are lost, though readers miss them"
+    lost_releases = "go on after releases or rejects that are lost and whose input is gone, though readers miss them"
     parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
