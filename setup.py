@@ -40,7 +40,9 @@ def extensions() -> list[Any]:
         return []
     from mypyc.build import mypycify  # noqa: PLC0415 - only where it compiles
 
-    modules = mypycify(["--ignore-missing-imports", *compiled_files()], opt_level="2", group_name="stream_app.core")
+    # Not the strict settings of `pyproject.toml`: an isolated build has few of the packages that they check against.
+    options = ["--config-file=", "--ignore-missing-imports"]
+    modules = mypycify([*options, *compiled_files()], opt_level="2", group_name="stream_app.core")
     for module in modules:
         # A fused multiply-add rounds once where two operations round twice: machines would disagree on an estimate.
         module.extra_compile_args.append("-ffp-contract=off")

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import subprocess
+import tomllib
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -14,10 +15,12 @@ import jsonschema
 import pytest
 import yaml
 
+from stream_app.cli import main
 from stream_app.cli.ledger import audit
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.localbroker.jars import KAFKA_VERSION
 from stream_app.localbroker.ports import free_ports
+from stream_app.setup import keyfile
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
 
@@ -74,6 +77,28 @@ def test_workers_run_without_rights(compose: dict[str, Any]) -> None:
     assert worker["cap_drop"] == ["ALL"]
     assert "no-new-privileges:true" in worker["security_opt"]
     assert "keys:/run/landmark-keys:ro" in worker["volumes"]
+
+
+def test_settings_and_policies_are_mounted(
+    compose: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs a command finds both where it runs, and the program takes the ones that come with the file."""
+    folder = ROOT / "deploy" / "compose"
+    files = {name: made["file"].partition(":-./")[2].removesuffix("}") for name, made in compose["configs"].items()}
+    for name, service in compose["services"].items():
+        mounted = {one["target"]: files[one["source"]] for one in service.get("configs", ())}
+        runs = name in {"prepare", "landmark-stream", "worker", "audit"}
+        assert bool(mounted) == runs, name
+        for target, file in mounted.items():
+            assert target == f"{service['working_dir']}/{Path(file).name}"
+    keyfile.create(tmp_path / "key")
+    monkeypatch.setenv(f"{PREFIX}KEY_FILE", str(tmp_path / "key"))
+    monkeypatch.chdir(folder)
+    assert main(["check"]) == 0
+    assert main(["check", "policies.jsonl"]) == 0
+    example = re.findall("^# (.+)$", (folder / "landmark-stream.toml").read_text().partition("\n#\n")[2], re.MULTILINE)
+    (made,) = tomllib.loads("\n".join(example))["policies"]
+    assert made["series"] == "home-*"
 
 
 def test_no_core_dumps_of_keys_and_raw_values(compose: dict[str, Any]) -> None:

@@ -96,7 +96,8 @@ def _tree(folder: Path) -> Path:
     """Return a copy of the source in which nothing is compiled."""
     tree = folder / "tree"
     shutil.copytree(ROOT / "stream_app", tree / "stream_app", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    shutil.copy(ROOT / "setup.py", tree)
+    for file in ("setup.py", "pyproject.toml"):
+        shutil.copy(ROOT / file, tree)
     return tree
 
 

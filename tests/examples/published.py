@@ -117,11 +117,11 @@ def compiled(folder: Path) -> Path:
     return folder
 
 
-def produced(command: list[str], installation: Installation, sent: Iterable[dict[str, Any]]) -> None:
+def produced(command: list[str], installation: Installation, sent: Iterable[dict[str, Any]], *separator: str) -> None:
     """Have a producer of the examples send observations."""
     lines = "".join(f"{json.dumps(each)}\n" for each in sent)
     place = [installation.broker.bootstrap_servers, installation.names.events]
-    subprocess.run([*command, *place], input=lines, text=True, check=True)
+    subprocess.run([*command, *place, *separator], input=lines, text=True, check=True)
 
 
 def strays(installation: Installation, folder: Path) -> int:

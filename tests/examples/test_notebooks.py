@@ -1,5 +1,6 @@
 """The notebooks run from top to bottom, twice over one folder, and their committed outputs are what a run gives."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,11 @@ def test_outputs_are_committed(path: Path) -> None:
     assert "Traceback" not in text
     assert "/tmp" not in text  # noqa: S108 - where a run was
     assert len(text) < 400_000
+
+
+def test_each_has_folders_of_its_own() -> None:
+    """Run beside each other, none finds the other's ledger, and git passes by what they write."""
+    named = [set(re.findall(r'\bout=f?\\"([a-z-]+)', path.read_text())) for path in NOTEBOOKS]
+    assert all(named)
+    assert not set.intersection(*named)
+    assert "examples/notebooks/*/" in (ROOT / ".gitignore").read_text().splitlines()

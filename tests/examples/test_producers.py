@@ -1,10 +1,17 @@
 """Each producer of the examples sends a series to where the worker looks for it; a careless one does not."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from stream_app.kafka.client.routing import router
-from tests.examples.published import HOURS, PARTITIONS, STRAYS, VALUES, Published
+from stream_app.localbroker.broker import LocalBroker
+from tests.examples.published import HOURS, PARTITIONS, STRAYS, VALUES, Published, compiled, produced, producers
+from tests.kafka.installation import Installation
+from tests.programs import program
+
+RESTS = ("", "/glucose", "/place/x")
+"""What follows the member in ids of series."""
 
 
 def test_a_series_lies_where_murmur2_says(published: Published) -> None:
@@ -54,3 +61,17 @@ def test_framed_and_unkeyed_records_are_refused(published: Published) -> None:
     found = [reject for reject in rejects(published) if "stray" not in str(reject["series"])]
     assert sorted(reject["reason"] for reject in found) == ["malformed", "misrouted"]
     assert [json.loads(each)["decision"] for each in published.releases if b"home-headed" in each] == ["perturbed"]
+
+
+def test_members_are_the_key(broker: LocalBroker, tmp_path: Path, worker_id: str) -> None:
+    """With a separator each producer keys by what of an id lies before the first one, as a worker asks for it."""
+    for needed in ("kcat", "jq", "javac"):
+        program(needed)
+    installation = Installation(broker, tmp_path / "run", f"members-{worker_id}", PARTITIONS)
+    expected = set()
+    for name, command in producers(compiled(tmp_path / "classes")).items():
+        sent = [{"series": f"{name} é{rest}", "timestamp": 0, "value": 1} for rest in RESTS]
+        produced(command, installation, sent, "/")
+        expected |= {(f"{name} é{rest}", f"{name} é".encode()) for rest in RESTS}
+    records = installation.read(installation.names.events)
+    assert {(json.loads(record.value)["series"], record.key) for record in records} == expected

@@ -70,7 +70,7 @@ def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Ma
         ),
     ):
         now = element("p", datum(datum_name, number, figure.count(number)), class_="now")
-        course = lately(name, view.history.of_audit(drawn), figure.count)
+        course = lately(name, [*view.history.of_audit(drawn), number], figure.count)
         yield section(name, now, element("p", beside), *course, kind="figure")
     unsigned = datum("unsigned", seen.unsigned_entries, figure.count(seen.unsigned_entries))
     yield section(

@@ -16,7 +16,11 @@ MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"
 
 
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:
-    """Return a line of a figure over the last minutes, the newest at the right and 0 at the bottom, and its legend."""
+    """Return a line of a figure over the last minutes, the newest at the right and 0 at the bottom, and its legend.
+
+    The last value is that of the moment which the page shows: no figure on it is above the most of its own line.
+    """
+    values = values[-PLACES:]
     known = [value for value in values if value is not None]
     most = max(known, default=0.0)
     first = PLACES - len(values)

@@ -105,7 +105,7 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
     def card(
         name: str, now: Sequence[str], beside: str, drawn: Callable[[WorkerSnapshot], float | None], text: _Text
     ) -> Markup:
-        course = lately(name, view.history.of_worker(drawn), text)
+        course = lately(name, [*view.history.of_worker(drawn), drawn(seen)], text)
         return section(name, element("p", *now, class_="now"), element("p", beside), *course, kind="figure")
 
     yield card(

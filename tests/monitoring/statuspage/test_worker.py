@@ -146,3 +146,17 @@ def test_the_last_minutes() -> None:
     assert found.mean == pytest.approx(0.35)
     assert history.snapshot(scrape) != history.snapshot(scrape._replace(seconds=scrape.seconds + 100))
     assert "at most 2.0" in Page(shown(metrics, standing({0: None}), history)).text
+
+
+def test_no_figure_is_above_the_most_of_its_line() -> None:
+    """What the page shows now is part of its plot: a wait of 683 ms stood over "at most 419 ms"."""
+    metrics, history = Metrics(), History()
+    metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.419, "0")
+    metrics.count(WorkerMetric.EVENTS, 10, "0")
+    for place in range(PLACES):
+        history.add(gathered(metrics.registry.collect(), place * EVERY_SECONDS))
+    metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.683, "0")
+    text = Page(shown(metrics, standing({0: None}), history)).text
+    assert "683 ms" in text
+    assert "at most 683 ms" in text
+    assert "419 ms" not in text
