@@ -36,6 +36,7 @@ class Torn(MemoryCluster):
         self.takes: dict[str, int] = {}
         self._given = NOBODY
         self.broken = False
+        self.late = True
 
     def append(self, place: Place, drafts: Sequence[Draft], given: Identity = NOBODY, sequence: int = 0) -> int:
         """Append a batch, unless its topic took all that it does."""
@@ -49,7 +50,7 @@ class Torn(MemoryCluster):
         return super().append(place, drafts, given, sequence)
 
     async def _late(self, point: str, client: str) -> None:  # noqa: ARG002 (a hook's signature)
-        if point == "abort" and self.broken:
+        if point == "abort" and self.broken and self.late:
             self.takes.clear()
             self.transactions.end("life-0", self._given, "commit", self.marker_due_ms)
 

@@ -1,0 +1,222 @@
+"""One edit from a loss, on the cluster in memory: rules that a start or a commit could leave out unseen."""
+
+import asyncio
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaError, RecordTooLargeError
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from faust.types import TP
+
+from stream_app.formats.records import InputRecord, Records
+from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.producer import Pages, PartitionProducer
+from stream_app.kafka.evidence.row import PARTITION_KEY
+from stream_app.kafka.faust.consumer import Consumer
+from stream_app.kafka.memory.brokers import MemoryBrokers
+from stream_app.kafka.memory.group import Place
+from stream_app.kafka.memory.log import Draft
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.changelogcopy import ChangelogCopy
+from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.parts import ReadBack
+from tests.kafka.evidence.test_row import ROW
+from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.kafka.owner.test_torn import LEDGER, SERIES, owned, send, torn, torn_site
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Make a site."""
+    return Site(tmp_path)
+
+
+def row(site: Site) -> dict[str, Any]:
+    """Return the last committed partition row."""
+    found: dict[str, Any] = json.loads(
+        [one.value for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY][-1]
+    )
+    return found
+
+
+async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_path: Path) -> None:
+    """The row goes no further in the ledger than the first aborted entry of input that is not decided yet."""
+    site = torn_site(tmp_path)
+    partitions, feed = await owned(site, "a")
+    send(site)
+    torn(site).late = False
+    torn(site).takes = {NAMES.releases: 0}
+    await feed.seek(0, 0)
+    await until(lambda: bool(partitions.stopped))
+    await partitions.close()
+    torn(site).takes = {}
+    left = site.cluster.records(NAMES.ledger, 0, "read_uncommitted")[1:]
+    assert len(left) == LEDGER
+    partitions, feed = site.worker("b")
+    feed.owner = None
+    await partitions.assign([0], 1)
+    await until(lambda: partitions.working == [0])
+    events = site.committed(NAMES.events)[:2]
+    records = [InputRecord(NAMES.events, 0, one.offset, one.timestamp, one.key, one.value) for one in events]
+    partitions.put(0, Fetched(Records.of(records), 0, 2), feed)
+    await until(lambda: site.decided() == 2)
+    assert row(site)["ledger_offset"] <= next(one.offset for one in left if int(one.headers[0][1]) >= 2)
+    feed.owner = partitions
+    await feed.seek(0, 2)
+    await until(lambda: site.decided() == len(SERIES))
+    assert row(site)["ledger_offset"] > left[-1].offset
+    await partitions.close()
+
+
+async def test_a_copy_of_another_life_is_discarded(site: Site) -> None:
+    """Its last record is compacted away: the life in the partition rows alone says that its rows count no more."""
+    log, held = site.cluster.log(NAMES.changelog, 0), MemoryRows()
+    lives = [
+        Draft(PARTITION_KEY, ROW.encode().replace(b'"life":"l"', b'"life":"%s"' % life), 0) for life in (b"a", b"b")
+    ]
+    assert lives[0] != lives[1]
+    brokers = MemoryBrokers(site.cluster, "a", "life", NAMES)
+
+    async def caught_up() -> None:
+        """Read the changelog."""
+        copy = ChangelogCopy(held, NAMES.changelog, ROW.changelog, 0, ReadBack(), 1)
+        async with brokers.reader("read_committed") as reader:
+            await copy.catch_up(reader)
+
+    place = Place(NAMES.changelog, 0)
+    site.cluster.append(place, [Draft(b"s1", b"kept", 0)])
+    end = log.end
+    site.cluster.append(place, [Draft(b"s2", b"lost", 0), lives[0]])
+    await caught_up()
+    assert held.read(0, b"s2") == b"lost"
+    log.lose_tail(end)
+    site.cluster.append(place, [Draft(b"s1", b"kept", 0), lives[1]])
+    site.cluster.append(place, [lives[1]])
+    log.compact()
+    await caught_up()
+    assert (held.read(0, b"s1"), held.read(0, b"s2")) == (b"kept", None)
+
+
+async def test_heads_go_on_from_the_last_that_was_committed(site: Site) -> None:
+    """An aborted record of the topic is no head, whatever it holds."""
+    key = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    for name in ("a", "b"):
+        partitions, feed = site.worker(name, signing_key=key)
+        await partitions.assign([0], 1)
+        await until(lambda owned=partitions: owned.working == [0] or bool(owned.stopped))  # type: ignore[misc]
+        assert partitions.stopped == {}
+        await site.send(feed)
+        await until(lambda: site.decided() == site.sent)
+        await partitions.close()
+        writer = await MemoryBrokers(site.cluster, name, "life", NAMES).fence(0)
+        pages = writer.pages()
+        pages.append(None, b"{}", 0, [])
+        await writer.begin(NAMES.heads)
+        await writer.send(NAMES.heads, pages)
+        await writer.abort()
+    found = [json.loads(one.value) for one in site.committed(NAMES.heads)]
+    numbers = [one["number"] for one in found if one["type"] == "head"]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) >= 2
+
+
+async def test_the_group_goes_no_further_than_what_open_steps_need(site: Site) -> None:
+    """Each commit says where input must be read again from, before anything is acknowledged."""
+    partitions, feed = await site.working("a")
+    said: list[tuple[str, int]] = []
+    feed.keep = lambda _, offset: said.append(("keep", offset))  # type: ignore[method-assign, assignment]
+    feed.ack = lambda: said.append(("ack", 0))  # type: ignore[method-assign]
+    await site.send(feed)
+    await until(lambda: site.decided() == 3 and ("ack", 0) in said)
+    await partitions.close()
+    assert said[0] == ("keep", row(site)["recall_offset"])
+
+
+def test_what_is_acknowledged_does_not_pass_what_open_steps_need() -> None:
+    """The offset that goes to the group is the smaller one: input below it may be deleted."""
+    place = TP(NAMES.events, 0)
+    app = SimpleNamespace(events_topic=NAMES.events)
+    for kept, sent in ((3, 3), (9, 8)):
+        state = SimpleNamespace(app=app, _acked={place: [5, 7]}, _acked_index={place: {5, 7}}, _kept={place: kept})
+        assert Consumer._new_offset(state, place) == sent  # type: ignore[arg-type]  # noqa: SLF001
+
+
+@pytest.mark.parametrize("topic", [NAMES.ledger, NAMES.releases])
+async def test_records_of_another_producer_stop_a_start(site: Site, topic: str) -> None:
+    """Under the same key and header another application writes the same bytes: the producer id alone tells."""
+    partitions, feed = await site.working("a")
+    await site.send(feed)
+    await until(lambda: site.decided() == 3)
+    await partitions.close()
+    copied = site.committed(topic)[-1]
+    writer = await MemoryBrokers(site.cluster, "x", "another", NAMES).fence(0)
+    pages = writer.pages()
+    pages.append(copied.key, copied.value, copied.timestamp, list(copied.headers))
+    await writer.begin(topic)
+    await writer.send(topic, pages)
+    await writer.commit()
+    partitions, _ = site.worker("b")
+    await partitions.assign([0], 1)
+    await until(lambda: bool(partitions.stopped) or partitions.working == [0])
+    assert partitions.stopped == {0: "foreign-writer"}
+    await partitions.close()
+
+
+async def test_a_changelog_cut_within_a_transaction_stops_a_start(site: Site) -> None:
+    """The next commit would commit that half as well."""
+    partitions, feed = await site.working("a")
+    await site.send(feed)
+    await until(lambda: site.decided() == 3)
+    await partitions.close()
+    log = site.cluster.log(NAMES.changelog, 0)
+    log.lose_tail(log.end - 1)  # the marker
+    partitions, _ = site.worker("b")
+    await partitions.assign([0], 1)
+    await until(lambda: bool(partitions.stopped) or partitions.working == [0])
+    assert partitions.stopped == {0: "changelog-short"}
+    await partitions.close()
+
+
+class _Refusing:
+    """Stands for aiokafka's producer: it refuses the first of two pages and acknowledges the second."""
+
+    def __init__(self) -> None:
+        """Answer nothing yet."""
+        self.answers = 0
+
+    async def send_batch(self, page: Any, topic: str, partition: int) -> asyncio.Future[Any]:  # noqa: ARG002
+        """Return the answer to a page."""
+        answer = asyncio.get_running_loop().create_future()
+        self.answers += 1
+        if self.answers == 1:
+            answer.set_exception(RecordTooLargeError())
+        else:
+            answer.set_result(type("Written", (), {"offset": 7}))
+        return answer
+
+    @property
+    def _txn_manager(self) -> Any:
+        ended = asyncio.get_running_loop().create_future()
+        return type("Manager", (), {"wait_for_transaction_end": staticmethod(lambda: ended)})
+
+
+class _Page:
+    """A page of one record."""
+
+    def close(self) -> None:
+        """Take nothing more."""
+
+    def record_count(self) -> int:
+        """Return how many records it holds."""
+        return 1
+
+
+async def test_each_page_must_be_acknowledged() -> None:
+    """The client commits what was acknowledged: a page that was refused would be missing from a committed batch."""
+    pages = Pages(_Page)
+    pages.pages += [_Page(), _Page()]
+    with pytest.raises(KafkaError):
+        await PartitionProducer(_Refusing(), 0, 5).send("t", pages)
