@@ -142,6 +142,28 @@ def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> 
     return best[1]
 
 
+def least_excluded(runs: int, declared: float, doubt: float) -> float | None:
+    """Return from what probability on an outcome is found that the other history excludes; None: it never is.
+
+    It has to be chosen among all others, none of which tells more than ``declared``, and to pass that when counted. It
+    is found with a chance of about a half at this probability, and with more above.
+    """
+    choosing, testing = runs // 2 - runs // 4, runs - runs // 2
+    if runs < 4 * LEAST_RUNS:
+        return None
+    no_more = _wilson(np.zeros(1), choosing, CARE)[0], at_most(0, testing, doubt / 2)
+    low, high = 0, testing
+    while low < high:
+        hits = (low + high) // 2
+        share = hits / testing
+        chosen = _wilson(np.array([share * choosing]), choosing, -CARE)[0] / no_more[0]
+        if log(chosen) > declared and at_least(hits, testing, doubt / 2) > exp(declared) * no_more[1]:
+            high = hits
+        else:
+            low = hits + 1
+    return None if low >= testing else low / testing
+
+
 def _thresholds(pooled: Score) -> Score:
     values, counts = np.unique(pooled, return_counts=True)
     if len(values) <= THRESHOLDS:
@@ -156,7 +178,7 @@ def _counts(ordered: Score, thresholds: Score) -> dict[str, NDArray[np.int64]]:
     return {">=": len(ordered) - below, "<=": upto, "==": upto - below}
 
 
-def _wilson(hits: NDArray[np.int64], runs: int, errors: float) -> Score:
+def _wilson(hits: NDArray[np.int64] | Score, runs: int, errors: float) -> Score:
     """Return the bound of a probability so many standard errors away (Wilson, JASA 1927): quick, to choose by."""
     square = errors * errors
     root = np.sqrt(hits * (1 - hits / runs) + square / 4)

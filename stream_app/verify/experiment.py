@@ -59,14 +59,15 @@ class Experiment(NamedTuple):
         """Yield so many runs of every history, all of them growing together, so that time may end it at any part."""
         controls = (False,) if self.control is None else (False, True)
         for start in range(0, runs, CHUNK):
-            for pair in range(len(self.pairs)):
-                for control in controls:
+            for pair, each in enumerate(self.pairs):
+                for control in controls if each.controlled else (False,):
                     for side in (0, 1):
                         yield Part(pair, control, side, start, min(CHUNK, runs - start))
 
     def histories(self) -> int:
         """Return how many histories are run."""
-        return len(self.pairs) * (2 if self.control is None else 4)
+        controlled = 0 if self.control is None else sum(pair.controlled for pair in self.pairs)
+        return 2 * (len(self.pairs) + controlled)
 
 
 def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:

@@ -1,13 +1,25 @@
 """Pairs of histories of a policy whose steps take several readings: in their values, and in whether there are any."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from stream_app.privacy.collected.within import Within
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import RawCells
 from stream_app.verify.collected import collected_pairs
-from stream_app.verify.neighbours import MOST_CLOSED, Extremes, Output, Pair, Sent, extremes, pairs, record_of, which
+from stream_app.verify.neighbours import (
+    MOST_CLOSED,
+    Extremes,
+    Output,
+    Pair,
+    Sent,
+    extremes,
+    one_cell_apart,
+    pairs,
+    record_of,
+    which,
+)
 from stream_app.verify.steps import PairSteps, Step, pair_steps
 
 
@@ -36,6 +48,11 @@ def _pairs(policy: Policy, within: Within) -> Iterator[Pair]:
     ]
     for course in near:
         yield _pair(policy, within, course, ends, found)
+    close = one_cell_apart(policy.kind)
+    if close is not None and near:
+        named = near[0]._replace(name=f"{near[0].name}, one cell apart")
+        both = _End(close.near, close.cells[0]), _End(close.far, close.cells[1])
+        yield replace(_pair(policy, within, named, both, close), controlled=False)
     if isinstance(within.absent, tuple) and near:
         # The end that differs from what stands for no reading.
         other = ends[0] if ends[1].cells == within.absent else ends[1]

@@ -1,7 +1,7 @@
 """Pairs of histories that are neighbours under a policy, as records of the events topic."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, assert_never
 
 from stream_app.formats import wire
@@ -9,7 +9,7 @@ from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind,
 from stream_app.privacy.kinds.kind_form import PI, cosine
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.values import Raw, RawCells, exact
+from stream_app.privacy.values import Raw, RawCells, ReleasedCells, exact
 from stream_app.verify.steps import PairSteps, Step, pair_steps
 
 SERIES = "verified"
@@ -30,9 +30,10 @@ class Extremes(NamedTuple):
 
     @property
     def watched(self) -> tuple[int, ...]:
-        """Return the cells in which the two differ: the noise of all others tells nothing."""
+        """Return the cells in which the two differ, as the noise of all others tells nothing; all if none does."""
         near, far = self.cells
-        return tuple(nth for nth, (one, other) in enumerate(zip(near, far, strict=True)) if one != other)
+        differing = tuple(nth for nth, (one, other) in enumerate(zip(near, far, strict=True)) if one != other)
+        return differing or tuple(range(len(near)))
 
 
 def extremes(kind: Kind) -> Extremes:
@@ -41,11 +42,47 @@ def extremes(kind: Kind) -> Extremes:
     Those of a number whose sensitivity is its range lie outside of the range, to test that it clamps. Those of a vector
     differ in all parts.
     """
-    near, far = _values(kind)
+    return _extremes(kind, *_values(kind))
+
+
+def _extremes(kind: Kind, near: Any, far: Any) -> Extremes:
     cells = kind.quantise(Raw(near)), kind.quantise(Raw(far))
     assert cells[0] is not None, "a value of the kind"
     assert cells[1] is not None, "a value of the kind"
     return Extremes(near, far, (cells[0], cells[1]))
+
+
+def one_cell_apart(kind: Kind) -> Extremes | None:
+    """Return two values whose cells are next to each other, in each part; None: there are none, or no others."""
+    values = _adjacent(kind)
+    found = None if values is None else _extremes(kind, *values)
+    return None if found is None or found.cells == extremes(kind).cells else found
+
+
+def _adjacent(kind: Kind) -> tuple[Any, Any] | None:
+    match kind:
+        case Number(axis=axis):
+            return axis.double(axis.low), axis.double(axis.low + 1)
+        case Counts(keys=keys):
+            return {keys[0]: 0}, {keys[0]: 1}
+        case Vector():
+            ends = [(part.axis.double(part.axis.low), part.axis.double(part.axis.low + 1)) for part in kind.parts]
+            near, far = (dict(zip(kind.names, side, strict=True)) for side in zip(*ends, strict=True))
+            return near, far
+        case _:
+            return None
+
+
+def _invalid(kind: Kind) -> Iterator[tuple[str, Extremes]]:
+    """Yield what is no value of the kind, for which a substitute stands, beside another value and beside that one."""
+    substitute = kind.quantise(Raw(None))
+    if substitute is None:
+        return
+    ends = extremes(kind)
+    other, cells = (ends.near, ends.cells[0]) if ends.cells[1] == substitute else (ends.far, ends.cells[1])
+    yield "an invalid value or another", Extremes(None, other, (substitute, cells))
+    same = kind.publish(ReleasedCells(tuple(substitute)))
+    yield "an invalid value or its substitute", Extremes(None, same, (substitute, substitute))
 
 
 def _values(kind: Kind) -> tuple[Any, Any]:
@@ -123,11 +160,20 @@ class Pair:
     histories: tuple[tuple[Sent, ...], tuple[Sent, ...]]
     outputs: tuple[Output, ...]
     watched: tuple[int, ...]
+    controlled: bool = True
+    """Whether a control runs on it: one that spends twice the budget shows nothing where values lie closer."""
 
 
 def pairs(policy: Policy) -> tuple[Pair, ...]:
     """Return the pairs of a policy of one reading a step; it is one that rules: its dummies are drawn."""
-    return tuple(_plain(policy, course, extremes(policy.kind)) for course in pair_steps(policy))
+    courses = tuple(pair_steps(policy))
+    found = [_plain(policy, course, extremes(policy.kind)) for course in courses]
+    close = one_cell_apart(policy.kind)
+    more = ([] if close is None else [("one cell apart", close)]) + list(_invalid(policy.kind))
+    for name, ends in more:
+        named = courses[0]._replace(name=f"{courses[0].name}, {name}")
+        found.append(replace(_plain(policy, named, ends), controlled=False))
+    return tuple(found)
 
 
 def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from stream_app.privacy.kinds import Category, Choice, HiddenMean, Kind, Location, Vector
 from stream_app.privacy.values import NANO
-from stream_app.verify.neighbours import Pair
+from stream_app.verify.neighbours import Output, Pair
 from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns, head_columns, reference
 
 Score = NDArray[np.float64]
+ABSENT = 2.0**62
+"""Stands for a distance that there is not: beyond all that are."""
 BINS = 32
 UNSEEN = 0.5
 """EventCount in each bin beside what was seen, so that none is impossible."""
@@ -76,9 +78,11 @@ class Scores:
         """Learn from runs of either history; ``kind`` says how far cells lie apart."""
         self._pair, self._kind = pair, kind
         self._heads = head_columns(pair)
+        self._rates = [cell_columns(pair, place)[0].start - 1 for place in range(len(pair.outputs))]
         self._patterns = PatternRatios.learnt(first[:, self._heads], second[:, self._heads])
         columns = zip(self._columns(first), self._columns(second), strict=True)
         self._histograms = [BinRatios.learnt(one, other) for (_, one), (_, other) in columns]
+        self._tossed = any((side[:, self._rates] < NANO).any() for side in (first, second))
 
     def of(self, seen: Seen) -> Iterator[tuple[str, Score]]:
         """Yield each score of some runs, with the name of what it looks at."""
@@ -90,6 +94,11 @@ class Scores:
         learnt = [histogram.of(column) for histogram, (_, column) in zip(self._histograms, columns, strict=True)]
         yield "all that is seen, as learnt", patterns + np.sum(learnt, axis=0)
         yield from columns
+        yield from self._distances(seen)
+        for place, output in enumerate(self._pair.outputs):
+            for watched in range(*cell_columns(self._pair, place)[0].indices(seen.shape[1])):
+                cell = seen[:, watched]
+                yield f"the last bit of a measurement of {output.name}", np.where(cell == MISSING, -1.0, cell & 1)
 
     def _columns(self, seen: Seen) -> Iterator[tuple[str, Score]]:
         """Yield each column by itself."""
@@ -114,19 +123,46 @@ class Scores:
         """
         for place, output in enumerate(self._pair.outputs):
             columns, _ = cell_columns(self._pair, place)
-            cells = seen[:, columns].astype(np.float64)
-            one, other = (reference(output, self._pair, side) for side in (0, 1))
             missing = (seen[:, columns] == MISSING).any(axis=1)
-            if output.after is not None:
-                # The noise of the counters stands in both: what came after the look is their difference.
-                looked, _ = cell_columns(self._pair, output.after)
-                cells = cells - seen[:, looked]
-                before = self._pair.outputs[output.after]
-                one, other = (side - reference(before, self._pair, nth) for nth, side in enumerate((one, other)))
-            apart = self._distance((one - other)[np.newaxis, :])[0]
-            nearer = self._distance(cells - other) - self._distance(cells - one)
+            one, other, apart = self._both(seen, place, output)
             spend = seen[:, columns.start - HEAD + 1].astype(np.float64) / NANO
-            yield spend, np.where(missing | (apart == 0), 0.0, nearer / (apart or 1.0))
+            yield spend, np.where(missing | (apart == 0), 0.0, (other - one) / (apart or 1.0))
+
+    def _both(self, seen: Seen, place: int, output: Output) -> tuple[Score, Score, float]:
+        """Return how far the measurements are from the one history's cells and from the other's, and these apart."""
+        columns, _ = cell_columns(self._pair, place)
+        cells = seen[:, columns].astype(np.float64)
+        one, other = (reference(output, self._pair, side) for side in (0, 1))
+        if output.after is not None:
+            # The noise of the counters stands in both: what came after the look is their difference.
+            looked, _ = cell_columns(self._pair, output.after)
+            cells = cells - seen[:, looked]
+            before = self._pair.outputs[output.after]
+            one, other = (side - reference(before, self._pair, nth) for nth, side in enumerate((one, other)))
+        apart = self._distance((one - other)[np.newaxis, :])[0]
+        return self._distance(cells - one), self._distance(cells - other), float(apart)
+
+    def _distances(self, seen: Seen) -> Iterator[tuple[str, Score]]:
+        """Yield how large the noise was under either history: its largest, and its least where a coin was tossed.
+
+        Noise that ends too early, or that leaves a gap because its bits were the coin's, excludes some of these.
+        """
+        largest = [np.zeros(len(seen)), np.zeros(len(seen))]
+        for place, output in enumerate(self._pair.outputs):
+            columns, _ = cell_columns(self._pair, place)
+            *noises, apart = self._both(seen, place, output)
+            if not apart:
+                continue
+            missing = (seen[:, columns] == MISSING).any(axis=1)
+            spend, tossed = seen[:, columns.start - HEAD + 1] / NANO, seen[:, columns.start - 1] < NANO
+            for side, noise in enumerate(noises):
+                scaled = spend * noise / apart
+                largest[side] = np.maximum(largest[side], np.where(missing, 0.0, scaled))
+                if self._tossed:
+                    score = np.where(missing | ~tossed, ABSENT, scaled)
+                    yield f"the noise of {output.name} behind a coin, were it history {side + 1}", score
+        for side, score in enumerate(largest):
+            yield f"the largest noise, were it history {side + 1}", score
 
     def _distance(self, difference: Score) -> Score:
         match self._kind:

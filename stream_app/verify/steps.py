@@ -11,6 +11,8 @@ from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 MOST_LANDMARKS = 2
 """Landmarks with an event in a history: the last ones, to which those without an event leave their budget."""
 MOST_OF_A_WINDOW = 4
+MANY = 7
+"""Steps before one that differs, in the longest histories."""
 FIRST = 1
 """Where histories begin that no landmark gives a place."""
 
@@ -52,14 +54,18 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
         case EventLevel():
             yield _course("the first step", (), (FIRST,))
             yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
+            yield _course("a step after many others", _many(FIRST), (FIRST + MANY,))
         case UserLevel(length=length):
             yield _course("all steps" if length <= MOST_LANDMARKS + 1 else "first and last steps", (), _ends(length))
+            if length > MOST_LANDMARKS + 1:
+                yield _course("the first steps", (), tuple(range(FIRST, FIRST + min(length, MANY + 1))))
         case WindowLevel(steps=steps):
             together = _window(FIRST, steps)
             yield _course("a window", (), together)
             # In turns, so that a private look compares a value with one like the other history's.
             turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(together)]
             yield PairSteps("a window after a step, in turns", (Step(FIRST, differs=False), *turns))
+            yield _course("a window after many steps", _many(FIRST), _window(FIRST + MANY, steps))
         case _:
             assert_never(protection)
 
@@ -68,6 +74,7 @@ def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
     if not landmarks.intervals:
         yield _course("the first step", (), (FIRST,))
         yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
+        yield _course("a step after many others", _many(FIRST), (FIRST + MANY,))
         if not fixed:
             yield PairSteps("a landmark registered ahead", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
         return
@@ -76,6 +83,7 @@ def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
     if before is not None:
         yield _course("landmarks and a regular step before", (), (before, *last))
     yield _course("landmarks and a regular step after", (), (*last, after or last[-1] + 1))
+    yield _among(landmarks, last)
     earlier = None if before is None else _regular(landmarks, before, -1)
     if before is not None and earlier is not None and not fixed:
         rest = tuple(Step(index) for index in last)
@@ -88,12 +96,30 @@ def _beside_windows(landmarks: LandmarkSet, window: int, *, fixed: bool) -> Iter
     first = last[-1] + 1 if last else FIRST
     yield _course("landmarks and a window after" if last else "a window", (), (*last, *_window(first, window)))
     yield _course("a window after a step", (first,), (*last, *_window(first + 1, window)))
+    yield _course("a window after many steps", _many(first), (*last, *_window(first + MANY, window)))
     if last and last[0] >= window:
         yield _course("landmarks and a window before", (), (*_window(last[0] - window, window), *last))
     if not fixed:
         rest = [Step(at) for at in _window(first + 1, window)]
         late = [Step(first), rest[0]._replace(registers=first), *rest[1:]]
         yield PairSteps("a landmark registered late", (*(Step(index) for index in last), *late))
+
+
+def _among(landmarks: LandmarkSet, last: tuple[int, ...]) -> PairSteps:
+    """Return landmarks and a regular step that differ among equal steps: before, between and after them."""
+    before = _regular(landmarks, last[0], -1)
+    equal, at = [] if before is None else [before], last[-1]
+    for _ in range(MANY - 1 - len(last)):
+        at = _regular(landmarks, at, 1) or at + 1
+        equal.append(at)
+    differing = _regular(landmarks, at, 1) or at + 1
+    equal.append(_regular(landmarks, differing, 1) or differing + 1)
+    return _course("landmarks and a regular step among equal ones", tuple(equal), (*last, differing))
+
+
+def _many(first: int) -> tuple[int, ...]:
+    """Return the equal steps before those that differ."""
+    return tuple(range(first, first + MANY))
 
 
 def _course(name: str, common: tuple[int, ...], differing: tuple[int, ...]) -> PairSteps:

@@ -16,7 +16,8 @@ from stream_app.formats import encoding, wire
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.kinds import HiddenMean, Kind
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.privacy.values import ReleasedCells
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.values import NANO, ReleasedCells
 from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent
 
 Decide = Callable[[Context, Lookup, Collection, InputRecord], Outcome]
@@ -27,8 +28,8 @@ MISSING = -(2**62)
 FINGERPRINT = "0" * 16
 DECISIONS = {"withheld": 0, "approximated": 1, "perturbed": 2}
 REJECTED, LOOKED = -1, 3
-HEAD = 2
-"""Columns of an output before its cells: decision and spend."""
+HEAD = 3
+"""Columns of an output before its cells: decision, spend, and the rate at which it was published or not."""
 
 
 class Subject(NamedTuple):
@@ -76,7 +77,7 @@ def seen_of(subject: Subject, pair: Pair, side: int, secrets: Iterator[bytes]) -
 def _run(subject: Subject, pair: Pair, side: int, secret: bytes) -> list[int]:
     context, collection = Context(KeyRing(FINGERPRINT, 0, secret)), Collection(secret)
     rows = {SERIES: subject.row}
-    kind, watched = subject.row.policy.kind, pair.watched
+    observer = Observer(subject.row.policy, pair)
     seen: list[int] = []
     for offset, sent in enumerate(pair.histories[side]):
         if sent.looked:
@@ -91,7 +92,7 @@ def _run(subject: Subject, pair: Pair, side: int, secret: bytes) -> list[int]:
             return [MISSING] * (len(pair.outputs) * _width(pair))
         releases = list(_releases(outcome))
         for nth in range(sent.releases):
-            seen += _released(kind, watched, releases[nth] if nth < len(releases) else None)
+            seen += observer.seen(releases[nth] if nth < len(releases) else None)
     return seen
 
 
@@ -111,24 +112,41 @@ def _releases(outcome: Outcome) -> Iterator[bytes]:
 def _looked(collection: Collection, pair: Pair) -> Iterator[int]:
     (output,) = (output for output in pair.outputs if output.look_nano is not None)
     counters = next(iter(collection.opened(SERIES).values()))
-    yield from (LOOKED, output.look_nano or 0)
+    yield from (LOOKED, output.look_nano or 0, NANO)
     yield from (counters.cells[nth] for nth in pair.watched)
     yield from (MISSING for _ in pair.watched)
 
 
-def _released(kind: Kind, watched: tuple[int, ...], release: bytes | None) -> list[int]:
-    nothing = [MISSING] * len(watched)
-    if release is None:
-        return [REJECTED, 0, *nothing, *nothing]
-    found: Any = wire.load(release)
-    measured, published = nothing, nothing
-    if "measurement" in found:
-        cells, estimate = encoding.released_cells(kind, found)
-        measured, published = [cells[nth] for nth in watched], [estimate[nth] for nth in watched]
-    elif "value" in found:
-        cells = _repeated(kind, found["value"])
-        published = [cells[nth] for nth in watched]
-    return [DECISIONS[found["decision"]], found.get("epsilon_nano", 0), *measured, *published]
+class Observer:
+    """Whoever reads the releases of one history, in order; of those before, it remembers what a rate depends on."""
+
+    def __init__(self, policy: Policy, pair: Pair) -> None:
+        self._policy, self._watched = policy, pair.watched
+        self._rate_nano, self._before = NANO, ReleasedCells(())
+
+    def seen(self, release: bytes | None) -> list[int]:
+        """Return the columns of the next release; None: it did not come."""
+        nothing = [MISSING] * len(self._watched)
+        if release is None:
+            return [REJECTED, 0, self._rate_nano, *nothing, *nothing]
+        found: Any = wire.load(release)
+        kind, rate_nano, spend_nano = self._policy.kind, self._rate_nano, found.get("epsilon_nano", 0)
+        measured, published = nothing, nothing
+        if "measurement" in found:
+            cells, estimate = encoding.released_cells(kind, found)
+            measured, published = ([each[nth] for nth in self._watched] for each in (cells, estimate))
+            self._publish(cells, spend_nano)
+        elif "value" in found:
+            cells = _repeated(kind, found["value"])
+            published = [cells[nth] for nth in self._watched]
+        return [DECISIONS[found["decision"]], spend_nano, rate_nano, *measured, *published]
+
+    def _publish(self, cells: ReleasedCells, spend_nano: int) -> None:
+        sampling = self._policy.sampling
+        if sampling is not None and self._before:
+            still = self._policy.kind.still(self._before, cells, spend_nano)
+            self._rate_nano = sampling.next_rate(self._rate_nano, still=still)
+        self._before = cells
 
 
 def _repeated(kind: Kind, value: object) -> ReleasedCells:
@@ -147,7 +165,7 @@ def cell_columns(pair: Pair, place: int) -> tuple[slice, slice]:
 
 def head_columns(pair: Pair) -> list[int]:
     """Return the columns of decisions and spends."""
-    return [place * _width(pair) + nth for place in range(len(pair.outputs)) for nth in range(HEAD)]
+    return [place * _width(pair) + nth for place in range(len(pair.outputs)) for nth in range(HEAD - 1)]
 
 
 def reference(output: Output, pair: Pair, side: int) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stream_app.pictures import LANDMARK_COLOUR, REGULAR_COLOUR, Draw, legend_below
 from stream_app.privacy.values import NANO
-from stream_app.verify.event import EventCount, counted
+from stream_app.verify.event import EventCount, counted, least_excluded
 from stream_app.verify.experiment import Experiment
 from stream_app.verify.trial import Seen
 
@@ -55,15 +55,42 @@ class PairResult(NamedTuple):
         return self.measured.certain > self.declared
 
     @property
+    def above(self) -> bool:
+        """Return whether the bound that is shown lies above what is declared, though not at the larger confidence."""
+        return self.measured.shown > self.declared and not self.broken
+
+    @property
     def found(self) -> bool:
         """Return whether the control is found to be broken."""
         return self.control.certain > self.declared
+
+
+class Power(NamedTuple):
+    """What kinds of fault so many runs find."""
+
+    twice: int
+    """On how many pairs the control is found, which spends twice the budget."""
+    excluded: float | None
+    """From what probability on an outcome is found that the other history excludes; None: never."""
+    events: int
+    """Of the longest history, that differ or not."""
 
 
 class Verdict(NamedTuple):
     """The results of a policy, pair by pair."""
 
     results: tuple[PairResult, ...]
+    events: int = 0
+    """Releases and looks of the longest history."""
+
+    @property
+    def power(self) -> Power:
+        """Return what kinds of fault the runs would have found."""
+        doubt = BROKEN_DOUBT / max(1, len(self.results))
+        found = [least_excluded(result.measured.runs, result.declared, doubt) for result in self.results]
+        known = [share for share in found if share is not None]
+        every = max(known) if known and len(known) == len(found) else None
+        return Power(sum(result.found for result in self.results), every, self.events)
 
     @property
     def judgement(self) -> Judgement:
@@ -87,7 +114,7 @@ def verdict(tried: Experiment, seen: Mapping[tuple[int, bool, int], Seen]) -> Ve
             found = counted(pair, tried.policy.kind, first, second)
             measures.append(_measured(found, min(len(first), len(second)), len(tried.pairs)))
         results.append(PairResult(pair.name, pair.declared_nano / NANO, measures[0], measures[1]))
-    return Verdict(tuple(results))
+    return Verdict(tuple(results), max((len(pair.outputs) for pair in tried.pairs), default=0))
 
 
 def _measured(found: EventCount | None, runs: int, among: int) -> Measured:

@@ -38,6 +38,11 @@ def under(change: Callable[[Policy], Policy]) -> Callable[[SeriesRow], Subject]:
     return lambda row: Subject(row.replaced(policy=change(row.policy)))
 
 
+def replaced_policy(row: SeriesRow, **members: Any) -> SeriesRow:
+    """Return a row whose policy has other members."""
+    return row.replaced(policy=replace(row.policy, **members))
+
+
 def of_kind(change: Callable[[Kind], Kind]) -> Callable[[SeriesRow], Subject]:
     """Plant another kind."""
     return under(lambda policy: replace(policy, kind=change(policy.kind)))

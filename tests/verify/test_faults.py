@@ -7,13 +7,21 @@ import pytest
 
 from stream_app.verify.trial import Subject
 from tests.run import ADAPTIVE, BALANCED, CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM, VECTOR
-from tests.verify import collected_faults, faults
+from tests.verify import collected_faults, faults, hidden_faults
 from tests.verify.tried import Plant, protected, row_of, tried
 
 pytestmark = pytest.mark.slow
 
 EVENT = protected("event")
-FIRST, THIRD = "the first step", "a step after two others"
+FIRST, THIRD, LATER = "the first step", "a step after two others", "a step after many others"
+CLOSE, INVALID, SAME = (
+    f"{FIRST}, {values}"
+    for values in ("one cell apart", "an invalid value or another", "an invalid value or its substitute")
+)
+AMONG = "landmarks and a regular step among equal ones"
+REPLACED_NUMBER = {**NUMBER, "invalid": 5}
+PARITY, CUT = (faults.of_kind(hidden_faults.made(kind)) for kind in (hidden_faults.ParityKept, hidden_faults.Cut))
+SUBSTITUTE, FIFTH, COIN = hidden_faults.substitute_bare, hidden_faults.bare_from_the_fifth, hidden_faults.coin_reused
 AFTER, AHEAD, LATE = (
     "landmarks and a regular step after",
     "a landmark registered ahead",
@@ -53,6 +61,7 @@ def planted(
 
 TWO, ONE, NONE = (protected("landmark", landmarks=landmarks) for landmarks in ([1, 2], [3], []))
 USER = protected("user", length=3)
+LONGER = protected("user", length=8)
 BESIDE = protected("landmark", window=2)
 SINGLE, WINDOW = (protected("w-event", window=window) for window in (1, 2))
 TWICE, UNCOUNTED, UNCHARGED = (
@@ -133,6 +142,15 @@ PLANTED = [
     planted("filter fed with the raw value", faults.filter_fed_raw, FIRST, 2000, EVENT, BALANCED, COUNTS),
     planted("approximated step repeats the raw value", faults.approximated_raw, THIRD, 4000, EVENT, ADAPTIVE, NUMBER),
     planted("approximated step repeats the raw value", faults.approximated_raw, TURNS, 4000, WINDOW, PRIVATE, NUMBER),
+    planted("substitute without noise", SUBSTITUTE, INVALID, 1000, EVENT, UNIFORM, REPLACED_NUMBER),
+    planted("substitute told from its value", SUBSTITUTE, SAME, 1000, EVENT, UNIFORM, REPLACED_NUMBER),
+    planted("bare from the fifth step on", FIFTH, LATER, 1000, EVENT, UNIFORM, NUMBER),
+    planted("bare from the fifth step on", FIFTH, AMONG, 1000, ONE, BALANCED, NUMBER),
+    planted("bare from the fifth step on", FIFTH, "the first steps", 1000, LONGER, UNIFORM, NUMBER),
+    planted("bare from the fifth step on", FIFTH, "a window after many steps", 1000, WINDOW, UNIFORM, NUMBER),
+    planted("parity kept", PARITY, CLOSE, 1000, EVENT, UNIFORM, NUMBER),
+    planted("noise cut at four scales", CUT, AFTER, 20_000, ONE, BALANCED, NUMBER),
+    planted("noise of the coin's bits", COIN, THIRD, 12_000, EVENT, ADAPTIVE, NUMBER),
     planted("private dissimilarity not charged", faults.uncharged, TURNS, 12_000, SINGLE, PRIVATE, NUMBER),
     planted("window one step short", faults.windowed(steps=1), "a window", 8000, WINDOW, UNIFORM, NUMBER),
     planted("window one step short", faults.windowed(steps=1), "a window", 8000, WINDOW, {"name": "ba"}, COUNTS),

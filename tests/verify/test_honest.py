@@ -170,26 +170,37 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
 @pytest.mark.parametrize(
     ("protection", "names"),
     [
-        (protected("landmark", landmarks=[0]), ["landmarks and a regular step after"]),
+        (
+            protected("landmark", landmarks=[0]),
+            ["landmarks and a regular step after", "landmarks and a regular step among equal ones"],
+        ),
         (
             protected("landmark", landmarks=[1]),
-            ["landmarks and a regular step before", "landmarks and a regular step after"],
+            [
+                "landmarks and a regular step before",
+                "landmarks and a regular step after",
+                "landmarks and a regular step among equal ones",
+            ],
         ),
-        (protected("user", length=1000), ["first and last steps"]),
+        (protected("user", length=1000), ["first and last steps", "the first steps"]),
         (
             WINDOWED,
             [
                 "landmarks and a window after",
                 "a window after a step",
+                "a window after many steps",
                 "landmarks and a window before",
                 "a landmark registered late",
             ],
         ),
         (
             protected("landmark", window=100),
-            ["a window", "a window after a step", "a landmark registered late"],
+            ["a window", "a window after a step", "a window after many steps", "a landmark registered late"],
         ),
-        (protected("w-event", window=100), ["a window", "a window after a step, in turns"]),
+        (
+            protected("w-event", window=100),
+            ["a window", "a window after a step, in turns", "a window after many steps"],
+        ),
     ],
 )
 def test_courses(protection: Any, names: list[str]) -> None:
@@ -197,7 +208,7 @@ def test_courses(protection: Any, names: list[str]) -> None:
     policy = row_of(protection=protection, scheme=UNIFORM, value=NUMBER).policy
     found = list(pair_steps(policy))
     assert [course.name for course in found] == names
-    assert all(len(course.steps) <= 5 for course in found)
+    assert all(len(course.steps) <= 13 for course in found)
     assert all(step.at >= 0 for course in found for step in course.steps)
 
 

@@ -22,7 +22,7 @@ from stream_app.privacy.values import NANO
 from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.trial import UnusableError
-from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, plots_of, verdict
+from stream_app.verify.verdict import Judgement, Measured, PairResult, Power, Verdict, plots_of, verdict
 from stream_app.words.amount import quoted
 
 RUNS = 20_000
@@ -33,6 +33,12 @@ SAID = {
     Judgement.NO_POWER: "NO POWER: a worker that spends twice as much was not found either; give more --runs, or a "
     "shorter policy with a larger epsilon",
 }
+ABOVE = {
+    Judgement.HOLDS: "HOLDS at confidence 1 - 10^-6, but a bound lies above what is declared at 95 %",
+    Judgement.NO_POWER: "NO POWER, but a bound lies above what is declared at 95 %: a worker that spends twice as much "
+    "was not found either, so this may be a fault; give more --runs",
+}
+"""Said instead where a bound lies above what is declared, though not with the confidence of BROKEN."""
 
 
 class Verified(NamedTuple):
@@ -121,12 +127,15 @@ def _title(found: Verified) -> str:
 
 
 def _print(found: Verified) -> None:
-    say(SAID[found.verdict.judgement])
+    judgement = found.verdict.judgement
+    above = [result for result in found.verdict.results if result.above]
+    say(ABOVE[judgement] if above and judgement in ABOVE else SAID[judgement])
     say(f"{_title(found)}; {found.seconds:.0f} s")
     rows = [["", "declared", "at least", "control", "runs"]]
     for result in found.verdict.results:
-        figures = (result.declared, result.measured.shown, result.control.shown)
-        rows.append([result.pair, *(f"{figure:.3f}" for figure in figures), f"{result.measured.runs:,}"])
+        figures = [f"{figure:.3f}" for figure in (result.declared, result.measured.shown)]
+        control = f"{result.control.shown:.3f}" if result.control.runs else "-"
+        rows.append([result.pair, *figures, control, f"{result.measured.runs:,}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *cells in rows:
         shown = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
@@ -135,6 +144,13 @@ def _print(found: Verified) -> None:
         if result.broken:
             least = f"at least {result.measured.certain:.3f} at confidence 1 - 10^-6, declared {result.declared:.3f}"
             say(f"  {result.pair}: {least}; by {result.measured.event}")
+    for result in above:
+        say(
+            f"  {result.pair}: the bound lies above what is declared at confidence 95 %, though not at 1 - 10^-6: "
+            f"verify again with more --runs and another --seed; by {result.measured.event}"
+        )
+    if found.verdict.results:
+        _print_power(found.verdict.power, len(found.verdict.results))
     if not found.verdict.results:
         say(
             "  no pair of short histories that are neighbours: its landmarks lie too far apart, or it has one key alone"
@@ -142,8 +158,21 @@ def _print(found: Verified) -> None:
     sys.stdout.flush()
 
 
+def _print_power(power: Power, pairs: int) -> None:
+    """Say what kinds of fault runs of this length find."""
+    twice = f"found, on {power.twice} of {pairs} pairs" if power.twice else "not found"
+    say(f"So many runs find these kinds of fault, in histories of at most {power.events} events:")
+    say(f"  a worker that spends twice the budget: {twice}")
+    excluded = "not found" if power.excluded is None else f"found from a probability of {power.excluded:.2g} on"
+    say(
+        "  an outcome that one history excludes and the other does not (a bare value, a last bit that noise leaves as "
+        f"it was, noise that ends too early or has a gap): {excluded}"
+    )
+    say("  Not found: smaller faults, those at later events or at other values, and what no score looks at.")
+
+
 def _document(found: Verified, seed: int | None) -> dict[str, Any]:
-    policy = found.policy
+    policy, power = found.policy, found.verdict.power
     return {
         "series": found.series,
         "level": policy.level,
@@ -154,6 +183,11 @@ def _document(found: Verified, seed: int | None) -> dict[str, Any]:
         "seed": seed,
         "seconds": round(found.seconds, 3),
         "pairs": [_pair(result) for result in found.verdict.results],
+        "finds": {
+            "twice_the_budget": power.twice,
+            "excluded_outcome": power.excluded,
+            "events": power.events,
+        },
     }
 
 
@@ -163,6 +197,7 @@ def _pair(result: PairResult) -> dict[str, Any]:
         "declared": result.declared,
         **_measured(result.measured),
         "broken": result.broken,
+        "above": result.above,
         "control": {**_measured(result.control), "found": result.found},
     }
 

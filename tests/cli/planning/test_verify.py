@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
+from stream_app.cli.planning.verify import Verified, _print
+from stream_app.privacy.policy import policy_of
+from stream_app.verify.verdict import Measured, PairResult, Verdict
 from tests.cli.planning.test_plan import written
 
 NUMBER: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
@@ -34,7 +37,15 @@ def test_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("HOLDS: ")
     (found,) = verified(capsys, 0, file, *SHORT)
-    (pair,) = found.pop("pairs")
+    pair, close = found.pop("pairs")
+    assert close["pair"] == "all steps, one cell apart"
+    assert close["control"]["runs"] == 0
+    finds = found.pop("finds")
+    assert finds.pop("events") == 1
+    assert finds.pop("twice_the_budget") == 1
+    assert 0.1 < finds.pop("excluded_outcome") < 0.5
+    assert not finds
+    assert "twice the budget: found, on 1 of 2 pairs" in out
     assert found.pop("seconds") > 0
     kind = {"series": "home-*", "level": "user", "scheme": "uniform", "kind": "number", "epsilon": 2.0}
     assert found == {**kind, "verdict": "holds", "seed": 7}
@@ -44,9 +55,9 @@ def test_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert pair["control"]["found"]
     assert f"{pair['bound']:.3f}" in out
     (twice,) = verified(capsys, 0, file, *SHORT[:-1], "2")
-    assert twice["pairs"] == [pair]
+    assert twice["pairs"] == [pair, close]
     (other,) = verified(capsys, 0, file, *SHORT[:3], "8", *SHORT[4:])
-    assert other["pairs"] != [pair]
+    assert other["pairs"] != [pair, close]
 
 
 def test_no_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,6 +67,21 @@ def test_no_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["verdict"] for each in found] == ["holds", "no-power"]
     assert main(["verify", written(tmp_path, faint), *SHORT]) == 3
     assert capsys.readouterr().out.startswith("NO POWER: ")
+
+
+def test_a_bound_above_what_is_declared_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """With and without power, as long as it is not broken: neither verdict passes over it."""
+    policy = policy_of({name: POLICY[name] for name in ("epsilon", "protection", "scheme", "value")}, 1)
+    sure, blind = Measured(3.5, 3.0, 1500, "x"), Measured(0.0, 0.0, 1500, "")
+    for control, word in ((sure, "HOLDS"), (blind, "NO POWER")):
+        (result,) = results = (PairResult("all steps", 2.0, Measured(2.1, 1.6, 1500, "the value >= 3"), control),)
+        assert result.above
+        _print(Verified("home-*", policy, Verdict(results, 1), 1.0))
+        out = " ".join(capsys.readouterr().out.split())
+        assert out.startswith(f"{word}")
+        assert "a bound lies above what is declared at 95 %" in out
+        assert "no bound passes" not in out
+        assert "by the value >= 3" in out
 
 
 def test_one_key_has_no_neighbours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
