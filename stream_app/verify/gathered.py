@@ -50,7 +50,7 @@ def _pairs(policy: Policy, within: Within) -> Iterator[Pair]:
         yield _pair(policy, within, course, ends, found)
     close = one_cell_apart(policy.kind)
     if close is not None and near:
-        named = near[0]._replace(name=f"{near[0].name}, one cell apart")
+        named = near[0]._replace(name="one cell apart")
         both = _End(close.near, close.cells[0]), _End(close.far, close.cells[1])
         yield replace(_pair(policy, within, named, both, close), controlled=False)
     if isinstance(within.absent, tuple) and near:

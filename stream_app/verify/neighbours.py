@@ -171,8 +171,7 @@ def pairs(policy: Policy) -> tuple[Pair, ...]:
     close = one_cell_apart(policy.kind)
     more = ([] if close is None else [("one cell apart", close)]) + list(_invalid(policy.kind))
     for name, ends in more:
-        named = courses[0]._replace(name=f"{courses[0].name}, {name}")
-        found.append(replace(_plain(policy, named, ends), controlled=False))
+        found.append(replace(_plain(policy, courses[0]._replace(name=name), ends), controlled=False))
     return tuple(found)
 
 

@@ -54,7 +54,7 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
         case EventLevel():
             yield _course("the first step", (), (FIRST,))
             yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
-            yield _course("a step after many others", _many(FIRST), (FIRST + MANY,))
+            yield _course("a step after many", _many(FIRST), (FIRST + MANY,))
         case UserLevel(length=length):
             yield _course("all steps" if length <= MOST_LANDMARKS + 1 else "first and last steps", (), _ends(length))
             if length > MOST_LANDMARKS + 1:
@@ -74,7 +74,7 @@ def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
     if not landmarks.intervals:
         yield _course("the first step", (), (FIRST,))
         yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
-        yield _course("a step after many others", _many(FIRST), (FIRST + MANY,))
+        yield _course("a step after many", _many(FIRST), (FIRST + MANY,))
         if not fixed:
             yield PairSteps("a landmark registered ahead", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
         return
@@ -114,7 +114,7 @@ def _among(landmarks: LandmarkSet, last: tuple[int, ...]) -> PairSteps:
         equal.append(at)
     differing = _regular(landmarks, at, 1) or at + 1
     equal.append(_regular(landmarks, differing, 1) or differing + 1)
-    return _course("landmarks and a regular step among equal ones", tuple(equal), (*last, differing))
+    return _course("landmarks and a step among equal ones", tuple(equal), (*last, differing))
 
 
 def _many(first: int) -> tuple[int, ...]:

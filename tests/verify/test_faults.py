@@ -13,12 +13,9 @@ from tests.verify.tried import Plant, protected, row_of, tried
 pytestmark = pytest.mark.slow
 
 EVENT = protected("event")
-FIRST, THIRD, LATER = "the first step", "a step after two others", "a step after many others"
-CLOSE, INVALID, SAME = (
-    f"{FIRST}, {values}"
-    for values in ("one cell apart", "an invalid value or another", "an invalid value or its substitute")
-)
-AMONG = "landmarks and a regular step among equal ones"
+FIRST, THIRD, LATER = "the first step", "a step after two others", "a step after many"
+CLOSE, INVALID, SAME = "one cell apart", "an invalid value or another", "an invalid value or its substitute"
+AMONG = "landmarks and a step among equal ones"
 REPLACED_NUMBER = {**NUMBER, "invalid": 5}
 PARITY, CUT = (faults.of_kind(hidden_faults.made(kind)) for kind in (hidden_faults.ParityKept, hidden_faults.Cut))
 SUBSTITUTE, FIFTH, COIN = hidden_faults.substitute_bare, hidden_faults.bare_from_the_fifth, hidden_faults.coin_reused

@@ -38,7 +38,7 @@ def test_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("HOLDS: ")
     (found,) = verified(capsys, 0, file, *SHORT)
     pair, close = found.pop("pairs")
-    assert close["pair"] == "all steps, one cell apart"
+    assert close["pair"] == "one cell apart"
     assert close["control"]["runs"] == 0
     finds = found.pop("finds")
     assert finds.pop("events") == 1
