@@ -14,8 +14,11 @@ from stream_app.formats.records import InputRecord
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import policy_of
+from stream_app.replaying.doubts import CHECKS
 
 KEYS = KeyRing("0123456789abcdef", 0, bytes(range(32)))
+ACCEPTING = [word for check in CHECKS for word in ("--accept", check)]
+"""Options under which `replay` and `send` take rows that look wrong."""
 Record = Mapping[str, object]
 
 NUMBER: dict[str, object] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}

@@ -10,7 +10,6 @@ from stream_app.api.errors import Error
 from stream_app.api.given import LEAST_INTEGER, in_json, is_text, keyed, unboxed
 from stream_app.api.parts import moment_ms
 from stream_app.api.tables import Row
-from stream_app.calendar.words import moment_as_seconds
 from stream_app.formats import wire
 from stream_app.privacy.policy import Fault
 
@@ -129,8 +128,6 @@ def _timestamp(found: Any, nth: int) -> int:
     if not isinstance(found, int) or isinstance(found, bool) or not LEAST_INTEGER <= found < -LEAST_INTEGER:
         remedy = "has no time; write a datetime with a zone, ISO 8601 with an offset, or integer milliseconds"
         raise Error.of(f"row {nth}", remedy)
-    if warning := moment_as_seconds(found):
-        raise Error.of(f"row {nth}", warning)
     return found
 
 

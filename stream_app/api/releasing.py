@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, assert_never
 
 from stream_app.api.errors import Error, told
 from stream_app.api.events import Columns, events_of
@@ -12,6 +12,8 @@ from stream_app.api.reading import Releases, read_folder
 from stream_app.api.tables import Frame, Library, Row, library_of, rows_of
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.formats import wire
+from stream_app.privacy.policy import Fault
+from stream_app.replaying.doubts import CHECKS, Check, Doubt, unaccepted
 from stream_app.replaying.folder import BusyFolderError, ReplayFolder, ReplayFolderError
 from stream_app.replaying.run import SHARED_KEY, Answered, Wanted, replay
 from stream_app.setup.settings import Settings
@@ -41,10 +43,18 @@ class Released(Page):
         return {str(reason): count for reason, count in self._answered.rejected.items()}
 
     @property
+    def clamped(self) -> int:
+        """How many of the new rows have a value outside the range of their policy, which is published as its end.
+
+        It is counted from raw values: keep it as private as those. Nothing else shows it.
+        """
+        return self._answered.rows.clamped
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What you should know besides, such as a step that looks too short for the readings."""
         met = self._answered.met
-        told = (met.sentence, met.step_sentence(self._answered.rejected.get("duplicate", 0)), self._answered.backwards)
+        told = (met.sentence, met.step_sentence(self._answered.rejected.get("duplicate", 0)))
         return (*self._answered.notes, *(sentence for sentence in told if sentence))
 
     def __str__(self) -> str:
@@ -72,6 +82,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     key: str | Path | None = None,
     replace: bool = False,
     late: Literal["refuse", "reject"] = "refuse",
+    accept: Check | Sequence[Check] = (),
 ) -> Released:
     """Decide the rows of a frame, in their order, into the folder ``out``: releases, ledger and rejects.
 
@@ -85,16 +96,19 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     with a ``type`` is an event record as it stands, such as a watermark. ``config`` is a settings file, ``key`` the key
     file of a worker.
 
-    A frame is a whole history, so a row that comes late, which a worker would reject for ever, refuses the frame: sort
-    it by time. ``late="reject"`` takes rows in the order in which they came to a worker, and counts late ones.
+    What looks wrong with the new rows as a whole refuses them, unless ``accept`` names it: ``"landmarks"`` (no landmark
+    step has an event), ``"seconds"`` (timestamps look like seconds), ``"order"`` (a row lies before an earlier row of
+    its series, so that a worker would reject it for ever: sort by time), ``"refused"`` (more than 1 % are refused for
+    another reason). ``late="reject"`` accepts ``"order"``.
 
     Raises:
-        Error: for columns, times or policies that cannot be used, for a folder that takes no such input, for late rows,
-            and when there is no row, or every one was refused; then nothing is written.
+        Error: for columns, times or policies that cannot be used, for a folder that takes no such input, for what is
+            not accepted, and when there is no row, or every one was refused; then nothing is written.
     """
     folder_path = path_of(out, "out", "the folder that is to hold releases and ledger")
     if late not in {"refuse", "reject"}:
         raise Error.of("late", 'is neither "refuse" nor "reject"; leave it out to refuse a frame with late rows')
+    accepted = _accepted(accept) | ({"order"} if late == "reject" else set())
     columns = Columns(series_column, timestamp_column, value_columns, contributor_column)
     # PRIVACY: raw values go from here into the records alone that the decisions read; no error shows one.
     rows = rows_of(frame)
@@ -103,12 +117,12 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
         raise Error.of("frame", "has no row, so there is nothing to decide; give one with rows")
 
     def checked(answered: Answered) -> None:
-        if answered.unruled:
+        if answered.unruled and "refused" not in accepted:
             raise Error.of("policy", "no row was decided: no policy is for any of the series; write both alike")
-        if answered.refused:
+        if answered.refused and "refused" not in accepted:
             raise Error.of("frame", f"no row was decided: {'; '.join([*answered.refusals(), *_texts(rows, columns)])}")
-        if late == "refuse" and "late" in answered.rejected:
-            raise Error.of(f"row {answered.first['late']}", _late(answered, events, library_of(frame), columns))
+        if found := unaccepted(answered.doubts, accepted):
+            raise Error(_fault(doubt, answered, rows, events, library_of(frame), columns) for doubt in found)
 
     try:
         with told():
@@ -133,10 +147,35 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     return Released(folder_path, read_folder(folder_path, library_of(frame)), answered)
 
 
+def _accepted(accept: Check | Sequence[Check]) -> set[str]:
+    """Return the names of checks; raises `Error` for what is none."""
+    found: set[str] = {accept} if isinstance(accept, str) else set(accept)
+    if strange := sorted(map(repr, found - set(CHECKS))):
+        raise Error.of("accept", f"{', '.join(strange)}: name some of {', '.join(CHECKS)}")
+    return found
+
+
+def _fault(
+    doubt: Doubt, answered: Answered, rows: Sequence[Row], events: Sequence[bytes], library: Library, columns: Columns
+) -> Fault:
+    """Return what looks wrong with the rows as a fault, with its remedy and what accepts it."""
+    match doubt.check:
+        case "order":
+            return Fault(f"row {doubt.row}", _late(answered, events, library, columns))
+        case "refused":
+            told = "; ".join([doubt.found, *answered.refusals(), *_texts(rows, columns)])
+        case "seconds" | "landmarks":
+            told = doubt.found
+        case _:
+            assert_never(doubt.check)
+    member = "frame" if doubt.row is None else f"row {doubt.row}"
+    return Fault(member, f'{told}; if that is meant, accept="{doubt.check}"')
+
+
 def _late(answered: Answered, events: Sequence[bytes], library: Library, columns: Columns) -> str:
     """Say which rows came late, and how to sort a frame so that later rows still come at its end."""
     # PRIVACY: which rows come late follows from series and times alone, which releases show.
-    count, seen, repeated = answered.rejected["late"], set[tuple[str, ...]](), 0
+    count, seen, repeated = answered.rows.refused["late"], set[tuple[str, ...]](), 0
     for event in events:
         found: Any = wire.load(event)
         place = tuple(str(found.get(name)) for name in ("type", "series", "timestamp", "member"))
@@ -150,8 +189,9 @@ def _late(answered: Answered, events: Sequence[bytes], library: Library, columns
     }[library]
     drop = f", {repeated:,} repeat the time of an earlier row of their series, so drop duplicates" if repeated else ""
     return (
-        f"lies before a row of its series that was decided, as {count:,} of {len(events):,} rows do{drop}; rows are "
-        f'decided in their order, so sort them by time, as {sort} does, or, if rows came to a worker so, late="reject"'
+        f"lies before a row of its series that was decided, as {count:,} of {answered.rows.count:,} rows do{drop}; "
+        f"rows are decided in their order, so sort them by time, as {sort} does, or, if rows came to a worker so, "
+        'accept="order"'
     )
 
 

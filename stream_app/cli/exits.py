@@ -33,6 +33,8 @@ OWN: Final[dict[str, dict[int, str]]] = {
     },
     "send": {
         0: "sent, with --wait: and none refused",
+        2: "unusable input, brokers that do not answer, or something looks wrong with the rows and --accept does not "
+        "name it: the message says whether anything was sent",
         1: "--wait: some refused by the worker",
         3: "--wait: sent, and not all answered in time",
     },
@@ -43,7 +45,8 @@ OWN: Final[dict[str, dict[int, str]]] = {
     },
     "replay": {
         0: "every record was answered, rejects included",
-        2: "unusable input or configuration, or every record was rejected",
+        2: "unusable input or configuration, or something looks wrong with the rows and --accept does not name it: "
+        "nothing is written",
     },
     "audit": {0: "holds", 1: "findings", 2: "unreadable", 3: "nothing was audited: the ledger has no entries"},
     "explain": {0: "explained", 1: "explained, with findings up to the step", 2: "no such decision"},

@@ -135,6 +135,11 @@ class LandmarksMet:
         return {"landmark_steps": steps, "landmark_steps_met": met} if steps else {}
 
     @property
+    def missed(self) -> bool:
+        """Whether landmarks are known and events came, and no landmark step met one."""
+        return bool(self.sentence) and not self.document()["landmark_steps_met"]
+
+    @property
     def sentence(self) -> str:
         """Say it; empty when no landmark is known, or no event came."""
         counts = self.document()

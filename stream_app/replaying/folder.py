@@ -147,6 +147,7 @@ class ReplayFolder:
 
     def _leave(self, made: list[Path]) -> None:
         """Take away what a run that failed put there: a key that nothing was decided under, and new folders."""
+        _beside(self.path / KEY_NAME).unlink(missing_ok=True)
         if self._own_key_is_new and not any((self.path / name).exists() for name in (RECORD_NAME, *OUTPUTS)):
             (self.path / KEY_NAME).unlink(missing_ok=True)
         for each in made:

@@ -1,12 +1,12 @@
 """A run: events decided into a folder, under a key of its own or a worker's, after the folder allowed it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from stream_app.deciding.context import Context, DefaultPolicy
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.deciding.landmarksmet import LandmarksMet
@@ -15,7 +15,8 @@ from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Intrusion, Watermark
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import REASONS, Reason
-from stream_app.replaying.folder import Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
+from stream_app.replaying.doubts import Doubt, Rows
+from stream_app.replaying.folder import OUTPUTS, Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import default_policies, limits_of
 from stream_app.setup.settings import Settings
@@ -51,10 +52,20 @@ class Answered(NamedTuple):
     rejected: Mapping[Reason, int]
     met: LandmarksMet
     used: MostUsed
-    first: Mapping[Reason, int] = MappingProxyType({})
-    """Of each reason the first record that was rejected for it, by its number in the input, from 0 on."""
+    rows: Rows
+    """What was found of the rows that no earlier run had."""
     notes: tuple[str, ...] = ()
     """What its user should know besides."""
+
+    @property
+    def first(self) -> Mapping[Reason, int]:
+        """Of each reason the first row that was refused for it, by its number in the input, from 0 on."""
+        return self.rows.first
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """The checks of the input that failed."""
+        return list(self.rows.doubts(self.met))
 
     @property
     def steps(self) -> int:
@@ -70,15 +81,6 @@ class Answered(NamedTuple):
     def unruled(self) -> bool:
         """Whether there were events, and no policy was for any of them."""
         return self.rejected.get("no-policy", 0) == self.totals["events"] > 0
-
-    @property
-    def backwards(self) -> str:
-        """Say that most records came late, as those of an input from new to old do; empty when they did not."""
-        late, events = self.rejected.get("late", 0), self.totals["events"]
-        if 2 * late <= events:
-            return ""
-        found = f"{late:,} of {events:,} records came late: records are decided in their order"
-        return f"{found}; sort them by time, oldest first, and decide them into another folder"
 
     def document(self) -> dict[str, object]:
         """Return it for programs: amounts in nano-epsilon."""
@@ -109,6 +111,8 @@ class _Asked(NamedTuple):
     secret: bytes  # keys the input's digest
     run: ReplayRun
     mixes: bool  # whether seeds of collected steps are mixed with the key, as no worker does
+    earlier: int = 0
+    """Records that the run before had."""
     replaces: bool = False
 
 
@@ -163,7 +167,7 @@ def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watc
         if given is None:
             context = replace(context, keys=ring.derived(bytes.fromhex(first)))
         run = ReplayRun(context.keys.fingerprint, first, found.configuration, found.digest, found.records)
-        return found, _Asked(context, ring.secret, run, given is None)
+        return found, _Asked(context, ring.secret, run, given is None, latest.records if latest else 0)
 
     try:
         found, asked = under(given or folder.own_key(epoch_ms), folder.latest)
@@ -177,8 +181,35 @@ def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watc
 
 
 def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched: Watched) -> Answered:
-    ledger, releases, rejects = (_lines(file) for file in files.values())
+    taken = Digest(asked.secret, asked.context)
+
+    def events() -> Iterator[bytes]:
+        for event in watched(records(), "replay"):
+            taken.take(event)
+            yield _mixed(asked.context.keys, event) if asked.mixes else event
+
+    answered = _answered(asked.context, events(), Rows(asked.earlier), map(_lines, files.values()))
+    if taken.hex() != asked.run.digest:
+        raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
+    answered.rows.repeated(islice(records(), asked.earlier))
+    return answered
+
+
+def rehearsed(records: Iterable[bytes], defaults: Sequence[DefaultPolicy], limits: Limits) -> Answered:
+    """Decide records as a worker that knows these policies alone, under a key that is kept nowhere; put out nothing.
+
+    Records of series without a policy are not counted as refused: the topic may have one.
+    """
+    keys = KeyRing("", 0, keyfile.fresh_secret())
+    context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))
+    return _answered(context, records, Rows(topic=True), (_nowhere,) * len(OUTPUTS))
+
+
+def _answered(context: Context, events: Iterable[bytes], rows: Rows, outputs: Iterable[Append]) -> Answered:
+    """Decide events; what comes of them goes to the appends of ledger, releases and rejects."""
+    ledger, releases, rejects = outputs
     met, used = LandmarksMet(), MostUsed()
+    reason: Reason | None = None
 
     def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         met.written(value)
@@ -186,29 +217,27 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
         ledger(key, value, timestamp_ms, headers)
 
     def refused(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        nonlocal reason
         found: Any = wire.load(value)
-        first.setdefault(found["reason"], found["offset"])
+        reason = found["reason"]
         rejects(key, value, timestamp_ms, headers)
 
-    first: dict[Reason, int] = {}
     outlets = Outlets(counted, releases, refused, None)
     collection = Collection(keyfile.fresh_secret())
-    decider = Decider(asked.context, lambda _: None, outlets, collection)
-    taken = Digest(asked.secret, asked.context)
-    for offset, event in enumerate(watched(records(), "replay")):
-        taken.take(event)
-        decided = _mixed(asked.context.keys, event) if asked.mixes else event
-        decider.decide([InputRecord("landmark.events", 0, offset, 0, None, decided)])
-    if taken.hex() != asked.run.digest:
-        raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
-    totals = {"events": taken.records} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
+    decider = Decider(context, lambda _: None, outlets, collection)
+    number = -1
+    for number, event in enumerate(events):
+        reason = None
+        decider.decide([InputRecord("landmark.events", 0, number, 0, None, event)])
+        rows.take(number, event, reason, decider.lookup)
+    totals = {"events": number + 1} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
     for (decision, _, _), found in decider.decisions.items():
         if decision in totals:
             totals[decision] += found
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return Answered(totals, decider.rejected, met, used, first, tuple(_left_open(len(collection.readings))))
+    return Answered(totals, decider.rejected, met, used, rows, tuple(_left_open(len(collection.readings))))
 
 
 def _left_open(steps: int) -> Iterator[str]:
@@ -245,3 +274,7 @@ def _lines(file: BinaryIO) -> Append:
         file.write(value + b"\n")
 
     return write
+
+
+def _nowhere(_key: bytes | None, _value: bytes, _timestamp_ms: int, _headers: Headers) -> None:
+    """Put out nothing."""

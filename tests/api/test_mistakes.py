@@ -1,6 +1,5 @@
 """Mistakes of a notebook: each is an error of the library that says what to do, and writes nothing."""
 
-import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -11,7 +10,6 @@ import polars as pl
 import pytest
 
 import stream_app.api as ls
-from stream_app.cli import main
 from stream_app.replaying.folder import ReplayFolder
 from tests.api.conftest import HOUR, START
 
@@ -24,7 +22,9 @@ def test_newest_first_is_refused_and_says_how_to_sort(rows: Rows, policy: ls.Pol
     frame, out = pd.DataFrame(rows), tmp_path / "run"
     with pytest.raises(ls.Error, match="lies before a row of its series that was decided, as 94 of 96 rows do") as no:
         ls.release(frame[::-1], policy, out=out)
-    assert [fault.member for fault in no.value.faults] == ["row 2"]
+    assert [fault.member for fault in no.value.faults] == ["frame", "row 2"], (
+        "no landmark is among the rows that come in time"
+    )
     assert 'sort them by time, as frame.sort_values("timestamp", kind="stable") does' in str(no.value)
     assert not out.exists()
     with pytest.raises(ls.Error, match=r'frame\.sort\("timestamp", maintain_order=True\)'):
@@ -42,7 +42,10 @@ def test_a_shuffled_row_is_refused_unless_rows_came_so(rows: Rows, policy: ls.Po
     with pytest.raises(ls.Error, match=r"^row 11: .* as 1 of 96 rows do"):
         ls.release(swapped, policy, out=tmp_path / "run")
     assert ls.release(swapped, policy, out=tmp_path / "run", late="reject").rejected == {"late": 1}
+    assert ls.release(swapped, policy, out=tmp_path / "same", accept=["order"]).rejected == {"late": 1}
     wrong: Any = "sort"
+    with pytest.raises(ls.Error, match=r"^accept: 'sort': name some of landmarks, seconds, order, refused"):
+        ls.release(swapped, policy, out=tmp_path / "other", accept=wrong)
     with pytest.raises(ls.Error, match=r'^late: is neither "refuse" nor "reject"'):
         ls.release(swapped, policy, out=tmp_path / "other", late=wrong)
 
@@ -52,23 +55,9 @@ def test_rows_that_are_there_twice(rows: Rows, policy: ls.Policy, tmp_path: Path
     with pytest.raises(ls.Error, match="96 repeat the time of an earlier row of their series, so drop duplicates"):
         ls.release(rows + rows, policy, out=tmp_path / "run")
     twice = [row for row in rows[::2] for _ in range(2)]
-    assert ls.release(twice, policy, out=tmp_path / "run").rejected == {"duplicate": 48}
-
-
-def test_replay_says_that_a_file_runs_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command decides in the order of the lines, as a worker would, and says what to do."""
-    policy = ls.Policy.event(epsilon=1, value=NUMBER, step=HOUR)
-    lines = [f"{(START + hour * HOUR).isoformat()},2.5" for hour in range(9)]
-    mapped = ["--series", "a", "--timestamp-column", "time", "--value-columns", "kwh"]
-    (tmp_path / "policies.jsonl").write_text(json.dumps(policy.record))
-    for name, order, told in (("new", lines[::-1], True), ("old", lines, False)):
-        (tmp_path / f"{name}.csv").write_text("\n".join(["time,kwh", *order]) + "\n")
-        options = ["--out", str(tmp_path / name), "--policies", str(tmp_path / "policies.jsonl"), *mapped]
-        assert main(["replay", str(tmp_path / f"{name}.csv"), *options]) == 0
-        said = capsys.readouterr()
-        assert ("8 of 9 records came late" in said.err) is told
-        assert ("sort them by time, oldest first, and decide them into another folder" in said.err) is told
-        assert ("what to do: of a file, sort it by time, oldest first" in said.out) is told
+    with pytest.raises(ls.Error, match=r"frame: 48 of 96 rows would be refused \(48 duplicate\)"):
+        ls.release(twice, policy, out=tmp_path / "run")
+    assert ls.release(twice, policy, out=tmp_path / "run", accept="refused").rejected == {"duplicate": 48}
 
 
 def test_a_step_is_left_out_only_where_its_length_changes_nothing() -> None:

@@ -156,7 +156,12 @@ def test_columns_and_times_that_are_none(rows: Rows, policy: ls.Policy, tmp_path
 def test_what_is_no_value_is_rejected(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
     """A missing value is decided like a null of any producer: rejected, or the policy's substitute."""
     holes = pd.DataFrame([rows[0] | {"value": float("nan")}, *rows[1:4]])
-    assert ls.release(holes, policy, out=tmp_path).rejected == {"invalid-value": 1}
+    with pytest.raises(
+        ls.Error, match=r"frame: 1 of 4 rows would be refused \(1 invalid-value\); .* accept=\"refused\""
+    ):
+        ls.release(holes, policy, out=tmp_path, accept="landmarks")
+    found = ls.release(holes, policy, out=tmp_path, accept=["landmarks", "refused"])
+    assert (found.rejected, found.clamped) == ({"invalid-value": 1}, 0)
 
 
 def test_nothing_shown_has_a_raw_value(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
@@ -198,7 +203,11 @@ def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_
     with pytest.raises(ls.Error, match=r"kwh holds text in every row; make numbers of it, as float\(\) does") as no:
         ls.release(read, policy, out=tmp_path / "run", **asked)
     assert "6.00017" not in str(no.value)
-    ls.release([row | {"kwh": float(row["kwh"])} for row in read], policy, out=tmp_path / "run", **asked)
+    found = [row | {"kwh": float(row["kwh"])} for row in read]
+    with pytest.raises(ls.Error, match=r'^frame: 0 of 3 landmark steps .*; if that is meant, accept="landmarks"$'):
+        ls.release(found, policy, out=tmp_path / "run", **asked)
+    assert not (tmp_path / "run").exists()
+    ls.release(found, policy, out=tmp_path / "run", accept="landmarks", **asked)
 
 
 def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:

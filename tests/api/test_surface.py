@@ -12,7 +12,8 @@ FUNCTIONS = {
     "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, config=None)",
     "read_releases": "(source=None, *, ledger=None, series=None, config=None, library='rows')",
     "release": "(frame, policy, *, out, series=None, series_column='series', timestamp_column='timestamp', "
-    "value_columns='value', contributor_column=None, config=None, key=None, replace=False, late='refuse')",
+    "value_columns='value', contributor_column=None, config=None, key=None, replace=False, late='refuse', "
+    "accept=())",
     "smooth": "(frame, *, policy=None)",
     "standing": "(ledger, name, *, lifetime=None, separator='')",
     "verify": "(policy, *, runs=2000)",
@@ -50,7 +51,7 @@ RESULTS = {
     "Error": {"faults", "of"},
     "Plan": {"html", "policy", "table", "within"},
     "Policy": {"epsilon", "html", "record", "series", *POLICIES},
-    "Released": {"folder", "frame", "html", "notes", "rejected", "releases", "totals"},
+    "Released": {"clamped", "folder", "frame", "html", "notes", "rejected", "releases", "totals"},
     "Releases": {"columns", "count", "frame", "html", "index", "measured", "rows", "to_pandas", "to_polars"},
     "Stands": {"document", "html", "table"},
     "Table": {"columns", "count", "frame", "html", "index", "rows", "to_pandas", "to_polars"},

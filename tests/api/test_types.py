@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import stream_app.api as ls
+from stream_app.replaying.doubts import CHECKS
 from tests.api.conftest import HOUR, START
 
 NUMBER = ls.Number(0, 10, 0.001)
@@ -83,6 +84,7 @@ class Odd:
     """What no library knows."""
 
 
+ALL: Any = tuple(CHECKS)
 ODD: list[Any] = [
     10**5000,
     -(10**400),
@@ -116,7 +118,7 @@ def test_cells_of_any_type(odd: Any, rows: Rows, policy: ls.Policy, tmp_path: Pa
             with pytest.raises(ls.Error, match=r"^row 4: "):
                 ls.release(changed, policy, out=tmp_path / column)
             continue
-        found = ls.release(changed, policy, out=tmp_path / column, late="reject")
+        found = ls.release(changed, policy, out=tmp_path / column, accept=ALL)
         assert found.rejected.keys() <= ({"invalid-value"} if column == "value" else {"malformed", "no-policy", "late"})
         assert column != "value" or found.rejected == {"invalid-value": 1}
 
@@ -126,16 +128,17 @@ def test_cells_of_any_type(odd: Any, rows: Rows, policy: ls.Policy, tmp_path: Pa
 )
 def test_numbers_of_any_type_are_the_number(same: Any, rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
     """They make the same records, so a folder goes on with them."""
-    ls.release([*rows[:4], rows[4] | {"value": 2.5}], policy, out=tmp_path)
+    ls.release([*rows[:4], rows[4] | {"value": 2.5}], policy, out=tmp_path, accept=ALL)
     before = (tmp_path / "releases.jsonl").read_bytes()
-    ls.release([*rows[:4], rows[4] | {"value": same}], policy, out=tmp_path)
+    ls.release([*rows[:4], rows[4] | {"value": same}], policy, out=tmp_path, accept=ALL)
     assert (tmp_path / "releases.jsonl").read_bytes() == before
 
 
 def test_integers_beyond_64_bits_are_what_a_file_has(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
     """A reader of JSON takes them as doubles: they are clamped, as any number beyond the range."""
-    ls.release([rows[0] | {"value": 1e30}], policy, out=tmp_path)
-    assert ls.release([rows[0] | {"value": 10**30}], policy, out=tmp_path).totals["perturbed"] == 1
+    ls.release([rows[0] | {"value": 1e30}], policy, out=tmp_path, accept=ALL)
+    found = ls.release([rows[0] | {"value": 10**30}], policy, out=tmp_path, accept=ALL)
+    assert found.totals["perturbed"] == 1
 
 
 def test_frames_of_any_type(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from stream_app.formats import wire
 from stream_app.setup import keyfile
 from tests.programs import program
+from tests.run import ACCEPTING
 
 pytestmark = pytest.mark.slow
 
@@ -160,6 +161,7 @@ def _replay(tree: Path, events: Path, folder: Path) -> dict[str, bytes]:
         "-m",
         "stream_app",
         "replay",
+        *ACCEPTING,
         str(events),
         "--out",
         str(out),

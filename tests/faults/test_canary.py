@@ -21,6 +21,7 @@ from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
 from tests.faults.workload import START_MS, STEP_MS, policy
 from tests.patience import PATIENCE_SECONDS
+from tests.run import ACCEPTING
 
 WIDE = {"kind": "number", "lower": 0, "upper": 1e9, "resolution": 0.001}
 BOUNDS = {"south": -11, "west": -38, "north": -9, "east": -36}
@@ -127,7 +128,7 @@ def commands(site: Site, aviary: Aviary, inputs: Path) -> Iterator[tuple[str, by
         done = site.command(*words, code=code)
         return " ".join(words[:2]), done.stdout + done.stderr
 
-    yield run("replay", str(inputs), "--out", str(out), "--key", str(site.key), "--config", config)
+    yield run("replay", *ACCEPTING, str(inputs), "--out", str(out), "--key", str(site.key), "--config", config)
     for name in ("releases", "ledger", "rejects"):
         yield f"replay: {name}", (out / f"{name}.jsonl").read_bytes()
         yield run("read", name, "--config", config)
@@ -141,7 +142,7 @@ def commands(site: Site, aviary: Aviary, inputs: Path) -> Iterator[tuple[str, by
         unreachable = config.replace("a.toml", "unreachable.toml")
         text = Path(config).read_text().replace(site.bootstrap, f"127.0.0.1:{nobody.getsockname()[1]}")
         Path(unreachable).write_text(text)
-        yield run("send", str(inputs), "--config", unreachable, code=2)
+        yield run("send", *ACCEPTING, str(inputs), "--config", unreachable, code=2)
     for nth, (timestamp, value, encoding) in enumerate(
         (
             ("2026-01-31T08:00:00", aviary.number("csv, no offset"), "utf-8"),
@@ -153,7 +154,7 @@ def commands(site: Site, aviary: Aviary, inputs: Path) -> Iterator[tuple[str, by
         table.write_bytes(f"when,what\n{timestamp},{value}\n".encode(encoding))
         mapping = ("--series", "csv-0", "--timestamp-column", "when", "--value-columns", "what")
         yield run("replay", str(table), *mapping, "--out", str(site.folder / "replay-csv"), code=2)
-        yield run("send", str(table), *mapping, "--config", config, code=0 if nth == 1 else 2)
+        yield run("send", *ACCEPTING, str(table), *mapping, "--config", config, code=0 if nth == 1 else 2)
 
 
 def answers(worker: Worker) -> Iterator[tuple[str, bytes]]:

@@ -12,6 +12,7 @@ import orjson
 from tests.faults.fleet import Site
 from tests.faults.gathered import READ
 from tests.faults.topics import Topics, input_of
+from tests.run import ACCEPTING
 
 Inputs = Mapping[tuple[int, int], bytes | None]
 
@@ -256,6 +257,7 @@ def _replay(verdict: Verdict, site: Site, inputs: Inputs, committed: Mapping[str
     file.write_bytes(b"".join((value or b"null") + b"\n" for value in inputs.values()))
     site.command(
         "replay",
+        *ACCEPTING,
         str(file),
         "--out",
         str(out),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stream_app.cli import main
 from tests.kafka.installation import Installation
+from tests.run import ACCEPTING
 
 Chains = dict[str, list[bytes]]
 
@@ -16,7 +17,15 @@ def replay(installation: Installation) -> Path:
     folder, names = installation.folder, installation.names
     (folder / "events.jsonl").write_bytes(b"".join(record.value + b"\n" for record in installation.read(names.events)))
     (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
-    command = ["replay", str(folder / "events.jsonl"), "--out", str(folder / "replay"), "--key", str(folder / "key")]
+    command = [
+        "replay",
+        *ACCEPTING,
+        str(folder / "events.jsonl"),
+        "--out",
+        str(folder / "replay"),
+        "--key",
+        str(folder / "key"),
+    ]
     # Partitions come one after the other: an input that has grown does not begin with what it was before.
     assert main([*command, "--policies", str(folder / "policies.jsonl"), "--replace"]) == 0
     return folder / "replay"

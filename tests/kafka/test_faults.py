@@ -20,6 +20,7 @@ from tests.kafka.aborted import abort_entries
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
 from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import PATIENCE_SECONDS
+from tests.run import ACCEPTING
 
 
 @pytest.fixture
@@ -35,6 +36,7 @@ def ledger_of(installation: Installation, events: list[dict[str, Any]], *options
     (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
     command = [
         "replay",
+        *ACCEPTING,
         str(folder / "tail.jsonl"),
         "--out",
         str(folder / "tail"),

@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable, unless_seconds
+from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped
+from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.progress import tracked
 from stream_app.cli.shared.rejected import explained
@@ -39,12 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace", action="store_true", help="move what OUT holds to *.1 and decide anew; both budgets are spent then"
     )
+    add_accept(parser)
     parser.add_argument("--config", type=Path, help="configuration (default: safe defaults, no file is looked for)")
     parser.add_argument("--json", action="store_true", help="print the totals as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay; 0 when a record was decided, or there was none; raises `UsageError` when every one was rejected."""
+    """Replay; 0 when records were decided; raises `UsageError` for what looks wrong with them and is not accepted."""
     try:
         return _run(arguments)
     except (InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError) as error:
@@ -60,10 +62,29 @@ def _run(arguments: argparse.Namespace) -> int:
             file = stack.enter_context(rereadable(arguments, arguments.out))
             _warn_of(arguments, policies)
             wanted = Wanted(settings, policies, arguments.key, arguments.replace)
-            answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked)
+
+            def checked(answered: Answered) -> None:
+                _refuse(arguments, answered, file, policies)
+
+            answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked, checked)
         for note in answered.notes:
             _warn(note)
-        return _told(arguments, answered, file, policies)
+        return _told(arguments, answered, file)
+
+
+def _refuse(
+    arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]
+) -> None:
+    """Raise `UsageError` for what looks wrong with the file, before anything of it is put in place."""
+    tell_clamped(answered, "replay")
+    if answered.unruled and "refused" not in arguments.accept:
+        raise UsageError(_unruled(arguments, policies))
+    sentences = list(explained(file, answered.first))
+    if answered.refused and "refused" not in arguments.accept:
+        raise UsageError("\n".join(("no record was decided, the first for this:", *sentences)))
+    step = answered.met.step_sentence(answered.rejected.get("duplicate", 0))
+    more = [*([f"{file.name}: {step}"] if step else []), *sentences]
+    refuse_doubts(answered, arguments.accept, file.name, "written, and no budget is spent", more)
 
 
 @contextmanager
@@ -83,7 +104,7 @@ def _warn_of(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -
             _warn(warning)
 
 
-def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]) -> int:
+def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) -> int:
     if arguments.json:
         print(wire.dump(answered.document()).decode())
     else:
@@ -92,15 +113,7 @@ def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile, po
         if told := answered.met.step_sentence(answered.rejected.get("duplicate", 0)):
             _warn(told)
         print("\n".join(answered.lines()))
-    if answered.unruled:
-        raise UsageError(_unruled(arguments, policies))
-    if answered.backwards:
-        _warn(answered.backwards)
-    sentences = list(explained(file, answered.first))
-    if answered.refused:
-        raise UsageError("\n".join(("no record was decided, the first for this:", *sentences)))
-    if not arguments.json:
-        for sentence in sentences:
+        for sentence in explained(file, answered.first):
             _warn(sentence)
         if not answered.totals["events"]:
             _warn(f"{file.name}: holds no event, so nothing was decided")
@@ -120,8 +133,7 @@ class _Watched:
 
         def counted() -> Iterator[bytes]:
             nonlocal done
-            checked = items if total else unless_seconds(items, self._file.name, _warn)
-            for done, item in enumerate(checked, 1):  # noqa: B007 - it is how far the items are
+            for done, item in enumerate(items, 1):  # noqa: B007 - it is how far the items are
                 yield item
             self._records = done
 

@@ -6,12 +6,11 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from stream_app.calendar.words import moment_as_seconds
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import INTEGER, milliseconds_of
 from stream_app.cli.shared.eventfaults import (
@@ -198,17 +197,6 @@ def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFil
             return os.fdopen(os.dup(spool.fileno()), "rb")
 
         yield EventFile(arguments, again)
-
-
-def unless_seconds(records: Iterable[bytes], name: str, warn: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield the records of a file; warn before the first one where its time looks like seconds."""
-    for number, record in enumerate(records):
-        if number == 0:
-            found = wire.decode(record)
-            at = getattr(found, "timestamp_ms", None)
-            if at is not None and (warning := moment_as_seconds(at)):
-                warn(f"{name}: {warning}")
-        yield record
 
 
 def record_key(event: bytes, separator: str | None) -> bytes | None:

@@ -12,7 +12,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.formats import wire
 from stream_app.setup import keyfile
-from tests.run import KINDS, NUMBER
+from tests.run import ACCEPTING, KINDS, NUMBER
 
 HOUR = 3_600_000
 LATE = 10 * HOUR
@@ -45,7 +45,7 @@ class Site:
         if not key.exists():
             keyfile.create(key)
         events.write_text("".join(json.dumps(record) + "\n" for record in records))
-        assert main(["replay", str(events), "--out", str(out), "--key", str(key), *words]) == 0
+        assert main(["replay", str(events), "--out", str(out), "--key", str(key), *ACCEPTING, *words]) == 0
         assert main(["audit", "--ledger", str(out / "ledger.jsonl"), "--releases", str(out / "releases.jsonl")]) == 0
         return lines((out / "ledger.jsonl").read_text()), lines((out / "rejects.jsonl").read_text())
 

@@ -96,7 +96,6 @@ FILES = (
         REPLAY,
         "Give --series-column in place of --series.",
         {"energy.csv": "time,home,kwh\n2012-06-01T16:00:00Z,home-7,1\n2012-06-01T16:00:00Z,home-8,2\n"},
-        code=0,
     ),
     Mistake(
         "A series mistyped",
@@ -138,14 +137,12 @@ FILES = (
         LINES,
         "One record a line.",
         {"events.jsonl": "[\n" + records(1338566400000) + "]\n"},
-        code=0,
     ),
     Mistake(
         "A line that was cut",
         LINES,
         "Mend that line; the others are decided.",
         {"events.jsonl": records(1338566400000) + '{"series":"home-7",\n'},
-        code=0,
     ),
     Mistake(
         "A member of another name",

@@ -17,7 +17,7 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.reason import REASONS
 from tests.kafka.installation import START_MS, Installation
 from tests.kafka.wards import contribution, ward_policy, watermark
-from tests.run import policy
+from tests.run import ACCEPTING, policy
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_file_of_events_is_answered(installation: Installation, capsys: pytest
 
     def asked(lines: list[dict[str, object]], *words: str, code: int) -> str:
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert installation.command("send", str(file), "--wait", *words) == code
+        assert installation.command("send", *ACCEPTING, str(file), "--wait", *words) == code
         return capsys.readouterr().out
 
     reading: dict[str, object] = {"series": "lone-1", "timestamp": START_MS, "value": 1.0}
@@ -96,7 +96,7 @@ def test_who_sends_need_not_know_how_many_partitions_there_are(
     with installation.worker() as worker:
         for said, count in ((1, 12), (9, 24)):
             config.write_text(settings.replace("partitions = 4", f"partitions = {said}"))
-            code = main(["send", str(file), "--wait", "60", "--json", "--config", str(config)])
+            code = main(["send", *ACCEPTING, str(file), "--wait", "60", "--json", "--config", str(config)])
             found = json.loads(capsys.readouterr().out)
             worker.await_committed(count)
             assert (found["answered"], found["kept"]) == (12, 0)
@@ -131,7 +131,7 @@ def test_contributions_are_answered(installation: Installation, capsys: pytest.C
 
     def asked(lines: list[dict[str, object]], seconds: str, code: int) -> dict[str, Any]:
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert installation.command("send", str(file), "--wait", seconds) == code
+        assert installation.command("send", *ACCEPTING, str(file), "--wait", seconds) == code
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 

@@ -15,7 +15,7 @@ from stream_app.setup import keyfile
 from tests.collected import schedules
 from tests.deciding.test_rows import records
 from tests.hostile import hostile
-from tests.run import KINDS, NUMBER, Run, observation, policy
+from tests.run import ACCEPTING, KINDS, NUMBER, Run, observation, policy
 
 POLICY = {"series": "home-*", "epsilon": 1.0, "protection": {"level": "landmark", "landmarks": [2000], "step": 1000}}
 CSV = """when,kwh,house
@@ -49,8 +49,8 @@ def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, caps
     lines.write_text("".join(json.dumps(observation(*row)) + "\n" for row in rows))
     common = ["--policies", str(policies(tmp_path)), "--key", str(key), "--json"]
     mapping = ["--series-column", "house", "--timestamp-column", "when", "--value-columns", "kwh"]
-    assert main(["replay", str(table), "--out", str(tmp_path / "a"), *mapping, *common]) == 0
-    assert main(["replay", str(lines), "--out", str(tmp_path / "b"), *common]) == 0
+    assert main(["replay", str(table), "--out", str(tmp_path / "a"), *mapping, *common, *ACCEPTING]) == 0
+    assert main(["replay", str(lines), "--out", str(tmp_path / "b"), *common, *ACCEPTING]) == 0
     totals = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert totals[0] == totals[1]
     assert (totals[0]["events"], totals[0]["perturbed"], totals[0]["rejected"]) == (5, 2, 3)
@@ -71,7 +71,7 @@ def test_it_says_why_records_were_rejected(tmp_path: Path, capsys: pytest.Captur
     rows = [("home-7", 2000, 1.5), ("home-7", 1000, 4.5), ("home-7", 500, 4.5), ("secret-shed", 9, 1)]
     events.write_text("".join(json.dumps(observation(*row)) + "\n" for row in rows))
     out = ["--out", str(tmp_path / "out"), "--policies", str(policies(tmp_path))]
-    assert main(["replay", str(events), *out]) == 0
+    assert main(["replay", str(events), *out, *ACCEPTING]) == 0
     _, totals, *reasons, _ = capsys.readouterr().out.splitlines()
     assert "3 rejected" in totals
     assert [line.partition(":")[0] for line in reasons] == ["2 late", "1 no-policy"]
@@ -90,7 +90,7 @@ def test_whatever_was_rejected_is_explained(tmp_path: Path, capsys: pytest.Captu
     for nth, record in enumerate(odd):
         events.write_text(f"{json.dumps(observation('home-7', 1000, 1.5))}\n{json.dumps(record)}\n")
         words = ["replay", str(events), "--out", str(out / str(nth)), "--policies", str(policies(tmp_path))]
-        assert main(words) == 0
+        assert main([*words, *ACCEPTING]) == 0
         said = capsys.readouterr().err
         assert f"{events}:2: " in said, record
         assert record.get("type") != "member" or "series" not in said.partition(":2: ")[2]
@@ -100,13 +100,14 @@ def test_whatever_was_rejected_is_explained(tmp_path: Path, capsys: pytest.Captu
 def test_a_series_that_no_policy_is_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], json_too: list[str]
 ) -> None:
-    """Where all records lack a policy the code is 2, after the totals; the option and the file are named."""
+    """Where all records lack a policy the code is 2, and nothing is written; the option and the file are named."""
     table, rules = tmp_path / "events.csv", policies(tmp_path)
     table.write_text("t,v\n1000,1\n2000,2\n")
     words = ["replay", str(table), "--out", str(tmp_path / "out"), "--timestamp-column", "t", "--value-columns", "v"]
     assert main([*words, "--series", "shed", "--policies", str(rules), *json_too]) == 2
     said = capsys.readouterr()
-    assert "rejected" in said.out
+    assert said.out == ""
+    assert not (tmp_path / "out").exists()
     assert said.err == (
         f"landmark-stream replay: no record was decided: no policy of {rules} (--policies) is for --series shed; "
         "write both alike\n"
@@ -165,7 +166,7 @@ def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> No
     first = tmp_path / "first"
     config = tmp_path / "settings.toml"
     config.write_text("lifetime_epsilon = 10.0\nmax_future_ms = 1\n")
-    command = ["replay", str(events), "--config", str(config)]
+    command = ["replay", str(events), "--config", str(config), *ACCEPTING]
     assert main([*command, "--out", str(first)]) == 0
     seen = outputs(first)
     assert seen[0].count(b"\n") > 12
@@ -196,7 +197,7 @@ def test_no_raw_value_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "t,v\n1000," + "canary" * 30_000 + "\n",
     ):
         table.write_text(text)
-        assert main(["replay", str(table), *out, *mapping]) in {0, 2}
+        assert main(["replay", str(table), *out, *mapping, *ACCEPTING]) in {0, 2}
         said = capsys.readouterr()
         assert "canary" not in said.out + said.err
     table.write_bytes(b"t,v\n1000,canary\xff\n")
@@ -235,7 +236,7 @@ def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
     events.write_text("".join(json.dumps(record) + "\n" for record in log))
     config.write_text("lifetime_epsilon = 1000000\n")
     words = ["--out", str(tmp_path / "out"), "--key", str(key), "--config", str(config)]
-    assert main(["replay", str(events), *words, "--replace"]) == 0
+    assert main(["replay", str(events), *words, *ACCEPTING, "--replace"]) == 0
     context = Context(keyfile.load(key), limits=Limits(lifetime_nano=10**15))
     run = Run(context).feed_all(log)
     assert outputs(tmp_path / "out") == [b"".join(line + b"\n" for line in lines) for lines in run.outputs]
@@ -247,7 +248,7 @@ def test_hostile_lines_are_answered(tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_bytes(b"\n".join(lines))
     wanted = sum(bool(line.strip()) for line in lines)
-    assert main(["replay", str(events), "--out", str(tmp_path)]) == 0
+    assert main(["replay", str(events), "--out", str(tmp_path), *ACCEPTING]) == 0
     entries = [json.loads(line) for line in outputs(tmp_path)[1].splitlines()]
     decided = sum(entry["entry"] != "policy" for entry in entries)
     own = sum(entry["entry"] == "policy" for entry in entries)

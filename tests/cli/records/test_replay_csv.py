@@ -55,7 +55,8 @@ def test_every_kind_comes_from_csv(tmp_path: Path, kind: str) -> None:
     key = tmp_path / "key"
     ring = keyfile.create(key)
     out = tmp_path / "out"
-    assert main(["replay", str(table), "--out", str(out), "--key", str(key), "--policies", str(rules), *mapping]) == 0
+    words = ["--key", str(key), "--policies", str(rules), *mapping]
+    assert main(["replay", str(table), "--out", str(out), *words, "--accept", "refused"]) == 0
     run = Run(Context(ring, (default("*", value=KINDS[kind]),)))
     run.feed_all(observation("b", 1000 * nth, value) for nth, value in enumerate(values, 1))
     assert outputs(out)[:2] == [b"".join(line + b"\n" for line in lines) for lines in run.outputs[:2]]
@@ -86,9 +87,9 @@ def test_timestamps_of_csv(tmp_path: Path, cell: str, timestamp: int | None) -> 
     rules = tmp_path / "policies.jsonl"
     rules.write_text(json.dumps(policy("*")))
     mapping = ["--series", "b", "--timestamp-column", "t", "--value-columns", "v"]
-    assert main(["replay", str(table), "--out", str(tmp_path), "--policies", str(rules), *mapping]) == (
-        2 if timestamp is None else 0
-    ), "2 where every record is rejected"
+    words = ["replay", str(table), "--out", str(tmp_path), "--policies", str(rules), *mapping]
+    assert main(words) == (2 if timestamp is None else 0), "2 where every record is rejected"
+    assert timestamp is not None or main([*words, "--accept", "refused"]) == 0
     releases, _, rejects = outputs(tmp_path)
     if timestamp is None:
         assert b"malformed" in rejects

@@ -10,7 +10,7 @@ from stream_app.cli import main
 from stream_app.words.amount import promised, summed
 from tests.audit.test_agreement import literally_spent
 from tests.deciding.test_rows import records
-from tests.run import SCHEMES, observation, policy
+from tests.run import ACCEPTING, SCHEMES, observation, policy
 from tests.used import literally_used, worst
 
 WEEK = {"level": "w-event", "window": 3, "step": 10}
@@ -32,7 +32,7 @@ def test_what_was_used_is_first_and_the_sum_is_last(
 ) -> None:
     """Both against literal sums over the ledger that it wrote; amounts are in nano-epsilon with ``--json`` alone."""
     (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in LOGS[name]))
-    command = ["replay", str(tmp_path / "events.jsonl"), "--out", str(tmp_path / "out")]
+    command = ["replay", *ACCEPTING, str(tmp_path / "events.jsonl"), "--out", str(tmp_path / "out")]
     main(command)
     printed = capsys.readouterr().out
     main([*command, "--json"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stream_app.cli import main
 from stream_app.replaying.folder import OUTPUTS, read
 from stream_app.setup import keyfile
-from tests.run import NUMBER, observation, policy
+from tests.run import ACCEPTING, NUMBER, observation, policy
 
 Record = dict[str, Any]
 STEPS = 40
@@ -175,7 +175,7 @@ def test_any_other_input_is_refused(site: Site, capsys: pytest.CaptureFixture[st
         assert "its latest run" in said
         assert "--replace" in said
         assert {path.name: path.read_bytes() for path in site.out.iterdir()} == before
-    assert site.run(CHANGES[change](records), *words, "--replace") == 0
+    assert site.run(CHANGES[change](records), *words, *ACCEPTING, "--replace") == 0
     said = capsys.readouterr().err
     assert "*.1" in said
     assert "both budgets are spent" in said

@@ -19,7 +19,7 @@ from stream_app.deciding.rebuild import rebuild
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.policy import Policy
 from stream_app.setup import keyfile
-from tests.run import NUMBER, UNIFORM, Record, default, observation, policy
+from tests.run import ACCEPTING, NUMBER, UNIFORM, Record, default, observation, policy
 
 NANO = 10**9
 HOUR = 3_600_000
@@ -67,7 +67,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory, lifetime: int) -> Path:
     assert main(["keys", "new", str(folder / "key")]) == 0
     words = ["--policies", str(folder / "defaults.jsonl"), "--config", str(folder / "settings.toml")]
     words += ["--key", str(folder / "key"), "--out", str(folder / "out")]
-    assert main(["replay", str(folder / "log.jsonl"), *words]) == 0
+    assert main(["replay", *ACCEPTING, str(folder / "log.jsonl"), *words]) == 0
     return folder
 
 

@@ -1,0 +1,147 @@
+"""What looks wrong with the rows of an input as a whole: asked about before anything of them is written or sent."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from hashlib import blake2b
+from math import isfinite
+from typing import Final, Literal, NamedTuple
+
+from stream_app.calendar.words import moment_as_seconds
+from stream_app.deciding.decision import Lookup
+from stream_app.deciding.landmarksmet import LandmarksMet
+from stream_app.formats import wire
+from stream_app.formats.records import Contribution, Observation
+from stream_app.privacy.kinds import HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.reason import Reason
+from stream_app.privacy.values import is_number
+
+Check = Literal["landmarks", "seconds", "order", "refused"]
+
+CHECKS: Final[dict[Check, str]] = {
+    "landmarks": "no landmark step has an event",
+    "seconds": "timestamps look like seconds",
+    "order": "rows come after a later row of their series",
+    "refused": "more than 1 % of the rows are refused for another reason",
+}
+"""Each check with what makes it fail; its name accepts that."""
+
+MOST_REFUSED_PERCENT: Final = 1
+_DIGEST_BYTES: Final = 16
+
+
+class Doubt(NamedTuple):
+    """A check that failed, and what was found, with the remedy."""
+
+    check: Check
+    found: str
+    row: int | None = None
+    """The first row of which it is true, from 0 on; None: it is of no single row."""
+
+
+class Rows:
+    """Counts what the checks ask about, of the rows that no earlier run had; it takes memory for each series.
+
+    A row that was refused as late or duplicate and repeats a row of an earlier run, byte for byte, counts as neither:
+    ``repeated`` looks for those.
+    """
+
+    def __init__(self, earlier: int = 0, *, topic: bool = False) -> None:
+        """``earlier`` rows were in the run before; ``topic``: policies may be in a topic, and are not known here."""
+        self.count = 0
+        self.refused: Counter[Reason] = Counter()
+        self.first: dict[Reason, int] = {}
+        """Of each reason the first row that was refused for it, by its number in the input, from 0 on."""
+        self.clamped = 0
+        """Values outside their policy's range. PRIVACY: a raw count, for the eyes of whoever has the input."""
+        self._earlier, self._topic = earlier, topic
+        self._seconds, self._first_seconds = 0, (0, "")
+        self._newest_ms: dict[str, int] = {}  # of series without a policy that is known
+        self._repeats: list[tuple[Reason, bytes]] = []
+
+    def take(self, number: int, record: bytes, reason: Reason | None, row_of: Lookup) -> None:
+        """Take a record and why it was refused; ``row_of`` gives the state of a series behind it."""
+        if number < self._earlier:
+            return
+        self.count += 1
+        found = wire.decode(record)
+        at_ms: int | None = getattr(found, "timestamp_ms", None)
+        if at_ms is not None and (warning := moment_as_seconds(at_ms)):
+            self._first_seconds = self._first_seconds if self._seconds else (number, warning)
+            self._seconds += 1
+        if reason == "no-policy" and self._topic:
+            reason = self._unruled(found)
+        if reason is not None:
+            self.refused[reason] += 1
+            self.first.setdefault(reason, number)
+            if self._earlier and reason in {"late", "duplicate"}:
+                self._repeats.append((reason, _digest(record)))
+        elif isinstance(found, Observation | Contribution) and (row := row_of(found.series)) is not None:
+            # PRIVACY: raw values become a count here, which no output, log, metric or report may hold: it is shown to
+            # whoever runs the command on the input, and so has the values, and to nobody else.
+            summed = row.policy.within is not None and row.policy.within.aggregate in {"sum", "mean"}
+            self.clamped += not summed and is_outside(row.policy.kind, found.value)
+
+    def _unruled(self, found: object) -> Reason | None:
+        """Return what times alone tell of a record under a policy that only the topic has."""
+        if not isinstance(found, Observation):
+            return None
+        newest_ms = self._newest_ms.get(found.series, -1)
+        self._newest_ms[found.series] = max(newest_ms, found.timestamp_ms)
+        return "late" if found.timestamp_ms < newest_ms else None
+
+    def repeated(self, earlier: Iterable[bytes]) -> None:
+        """Leave out what repeats the rows of the run before, which are read again if any row may."""
+        if not self._repeats:
+            return
+        wanted = {digest for _, digest in self._repeats}
+        known = {digest for digest in map(_digest, earlier) if digest in wanted}
+        self.refused.subtract(reason for reason, digest in self._repeats if digest in known)
+        self.refused += Counter()  # which drops zeros
+        self._repeats = []
+
+    def doubts(self, met: LandmarksMet) -> Iterator[Doubt]:
+        """Yield the checks that failed."""
+        if not self.count:
+            return
+        if self._seconds:
+            number, warning = self._first_seconds
+            yield Doubt("seconds", f"{self._seconds:,} of {self.count:,} rows: {warning}", number)
+        if met.missed:
+            yield Doubt("landmarks", met.sentence)
+        late = self.refused["late"]
+        if late:
+            told = f"{late:,} of {self.count:,} rows lie before a row of their series that comes earlier in the input"
+            remedy = "rows are decided in their order, so these would be refused; sort them by time, oldest first"
+            yield Doubt("order", f"{told}: {remedy}", self.first["late"])
+        refused = self.refused.total() - late
+        if 100 * refused > MOST_REFUSED_PERCENT * self.count:
+            reasons = ", ".join(f"{count:,} {name}" for name, count in self.refused.most_common() if name != "late")
+            told = f"{refused:,} of {self.count:,} rows would be refused ({reasons})"
+            yield Doubt("refused", f"{told}; see what each reason means, and mend the rows")
+
+
+def unaccepted(doubts: Iterable[Doubt], accepted: Collection[str]) -> list[Doubt]:
+    """Return the doubts that nobody accepted."""
+    return [doubt for doubt in doubts if doubt.check not in accepted]
+
+
+def is_outside(kind: Kind, value: object) -> bool:
+    """Return whether a raw value of a kind is clamped to the declared range."""
+    match kind:
+        case Number():
+            return is_number(value) and isfinite(value) and not kind.lower <= value <= kind.upper
+        case Sum() | Mean() | HiddenMean():
+            return is_outside(kind.item, value)
+        case Vector():
+            parts = value if isinstance(value, dict) else {}
+            return any(is_outside(part, parts.get(name)) for name, part in zip(kind.names, kind.parts, strict=True))
+        case Location():
+            found = value if isinstance(value, dict) else {}
+            degrees = ((found.get("longitude"), kind.east), (found.get("latitude"), kind.north))
+            return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)
+        case _:
+            return False
+
+
+def _digest(record: bytes) -> bytes:
+    return blake2b(record, digest_size=_DIGEST_BYTES).digest()
