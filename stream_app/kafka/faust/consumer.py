@@ -85,6 +85,11 @@ class Consumer(driver.Consumer):
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109 (Faust's)
         """Fetch; apply changelog records, and yield one message for each partition of the events topic."""
         self._wanted.clear()
+        self._thread.polled()
+        if not self.flow_active:
+            # Faust would wait for the end of the rebalance, and ask for nothing: a worker that was away would stay so.
+            await self.wait(self.can_resume_flow, timeout=timeout)
+            return
         if self._buffered_partitions and self.flow_active and not self._get_active_partitions():
             # All are full: Faust would sleep for a second, whatever is wanted again meanwhile.
             await self.wait(self._wanted, timeout=timeout)

@@ -3,13 +3,14 @@
 import asyncio
 import gc
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any, cast
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.client import ConnectionGroup
-from aiokafka.errors import InconsistentGroupProtocolError, KafkaConnectionError, KafkaError
+from aiokafka.errors import ConsumerStoppedError, InconsistentGroupProtocolError, KafkaConnectionError, KafkaError
 from aiokafka.protocol.group import LeaveGroupRequest
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as driver
@@ -112,6 +113,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._shutdown.set()
         self._refuse()
 
+    def polled(self) -> None:
+        """Note that the app's loop asks for records, whether there are any or not. Called from that loop.
+
+        aiokafka leaves the group of a consumer that has not asked for `broker_max_poll_interval`, since its app hangs,
+        and does not join again before it asks. It counts only calls of its own, which nobody makes without records.
+        """
+        if self._consumer is not None:
+            self._consumer._subscription._last_fetch_ended = time.monotonic()  # noqa: SLF001
+
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = "read_committed"  # noqa: SLF001 (Faust offers it under exactly-once only)
@@ -125,6 +135,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         timeout: float | None = None,  # noqa: ASYNC109 (Faust's signature)
         max_records: int | None = None,  # noqa: ARG002 (a fetch is taken whole)
     ) -> Any:
+        if consumer._closed:  # noqa: SLF001
+            raise ConsumerStoppedError
         self._looks = False
         records = await self._drain(consumer, active_partitions)
         if not records and timeout and not self._looks:
@@ -152,6 +164,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP]) -> dict[TP, Records]:
         """Return what was fetched already, as columns: no object is made of a record."""
+        if not self.consumer.flow_active or consumer._subscription.reassignment_in_progress:  # noqa: SLF001
+            return {}  # aiokafka would wait for the next assignment, and so the app's loop: nobody would ask any more
         for result in consumer._fetcher._records.values():  # noqa: SLF001
             records = getattr(result, "_partition_records", None)  # an error has none
             if records is not None:
@@ -164,7 +178,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if tp not in active or (drained and not hasattr(result, "_partition_records")):
                 continue
             try:
-                drained |= {tp: one for tp, (one,) in (await super()._fetch_records(consumer, {tp}, 0)).items()}
+                # Not as Faust asks: after an error aiokafka would count that call as under way for ever, and never
+                # notice again that the app hangs.
+                found = await consumer._fetcher.fetched_records({tp}, timeout=0)  # noqa: SLF001
+                drained |= {tp: one for tp, (one,) in found.items()}
             except UnreadableBatchError as error:
                 self.parent_loop.call_soon_threadsafe(cast("Any", self.consumer).cannot_read, error)
         after = _positions(consumer)
