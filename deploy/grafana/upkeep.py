@@ -30,6 +30,15 @@ RECOVERY = Row(
         ),
         Panel(
             "timeseries",
+            "Outside the consumer group",
+            "1 while a worker is no member of its consumer group and gets no events, as for seconds in a rebalance. "
+            "Alert: LandmarkOutsideGroup.",
+            "none",
+            (Query("1 - max by (instance) (landmark_in_group{*})", "{{instance}}"),),
+            rising(1),
+        ),
+        Panel(
+            "timeseries",
             "Seconds to take a partition over",
             "From its assignment until it decides: fencing, changelog, tail and recall. It changes when "
             "partitions move.",

@@ -19,6 +19,7 @@ from stream_app.kafka.client.eventstopic import LOOK_SECONDS, SILENT_SECONDS, Ev
 from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.app import App
+from stream_app.kafka.membership import Membership
 from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
 from stream_app.kafka.stops import LOCAL_REASONS, REASONS, StopReason, files_exhausted
 from stream_app.manual import page_at
@@ -79,6 +80,7 @@ class Worker:
         self._asked_to_stop = asyncio.Event()
         self._began_seconds = self._had_files = time.monotonic()
         self._silent = False
+        self._membership = Membership(settings)
         self._ended_with: Mapping[int, StopReason] = {}
 
     async def run(self) -> int:
@@ -172,6 +174,7 @@ class Worker:
                 logger.error("ends: partitions %s stopped", self._app.partitions.stopped)
                 return True
             self._tell_silence()
+            self._membership.look(member=self._app.in_group, silent=self._topic.silent)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked_to_stop.wait(), _LOOK_SECONDS)
         return False
@@ -216,7 +219,11 @@ class Worker:
         return self._ended_with or self._app.partitions.stopped
 
     def _healthy(self) -> tuple[bool, str]:
-        return (False, "crashed") if self._app.crashed else (True, "alive")
+        if self._app.crashed:
+            return False, "crashed"
+        if self._membership.lost:
+            return False, f"outside its consumer group for over {self._membership.grace_seconds:.0f} s"
+        return True, "alive"
 
     def _ready(self) -> tuple[bool, str]:
         partitions = self._app.partitions
@@ -224,8 +231,9 @@ class Worker:
             return False, f"partitions stopped: {self._stopped}"
         if self._topic.trouble is not None:
             return False, self._topic.trouble
-        if not partitions.prepared:
-            return False, f"taking over; works on partitions {partitions.working}"
+        outside = "" if self._app.in_group else "outside its consumer group; "
+        if outside or not partitions.prepared:
+            return False, f"{outside}taking over; works on partitions {partitions.working}"
         degraded = "; degraded: the brokers give no answer" if self._topic.silent else ""
         return True, f"partitions {partitions.running}{degraded}"
 
@@ -241,6 +249,7 @@ class Worker:
                 up_seconds=time.monotonic() - self._began_seconds,
                 topic_there=self._topic.trouble is None,
                 degraded=self._topic.silent,
+                outside=self._membership.lost,
                 advice=dict(REASONS.items()),
             ),
             view,
@@ -248,7 +257,11 @@ class Worker:
 
     def _refresh(self) -> None:
         partitions, metrics = self._app.partitions, self._metrics
-        metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running))
+        member = self._app.in_group
+        metrics.set(WorkerMetric.IN_GROUP, int(member))
+        metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member else 0)
+        if self._membership.lost:
+            metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)  # what waits is unknown: nothing was fetched since
         metrics.set(WorkerMetric.DEGRADED, int(self._topic.silent))
         metrics.forget(WorkerMetric.PARTITIONS_STOPPED)
         for reason, same in Counter(self._stopped.values()).items():

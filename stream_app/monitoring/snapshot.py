@@ -78,6 +78,7 @@ class WorkerSnapshot:
     partitions_configured: int  # that all workers together should serve; 0: the worker's version does not tell
     partitions_stopped: Mapping[str, int]  # by reason
     recovery_remaining: int
+    outside_group: int  # workers outside their consumer group
     kind: str = "worker"
     detail: WorkerDetail | None = None
     """None in sums over workers and in samples of the past."""
@@ -187,6 +188,7 @@ def _worker(url: str, read: _Reading) -> WorkerSnapshot:
         partitions_configured=read.total(WorkerMetric.PARTITIONS_CONFIGURED),
         partitions_stopped=read.by(WorkerMetric.PARTITIONS_STOPPED, "reason"),
         recovery_remaining=read.total(WorkerMetric.RECOVERY_REMAINING),
+        outside_group=int(read.scrape.holds(WorkerMetric.IN_GROUP.sample) and not read.total(WorkerMetric.IN_GROUP)),
         detail=_detail(read),
     )
 
@@ -257,6 +259,7 @@ def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
         partitions_configured=max(seen.partitions_configured for seen in workers),
         partitions_stopped=_merged(seen.partitions_stopped for seen in workers),
         recovery_remaining=sum(seen.recovery_remaining for seen in workers),
+        outside_group=sum(seen.outside_group for seen in workers),
     )
 
 

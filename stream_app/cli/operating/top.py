@@ -36,7 +36,7 @@ def _served(seen: WorkerSnapshot) -> str:
 WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("events", lambda seen: f"{seen.events:,}"),
     ("events a second", lambda seen: _rate(seen.events_per_second)),
-    ("not decided yet", lambda seen: f"{seen.lag_records:,}"),
+    ("not decided yet", lambda seen: "unknown" if seen.outside_group else f"{seen.lag_records:,}"),
     ("append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
     ("commit of a batch", lambda seen: "-" if seen.commit_seconds is None else f"{seen.commit_seconds * 1000:.0f} ms"),
     ("most used of a promise", lambda seen: seen.most_used),
@@ -162,6 +162,8 @@ def _workers(workers: Sequence[WorkerSnapshot]) -> Table:
         table.add_row(name, *(cell(seen) for seen in workers))
     _counts(table, "decided", [seen.decisions for seen in workers])
     _counts(table, "rejected", [seen.rejects for seen in workers])
+    if any(seen.outside_group for seen in workers):
+        table.add_row("outside the consumer group", *(f"{seen.outside_group}" for seen in workers), style=BAD)
     _counts(table, "partitions stopped", [seen.partitions_stopped for seen in workers], BAD)
     if any(seen.open_steps for seen in workers):
         table.add_row("open steps", *(f"{seen.open_steps:,}" for seen in workers))

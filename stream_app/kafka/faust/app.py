@@ -77,7 +77,7 @@ class App(faust.App):
             broker_session_timeout=seconds,
             # Members learn of a rebalance with a heartbeat, and all wait for the last one to learn.
             broker_heartbeat_interval=min(_HEARTBEAT_SECONDS, seconds / 10),
-            broker_rebalance_timeout=max(60.0, seconds),
+            broker_rebalance_timeout=rebalance_seconds(settings),
             broker_request_timeout=max(90.0, 2 * seconds),
             broker_commit_interval=_ACKNOWLEDGE_SECONDS,
             consumer_auto_offset_reset="earliest",
@@ -117,6 +117,11 @@ class App(faust.App):
         self.agent(events, name="landmark")(self._hand_on)
 
     @property
+    def in_group(self) -> bool:
+        """Whether this worker is a member of its consumer group, as far as it knows."""
+        return cast("Consumer", self.consumer).thread.in_group
+
+    @property
     def recovery(self) -> Recovery:
         """The recovery of the state table."""
         return cast("TableManager", self.tables).recovery
@@ -148,6 +153,11 @@ class App(faust.App):
         await self.consumer.commit()
         await super().on_stop()
         await self._topic.close()
+
+
+def rebalance_seconds(settings: Settings) -> float:
+    """Return how long a rebalance waits for members at most."""
+    return max(60.0, settings.session_timeout_ms / 1000)
 
 
 def _credentials(settings: Settings) -> CredentialsT | None:

@@ -88,9 +88,9 @@ class Consumer(driver.Consumer):
         self._thread.polled()
         if not self.flow_active:
             # Faust would wait for the end of the rebalance, and ask for nothing: a worker that was away would stay so.
-            await self.wait(self.can_resume_flow, timeout=timeout)
+            await self.wait(cast("Any", self.can_resume_flow), timeout=timeout)
             return
-        if self._buffered_partitions and self.flow_active and not self._get_active_partitions():
+        if self._buffered_partitions and not self._get_active_partitions():
             # All are full: Faust would sleep for a second, whatever is wanted again meanwhile.
             await self.wait(self._wanted, timeout=timeout)
             return

@@ -122,6 +122,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         if self._consumer is not None:
             self._consumer._subscription._last_fetch_ended = time.monotonic()  # noqa: SLF001
 
+    @property
+    def in_group(self) -> bool:
+        """Whether the group's coordinator is known and takes heartbeats of this member; during a join it takes none."""
+        group = getattr(self._consumer, "_coordinator", None)
+        if group is None or group.coordinator_id is None:
+            return False
+        return group.generation > 0 and group._heartbeat_task is not None and not group._heartbeat_task.done()  # noqa: SLF001
+
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = "read_committed"  # noqa: SLF001 (Faust offers it under exactly-once only)
@@ -197,16 +205,26 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
 
     async def check_group(self) -> None:
-        """Log what the group's coordinator refused; raises aiokafka's error when ACLs or `Assignor.name` were why."""
+        """Log what the group's coordinator refused, and send heartbeats again.
+
+        Raises:
+            KafkaError: if ACLs or `Assignor.name` were why, or aiokafka has given the group up.
+        """
         await self.call_thread(self._check_group)
 
     async def _check_group(self) -> None:
+        group = self._ensure_consumer()._coordinator  # noqa: SLF001
         try:
-            self._ensure_consumer()._coordinator.check_errors()  # noqa: SLF001 (`getmany` would ask; Faust fetches without)
+            group.check_errors()  # `getmany` would ask; Faust fetches without
         except KafkaError as error:
-            if unauthorized(error) or isinstance(error, InconsistentGroupProtocolError):
+            ended = group._coordination_task.done()  # noqa: SLF001 (nobody would join again)
+            if ended or unauthorized(error) or isinstance(error, InconsistentGroupProtocolError):
                 raise
             logger.warning("the group: %r; asks again", error)
+            if group._heartbeat_task is not None and group._heartbeat_task.done():  # noqa: SLF001
+                # An error ended the heartbeats. aiokafka begins none before the next rebalance, which would not come.
+                await group._stop_heartbeat_task()  # noqa: SLF001
+                group._start_heartbeat_task()  # noqa: SLF001
 
     async def owns(self, tp: TP, offset: int) -> bool:
         """Tell whether the group still counts this member as the partition's owner, by a commit of ``offset``."""

@@ -40,6 +40,8 @@ class AboutWorker(NamedTuple):
     """Whether the events topic is the one that it began with."""
     degraded: bool = False
     """Whether the brokers give no answer."""
+    outside: bool = False
+    """Whether it stays outside its consumer group."""
     advice: Mapping[str, Advice] = MappingProxyType({})
     """What each reason to stop means, and what to do about it."""
 
@@ -59,6 +61,8 @@ class AboutWorker(NamedTuple):
             return State("bad", "The events topic is gone")
         if self.degraded:
             return State("bad", "Degraded: the brokers give no answer")
+        if self.outside:
+            return State("bad", "Outside its consumer group")
         if not self.prepared:
             return State("wait", "Reading state back")
         if not self.running:

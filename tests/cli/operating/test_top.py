@@ -66,6 +66,21 @@ def test_one_frame(capsys: pytest.CaptureFixture[str]) -> None:
     assert "http://127.0.0.1:9: does not answer: Connection refused" in output
 
 
+def test_a_worker_outside_its_group(capsys: pytest.CaptureFixture[str]) -> None:
+    """What waits for it is unknown; of workers of an older version nothing is said."""
+    inside, outside = busy(), busy()
+    inside.set(WorkerMetric.IN_GROUP, 1)
+    outside.set(WorkerMetric.IN_GROUP, 0)
+    with serving(inside, outside) as urls:
+        options = [word for url in urls for word in ("--url", url)]
+        assert main(["top", "--once", "--interval", "0", *options]) == 0
+        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert main(["top", "--once", "--interval", "0", "--url", urls[0]]) == 0
+    assert ["outside", "the", "consumer", "group", "0", "1", "1"] in rows
+    assert ["not", "decided", "yet", "7", "unknown", "unknown"] in rows
+    assert "outside" not in capsys.readouterr().out
+
+
 def test_workers_are_summed(capsys: pytest.CaptureFixture[str]) -> None:
     """Several workers have a column each and one for all."""
     with serving(busy(), busy()) as urls:

@@ -1,14 +1,20 @@
 """The consumer's thread at its end, against a real broker."""
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
 import pytest
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.consumer.fetcher import FetchError
+from aiokafka.errors import KafkaConnectionError, UnknownError
 from faust.types import TP
 
+from stream_app.kafka.client.batches import UnreadableBatchError
+from stream_app.kafka.client.cluster import group_members
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
@@ -20,6 +26,7 @@ from stream_app.monitoring.metrics import Metrics
 from tests.kafka.installation import Installation, readings
 
 SECONDS = 90.0
+POLL_SECONDS = 3
 
 
 @pytest.fixture
@@ -90,6 +97,83 @@ async def test_it_looks_again_when_it_is_asked(app: App) -> None:
             asked = asyncio.create_task(thread.getmany(set(), 1e6))
         thread.look()
         assert await asked == {}
+
+
+@pytest.fixture
+def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a worker that hangs leave its group soon: Faust takes its own settings from the environment."""
+    monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", str(POLL_SECONDS))
+
+
+@pytest.mark.usefixtures("short_interval")
+async def test_an_app_that_hangs_leaves_its_group_and_joins_again(app: App, installation: Installation) -> None:
+    """Its thread goes on with heartbeats: the group would wait for ever for what nobody decides."""
+    thread = cast("Consumer", app.consumer).thread
+    assert thread.in_group
+
+    async def nobody_left() -> None:
+        """Return when the worker has left, and the broker counts no member."""
+        async with asyncio.timeout(SECONDS):
+            while thread.in_group or await group_members(installation.settings()):  # noqa: ASYNC110 (no event tells it)
+                await asyncio.sleep(0.2)
+
+    with ThreadPoolExecutor() as pool:
+        pool.submit(asyncio.run, nobody_left()).result()  # the app's loop, which is this one, hangs meanwhile
+    await asyncio.to_thread(installation.send, readings(100))
+    async with asyncio.timeout(SECONDS):
+        while sum(app.partitions.positions().values()) < 100 or not thread.in_group:  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.05)
+
+
+async def test_unreadable_input_does_not_hide_that_the_app_hangs(app: App) -> None:
+    """A call that raises is under way for ever in the eyes of aiokafka; then no silence of the app is idle time."""
+    thread = cast("Consumer", app.consumer).thread
+    fetcher, subscription = thread._ensure_consumer()._fetcher, thread._ensure_consumer()._subscription  # noqa: SLF001
+    unreadable = FetchError(error=UnreadableBatchError(app.events_topic, 0, 0, "zstd", ValueError()), backoff=0)
+    thread.thread_loop.call_soon_threadsafe(fetcher._records.setdefault, TP(app.events_topic, 0), unreadable)  # noqa: SLF001
+    async with asyncio.timeout(SECONDS):
+        while app.partitions.stopped != {0: "batch-unreadable"}:  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.05)
+    time.sleep(0.2)  # noqa: ASYNC251 (the app hangs)
+    assert subscription.fetcher_idle_time >= 0.2
+
+
+async def test_heartbeats_that_an_error_ended_begin_again(app: App, installation: Installation) -> None:
+    """No others begin before the next rebalance: the group would drop an idle worker, for good."""
+    thread = cast("Consumer", app.consumer).thread
+    group = thread._ensure_consumer()._coordinator  # noqa: SLF001
+    send, answered = group._do_heartbeat, threading.Event()  # noqa: SLF001
+
+    async def refused() -> bool:
+        """Be told once what aiokafka does not know, as brokers may in trouble."""
+        group._do_heartbeat = heard  # noqa: SLF001
+        raise UnknownError
+
+    async def heard() -> bool:
+        """Send heartbeats as ever."""
+        answered.set()
+        return bool(await send())
+
+    group._do_heartbeat = refused  # noqa: SLF001
+    assert await asyncio.to_thread(answered.wait, SECONDS)
+    assert await group_members(installation.settings()) == 1
+    assert thread.in_group
+
+
+async def test_a_worker_whose_group_is_given_up_crashes(app: App) -> None:
+    """The routine of aiokafka has ended: nobody would join again, and a restart does."""
+    thread = cast("Consumer", app.consumer).thread
+    group = thread._ensure_consumer()._coordinator  # noqa: SLF001
+
+    async def broken() -> None:
+        """Fail as no library should."""
+        raise RuntimeError
+
+    group.ensure_coordinator_known = broken
+    async with asyncio.timeout(SECONDS):
+        while not app.crashed:
+            thread.thread_loop.call_soon_threadsafe(group.request_rejoin)
+            await asyncio.sleep(0.2)
 
 
 async def test_what_nobody_wants_is_not_taken(app: App, installation: Installation) -> None:

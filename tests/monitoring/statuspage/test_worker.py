@@ -67,6 +67,7 @@ def test_what_newcomers_misread() -> None:
         (standing({0: None}, crashed=True), "✗ Crashed"),
         (standing({0: None, 1: "tail-differs"}), "✗ 1 partition stopped"),
         (standing({})._replace(topic_there=False), "✗ The events topic is gone"),
+        (standing({0: None}, prepared=False)._replace(outside=True), "✗ Outside its consumer group"),
         (standing({0: None}, prepared=False), "… Reading state back"),
         (standing({}), "… Owns no partition"),
         (standing({0: None}), "✓ Serves 1 partition"),

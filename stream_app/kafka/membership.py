@@ -1,0 +1,45 @@
+"""Whether a worker is in its consumer group, and whether it has been outside for longer than a rebalance takes."""
+
+import logging
+import time
+
+from stream_app.kafka.faust.app import rebalance_seconds
+from stream_app.manual import page_at
+from stream_app.setup.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_REBALANCES = 2
+"""A worker that joins may wait for a whole rebalance, and for another one that began meanwhile."""
+
+
+class Membership:
+    """Counts how long a worker is outside its group while the brokers answer."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Begin outside: the worker joins when it starts."""
+        self.grace_seconds = _REBALANCES * rebalance_seconds(settings)
+        self.lost = False
+        """Whether it has been outside for longer than the grace time."""
+        self._inside_seconds = time.monotonic()
+
+    def look(self, *, member: bool, silent: bool) -> None:
+        """Take what is known now, and log a change of `lost`.
+
+        While the brokers are ``silent`` no worker can join, and a restart would not help: that time does not count.
+        """
+        now = time.monotonic()
+        if member or silent:
+            self._inside_seconds = now
+        outside_seconds = now - self._inside_seconds
+        if outside_seconds > self.grace_seconds and not self.lost:
+            self.lost = True
+            logger.error(
+                "outside its consumer group for %.0f s: it gets no events, and others may own its partitions. Restart "
+                "it. See %s",
+                outside_seconds,
+                page_at("alerts/LandmarkOutsideGroup.md"),
+            )
+        if member and self.lost:
+            self.lost = False
+            logger.info("in its consumer group again")

@@ -1,0 +1,48 @@
+"""How long a worker may be outside its group before it counts as lost."""
+
+import pytest
+
+from stream_app.kafka import membership
+from stream_app.kafka.membership import Membership
+from stream_app.setup.settings import Settings
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        """Begin at some time."""
+        self.now_seconds = 1_000.0
+
+    def monotonic(self) -> float:
+        """Return the time."""
+        return self.now_seconds
+
+
+def test_only_time_outside_counts_and_only_while_brokers_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker that starts, one rebalance after another, an outage of the brokers: none is lost; then one is, once."""
+    clock = Clock()
+    monkeypatch.setattr(membership, "time", clock)
+    caplog.set_level("INFO")
+    found = Membership(Settings.model_validate({}))
+    assert found.grace_seconds == 120.0
+    for seconds, member, silent in [(100, False, False), (30, True, False), (119, False, False), (119, True, False),
+                                    (500, False, True), (120, False, False)]:  # fmt: skip
+        clock.now_seconds += seconds
+        found.look(member=member, silent=silent)
+        assert not found.lost
+    for _ in range(3):
+        clock.now_seconds += 1
+        found.look(member=False, silent=False)
+        assert found.lost
+    found.look(member=True, silent=False)
+    assert not found.lost
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+    assert "outside its consumer group for 121 s" in caplog.text
+
+
+def test_the_grace_time_follows_the_session() -> None:
+    """A rebalance waits for a silent member as long as its session lasts."""
+    assert Membership(Settings.model_validate({"session_timeout_ms": 300_000})).grace_seconds == 600.0
