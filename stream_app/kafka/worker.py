@@ -19,7 +19,7 @@ from stream_app.kafka.client.eventstopic import LOOK_SECONDS, SILENT_SECONDS, Ev
 from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.app import App
-from stream_app.kafka.membership import Membership
+from stream_app.kafka.faust.membership import Membership
 from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
 from stream_app.kafka.stops import LOCAL_REASONS, REASONS, StopReason, files_exhausted
 from stream_app.manual import page_at

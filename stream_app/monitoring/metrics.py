@@ -145,8 +145,7 @@ class WorkerMetric:
     )
     EVENT_LAG_RECORDS: Final = Gauge(
         "landmark_event_lag_records",
-        "Input records that are not decided yet. A worker that stays outside its consumer group shows none: it does "
-        "not know.",
+        "Input records not decided yet; absent outside the consumer group.",
         ("partition",),
     )
     OPEN_STEPS: Final = Gauge(
@@ -184,16 +183,14 @@ class WorkerMetric:
         "landmark_degraded", "1 while the brokers have given no answer for 20 seconds: nothing can be decided; else 0."
     )
     IN_GROUP: Final = Gauge(
-        "landmark_in_group",
-        "1 while the worker is a member of its consumer group; 0 while it is outside, as during a rebalance.",
+        "landmark_in_group", "1 while the worker is a member of its consumer group; 0 outside, as during a rebalance."
     )
     PARTITIONS_CONFIGURED: Final = Gauge(
         "landmark_partitions_configured",
         "Partitions that all workers together should serve: each worker tells the same, its setting `partitions`.",
     )
     PARTITIONS_RUNNING: Final = Gauge(
-        "landmark_partitions_running",
-        "Partitions that this worker owns and serves; 0 while it is outside its consumer group.",
+        "landmark_partitions_running", "Partitions that this worker owns and serves; 0 outside its consumer group."
     )
     PARTITIONS_STOPPED: Final = Gauge(
         "landmark_partitions_stopped", "Partitions that stopped and need an operator.", ("reason",)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stream_app.kafka import membership
-from stream_app.kafka.membership import Membership
+from stream_app.kafka.faust import membership
+from stream_app.kafka.faust.membership import Membership
 from stream_app.setup.settings import Settings
 
 
