@@ -32,7 +32,7 @@ POLL_SECONDS = 3
 @pytest.fixture
 def installation(broker: LocalBroker, tmp_path: Path) -> Installation:
     """Topics and settings, made outside any loop."""
-    return Installation(broker, tmp_path, "ended-consumer")
+    return Installation(broker, tmp_path, f"ended-consumer-{tmp_path.name}")  # each has a key of its own
 
 
 @pytest.fixture
