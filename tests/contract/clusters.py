@@ -1,9 +1,14 @@
 """What every test here does to a cluster, whether it is in memory (`inmemory.py`) or a real broker (`onbroker.py`)."""
 
 import asyncio
-from typing import Protocol
+from typing import Literal, Protocol
 
-from stream_app.kafka.brokers import Brokers
+from aiokafka.errors import KafkaError
+
+from stream_app.kafka.brokers import Brokers, Writer
+
+Request = Literal["add", "send", "commit", "abort"]
+"""What a writer asks for: a topic in its transaction, a record in that topic, and an end."""
 
 STAMP_MS = 1_700_000_000_000
 """What records that are written here say of their time."""
@@ -66,6 +71,12 @@ class Cluster(Protocol):
 
     def brokers(self, application: str, topic: str = "events", timeout_ms: int = 60_000) -> Brokers:
         """Return the cluster as a worker of an application sees it, whose events topic this is."""
+
+    async def late(self, writer: Writer, request: Request, topic: str) -> type[KafkaError] | None:
+        """Let a copy of a request of that writer arrive now, under its epoch, and return why it was refused.
+
+        That of ``send`` is of the record ``late``, the second that the writer sent to partition 0 of the topic.
+        """
 
     def member(self, application: str, topic: str) -> Member:
         """Return a new member of the application's group."""

@@ -5,14 +5,17 @@ import itertools
 import time
 from dataclasses import dataclass
 
-from stream_app.kafka.brokers import Brokers
+from aiokafka.errors import KafkaError
+
+from stream_app.kafka.brokers import Brokers, Writer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.cluster import MemoryCluster
 from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.member import MemoryMember
-from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, end
+from stream_app.kafka.memory.writer import MemoryWriter
+from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, Request, end
 
 
 class InMemory:
@@ -54,6 +57,26 @@ class InMemory:
         """Return a worker's view."""
         names = TopicNames.of("none", application)._replace(events=topic)
         return MemoryBrokers(self.cluster, next(self._clients), application, names, transaction_timeout_ms=timeout_ms)
+
+    async def late(self, writer: Writer, request: Request, topic: str) -> type[KafkaError] | None:
+        """Let a copy arrive."""
+        assert isinstance(writer, MemoryWriter)
+        identity, given = writer._transactional_id, writer.identity  # noqa: SLF001 (no public name)
+        place, cluster = Place(topic, 0), self.cluster
+        cluster.elapse()
+        try:
+            match request:
+                case "add":
+                    cluster.transactions.add(identity, given, (place,), cluster.now_ms())
+                case "send":
+                    cluster.append(place, [Draft(b"key", b"late", STAMP_MS)], given, 1)
+                case "commit" | "abort":
+                    cluster.transactions.end(identity, given, request, cluster.marker_due_ms)
+        except KafkaError as error:
+            return type(error)
+        finally:
+            cluster.elapse()
+        return None
 
     def member(self, application: str, topic: str) -> Member:
         """Return a new member."""

@@ -6,17 +6,21 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.client import ConnectionGroup, CoordinationType
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from aiokafka.errors import KafkaError
+from aiokafka.errors import ConcurrentTransactions, KafkaError, for_code
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnRequest
 
-from stream_app.kafka.brokers import Brokers
+from stream_app.kafka.brokers import Brokers, Writer
 from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.cluster import group_members
 from stream_app.kafka.client.eventstopic import EventsTopic
+from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
-from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, end
+from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, Request, end
 from tests.patience import ANSWER_SECONDS
 
 _KEPT = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}  # or records of the past go within minutes
@@ -102,6 +106,40 @@ class OnBroker:
         names = TopicNames.of(self._name, settings.application)._replace(events=topic)
         self._asked.append(EventsTopic(settings, topic, "unknown"))
         return KafkaBrokers(settings, names, self._asked[-1])
+
+    async def late(self, writer: Writer, request: Request, topic: str) -> type[KafkaError] | None:
+        """Send a copy over the writer's connections."""
+        assert isinstance(writer, PartitionProducer)
+        producer = writer._producer  # noqa: SLF001 (nobody sends copies but tests)
+        manager, client = producer._txn_manager, producer.client  # noqa: SLF001
+        given = manager.transactional_id, manager.producer_id, manager.producer_epoch
+        if request == "send":
+            batch = producer.create_batch()
+            batch.append(key=b"key", value=b"late", timestamp=STAMP_MS)
+            batch._builder.set_producer_state(*given[1:], 1)  # noqa: SLF001
+            leader = client.cluster.leader_for_partition(TopicPartition(topic, 0))
+            sent = ProduceRequest(
+                transactional_id=given[0],
+                required_acks=-1,
+                timeout=10_000,
+                topics=[(topic, [(0, bytes(batch._build()))])],  # noqa: SLF001
+            )
+            answer = await client.send(leader, sent)
+            code = answer.topics[0][1][0][1]
+        else:
+            coordinator = await producer._sender._find_coordinator(CoordinationType.TRANSACTION, given[0])  # noqa: SLF001
+            asked = (
+                AddPartitionsToTxnRequest(*given, [(topic, [0])])
+                if request == "add"
+                else EndTxnRequest(*given, request == "commit")
+            )
+            while True:
+                answer = await client.send(coordinator, asked, group=ConnectionGroup.COORDINATION)
+                code = answer.errors[0][1][0][1] if request == "add" else answer.error_code
+                if for_code(code) is not ConcurrentTransactions:  # the markers of the one before are on their way
+                    break
+                await asyncio.sleep(0.05)
+        return None if code == 0 else for_code(code)
 
     def member(self, application: str, topic: str) -> Member:
         """Return a new member."""

@@ -1,9 +1,11 @@
 """What the cluster in memory can do besides, for simulations: lose requests and answers, delay markers, compact.
 
 A client asks again as aiokafka does, and a broker takes no batch twice: a lost answer is a delay, and leaves no trace.
+For the end of a transaction alone it never asks again.
 """
 
 import asyncio
+from contextlib import nullcontext
 
 import pytest
 from aiokafka.errors import DuplicateSequenceNumber, KafkaConnectionError, KafkaError, ProducerFenced
@@ -45,7 +47,7 @@ class Disturbed:
 
 
 @pytest.mark.parametrize(
-    "point", [point + end for point in ("fence", "add", "send", "commit") for end in ("", " answered")]
+    "point", [point + end for point in ("fence", "add", "send") for end in ("", " answered")]
 )
 async def test_a_lost_request_or_answer_is_asked_for_again(point: str) -> None:
     """The log is the same as ever: nothing is written twice, and the answers are right."""
@@ -58,6 +60,24 @@ async def test_a_lost_request_or_answer_is_asked_for_again(point: str) -> None:
     assert not disturbed.troubles
     assert await ends(brokers, TOPIC) == (5, 5)
     assert await seen(brokers, TOPIC, "read_committed") == [(0, b"0"), (1, b"1"), (3, b"3")]
+
+
+@pytest.mark.parametrize("kind", ["commit", "abort"])
+@pytest.mark.parametrize("end", ["", " answered"])
+async def test_an_unanswered_end_is_never_asked_for_again(kind: str, end: str) -> None:
+    """A copy that came late would end another transaction; the writer is of no use any more."""
+    disturbed = Disturbed()
+    writer = await disturbed.brokers().fence(0)
+    await writer.begin()
+    await send(writer, TOPIC, b"0")
+    disturbed.troubles[kind + end] = KafkaConnectionError()
+    with pytest.raises(KafkaError) if kind == "commit" else nullcontext():
+        await (writer.commit() if kind == "commit" else writer.abort())
+    assert not disturbed.troubles
+    await writer.abort()
+    assert disturbed.reached.count(f"worker: {kind}") == 1
+    with pytest.raises(AssertionError):
+        await writer.begin()
 
 
 @pytest.mark.parametrize("point", ["bounds", "fetch", "last"])

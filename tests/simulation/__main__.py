@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 
 from tests.simulation.planted import PLANTED, Planted, planted
-from tests.simulation.schedule import Schedule, drawn
+from tests.simulation.schedule import Kind, Schedule, drawn
 from tests.simulation.simulate import Outcome, shrunk, simulate
 
 _CHUNK = 25
@@ -63,10 +63,12 @@ def _rerun(seed: int, fault: Planted | None) -> int:
 
 
 def _many(seeds: range, fault: Planted | None) -> int:
-    began, happened, transactions, failed = time.monotonic(), Counter[str](), 0, []
+    began, happened, failed = time.monotonic(), Counter[Kind](), list[int]()
+    transactions = records = together = 0
     for done, (seed, outcome) in enumerate(outcomes(seeds, fault), 1):
         happened.update(outcome.happened)
         transactions += outcome.transactions
+        records, together = records + outcome.records, together + outcome.together
         if outcome.violation is not None:
             failed.append(seed)
             print(f"seed {seed}: {outcome.violation}")
@@ -74,6 +76,7 @@ def _many(seeds: range, fault: Planted | None) -> int:
                 break
         if done % 500 == 0:
             print(f"{done} of {len(seeds)}, {time.monotonic() - began:.0f} s", file=sys.stderr)
+    print(f"{records} records were decided, {together / records:.0%} of them as columns")
     print(f"{transactions} transactions, {time.monotonic() - began:.0f} s; faults by kind:")
     print("\n".join(f"  {count:7d} {kind}" for kind, count in sorted(happened.items())))
     if failed:

@@ -4,6 +4,8 @@ from collections import Counter
 from random import Random  # noqa: TID251 (draws what ends with the faults, no noise)
 from typing import TYPE_CHECKING, Final
 
+from stream_app.kafka.memory.client import BACKOFF_SECONDS
+from tests.simulation.life import ENDS, REQUESTS, Lost
 from tests.simulation.schedule import BUSY_SECONDS, LOSSES, Fault, Kind
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Faults:
         world.note(*fault)
         self.happened[fault.kind] += 1
 
-    def _trouble(self, fault: Fault, life: "Life") -> None:  # noqa: C901 (one case a kind)
+    def _trouble(self, fault: Fault, life: "Life") -> None:  # noqa: C901, PLR0912 (one case a kind)
         world, until = self._world, self._world.loop.time() + fault.amount
         life.troubled_until = max(life.troubled_until, until + _RECOVERS_SECONDS)
         match fault.kind:
@@ -60,9 +62,12 @@ class Faults:
             case "slow":
                 life.slow_until = until
             case "request lost":
-                life.loses = "request"
+                life.loses = Lost("request")
             case "answer lost":
-                life.loses = "answer"
+                life.loses = Lost("answer")
+            case "request late" | "end late":
+                points = REQUESTS - {"connect"} if fault.kind == "request late" else ENDS
+                life.loses = Lost("late", points, BACKOFF_SECONDS + fault.amount * world.schedule.latency)
             case "leave":
                 life.ask_to_end()
                 world.restart_at[fault.worker] = until

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 
@@ -21,7 +21,18 @@ _T = TypeVar("_T")
 _CUT_SECONDS = 1.5
 _LOST_SECONDS = 2.0
 _RECOVERS_SECONDS = 15.0
-_LOSABLE = frozenset({"add", "send", "commit", "fence", "connect"})
+ENDS: Final = frozenset({"commit", "abort"})
+REQUESTS: Final = ENDS | {"add", "send", "fence", "connect", "commit offsets"}
+
+
+class Lost(NamedTuple):
+    """What is to happen to the next of some requests."""
+
+    how: Literal["request", "answer", "late"]
+    """Late: its sender gave it up, and sent it again or something else, when it arrives after all."""
+    points: frozenset[str] = REQUESTS
+    seconds: float = 0.0
+    """How much later than that."""
 
 
 class KilledError(BaseException):
@@ -82,7 +93,7 @@ class Life:
         self.rows = MortalRows(self, rows)
         self.skew_seconds = 0.0
         self.cut_until = self.slow_until = self.troubled_until = 0.0
-        self.loses: str | None = None  # what of its next exchange
+        self.loses: Lost | None = None
         self.dies: str | None = None  # at which moment
         self.ended = False
         self._end = asyncio.Event()
@@ -148,15 +159,19 @@ class Life:
         """Do as `ask`: what is on its way takes effect even if this process dies meanwhile."""
         loop = self.world.loop
         found: asyncio.Future[_T] = loop.create_future()
-        lost = self.loses if point in _LOSABLE else None
+        lost = self.loses if self.loses is not None and point in self.loses.points else None
+        how, _, late_seconds = lost or (None, (), 0.0)
         if lost is not None:
             self.loses = None
         if self._is_cut or lost is not None:
-            self.troubled_until = max(loop.time() + _RECOVERS_SECONDS, self.troubled_until)
-        if self._is_cut or lost == "request":
+            self.troubled_until = max(loop.time() + late_seconds + _RECOVERS_SECONDS, self.troubled_until)
+        if self._is_cut or how == "request":
             self.world.later(_CUT_SECONDS, _fail, found, KafkaConnectionError("cut off"))
+        elif how == "late":
+            self.world.later(_LOST_SECONDS, _fail, found, RequestTimedOutError())
+            self.world.later(_LOST_SECONDS + late_seconds, self._arrive, point, effect, found, how)
         else:
-            self.world.later(self.world.latency(self), self._arrive, point, effect, found, lost)
+            self.world.later(self.world.latency(self), self._arrive, point, effect, found, how)
         return await found
 
     @property

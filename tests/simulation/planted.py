@@ -291,4 +291,11 @@ PLANTED: Final = (
         78,
         (("self.readings.drop(series)", "pass"),),
     ),
+    Planted(
+        "an end asked for again",
+        "an unanswered end of a transaction is never repeated under its epoch",
+        "stream_app.kafka.memory.writer:MemoryWriter._end",
+        1,
+        (("self._client.ask(kind", "self._client.insist(kind"),),
+    ),
 )

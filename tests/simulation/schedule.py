@@ -22,6 +22,8 @@ Trouble = Literal[
     "slow",
     "request lost",
     "answer lost",
+    "request late",
+    "end late",
     "leave",
     "rebalance",
     "producer id expired",
@@ -57,9 +59,11 @@ _SECONDS: Final[dict[str, tuple[float, float]]] = {
     "freeze": (0.5, 40),
     "cut off": (0.5, 30),
     "slow": (2, 20),
+    "request late": (0, 12),
+    "end late": (0, 12),
     "clock": (-7200, 7200),
 }
-"""How long a fault lasts; the others: until a worker is started again."""
+"""How long a fault lasts, of what is late in times that a request takes; else: until a worker is started again."""
 
 
 class Fault(NamedTuple):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from stream_app.deciding.columns.batch import BatchDecider
+from stream_app.formats.records import Records
 from tests.simulation.books import ViolationError
 from tests.simulation.loop import NeverEndsError, virtual_loop
 from tests.simulation.schedule import Kind, Schedule
@@ -21,11 +23,15 @@ class Outcome:
     trace: str
     happened: Counter[Kind]
     transactions: int
+    records: int
+    """How many were decided, whatever came of it."""
+    together: int
+    """How many of these as columns."""
 
 
 def simulate(schedule: Schedule) -> Outcome:
     """Run a schedule to its end, or to the first promise that is broken."""
-    with _silence(), virtual_loop(schedule.seed) as loop:
+    with _silence(), _counted() as counts, virtual_loop(schedule.seed) as loop:
         world = World(schedule, loop)
         violation: ViolationError | None = None
         try:
@@ -36,7 +42,24 @@ def simulate(schedule: Schedule) -> Outcome:
             violation = ViolationError("the run ends", str(error))
         trace, happened = world.trace, world.faults.happened
         loop.dismantle([life.process for life in world.lives_by_name.values()])
-        return Outcome(violation, trace, happened, world.witness.transactions)
+        return Outcome(violation, trace, happened, world.witness.transactions, counts["records"], counts["together"])
+
+
+@contextmanager
+def _counted() -> Iterator[Counter[str]]:
+    """Count the records that are decided, and how many of them as columns."""
+    counts, before = Counter[str](), BatchDecider.decide
+
+    def counting(decider: BatchDecider, records: Records) -> Iterator[None]:
+        yield from before(decider, records)
+        counts["records"] += decider.end
+        counts["together"] += sum(decider.decisions.values()) - sum(decider.alone.decisions.values())
+
+    BatchDecider.decide = counting  # type: ignore[method-assign]
+    try:
+        yield counts
+    finally:
+        BatchDecider.decide = before  # type: ignore[method-assign]
 
 
 @contextmanager

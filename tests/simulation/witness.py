@@ -119,7 +119,6 @@ class Witness:
                     raise ViolationError("nothing of another topic is released", f"{writer} released {record.value!r}")
 
     def _commit(self, account: _Account, partition: int, producer: int) -> None:
-        self.transactions += 1
         rows = account.open.pop((self._names.changelog, producer), [])
         found = []
         for topic in self._outputs:
@@ -128,6 +127,9 @@ class Witness:
                 [_output(record) for record, _ in records if record.key != CLAIM or topic != self._names.ledger]
             )
             account.committed.setdefault(topic, []).extend(output.value for output in found[-1])
+        if not rows and not any(found):
+            return  # a late copy had added the changelog to a transaction that wrote nothing to it
+        self.transactions += 1
         row = next((orjson.loads(record.value) for record, _ in reversed(rows) if record.key == PARTITION_ROW), None)
         if row is not None:
             account.decided = max(account.decided, row["next_offset"])

@@ -80,6 +80,14 @@ OF_MEMBERS = (
 """Series of members, where there are any."""
 
 
+FLEETS: dict[str, dict[str, Any]] = {
+    "van": {"level": "landmark", "landmarks": LANDMARKS, "spare": 1},
+    "bus": {"level": "user", "length": 30},
+    "cab": {"level": "event"},
+}
+"""Levels of the default policies under which many series send at once, by what stands in their ids."""
+
+
 class Sent(NamedTuple):
     """A record on its way to the events topic."""
 
@@ -104,7 +112,19 @@ def _defaults(configuration: int, glob: str) -> tuple[DefaultPolicy, ...]:
     protection = {"level": "landmark", "landmarks": LANDMARKS, "step": STEP_MS, "spare": 1}
     scheme = {"name": ("adaptive", "uniform", "balanced")[configuration]}
     bounds = [START_MS + step * STEP_MS + STEP_MS // 2 for step in (4, 7, 8, 13)]
-    return (default(glob, protection=protection, scheme=scheme, value=NUMBER, renew=bounds),)
+    fleets = [
+        default(
+            f"*{name}-*",
+            epsilon=0.1,
+            lifetime=0.1,
+            protection={"step": STEP_MS, **level},
+            scheme={"name": ("uniform", "adaptive", "uniform")[configuration]},
+            value=NUMBER,
+            filter="level" if name == "bus" else "none",
+        )
+        for name, level in FLEETS.items()
+    ]
+    return (default(glob, protection=protection, scheme=scheme, value=NUMBER, renew=bounds), *fleets)
 
 
 class _Course:
@@ -117,11 +137,13 @@ class _Course:
         self._version = 0
         self._value: dict[str, Any] = NUMBER
         self._chosen: dict[str, Any] | None = None
+        self._defaults = any(name in self.name for name in ("meter", "stray", *FLEETS))
         self._gathers = False
         """Whether watermarks alone open and close its steps."""
 
     def next(self) -> dict[str, Any] | bytes:
-        if self._version == 0 and not ("meter" in self.name or "stray" in self.name):
+        """Return whatever comes next."""
+        if self._version == 0 and not self._defaults:
             return self._policy()
         chance = self._draw.random()
         if chance < 0.04:
@@ -139,6 +161,10 @@ class _Course:
             return self._reading(chance)
         if chance > 0.94:
             return self._observation(max(0, self._step - self._draw.randrange(3)))
+        return self.step()
+
+    def step(self) -> dict[str, Any]:
+        """Return an observation of a later step."""
         self._step += self._draw.choice((1, 1, 1, 2))
         return self._observation(self._step)
 
@@ -182,7 +208,7 @@ class _Course:
             value = self._draw.choice(("home", "work", "road"))
         if self._draw.random() < 0.03:
             value = "nothing of the kind"
-        at = START_MS + step * STEP_MS + self._draw.randrange(STEP_MS)
+        at = START_MS // STEP_MS * STEP_MS + step * STEP_MS + self._draw.randrange(STEP_MS)
         return {"series": self.name, "timestamp": at, "value": value}
 
     def _collected(self, chance: float) -> dict[str, Any]:
@@ -224,12 +250,28 @@ def input_of(
     if readings:
         names = tuple(f"p{SEPARATOR}{name}" if members else name for name in READING)
     chosen = names[: draw.randrange(3, len(names) + 1)]
+    bursts = tuple(_bursts(seed, seconds, members=members))
     courses: list[_Course | _Caps] = [
         _Course(name, draw, renewals, COLLECTED if numbers else COLLECTED[:1]) for name in chosen
     ]
     if members:
         courses += [_Caps(member, draw) for member in ("p", "q")[: draw.randrange(3)]]
-    return tuple(_sent(draw, courses, seconds, draw.randrange(20, 61)))
+    return tuple(sorted((*_sent(draw, courses, seconds, draw.randrange(20, 61)), *bursts), key=lambda sent: sent.at))
+
+
+def _bursts(seed: object, seconds: float, *, members: bool) -> Iterator[Sent]:
+    """Yield what the series of a fleet send, all of them at once: what comes of that is decided as columns."""
+    draw = Random(f"fleet {seed}")
+    fleets = tuple(FLEETS)[:2] if members else tuple(FLEETS)  # what has no end takes no part of a cap
+    kinds = fleets if draw.random() < 0.3 else (draw.choice(fleets),)
+    names = [f"{draw.choice(kinds)}-{number}" for number in range(draw.choice((0, 4, 6, 8)))]
+    courses = [
+        _Course(f"{draw.choice('pq')}{SEPARATOR}{name}" if members else name, draw, draw, COLLECTED) for name in names
+    ]
+    for nth, at in enumerate(sorted(draw.random() * seconds for _ in range(draw.randrange(3, 7)))):
+        for course in courses * (draw.choice((1, 2, 3)) if nth else 1):  # the first one alone makes rows
+            found = course.next() if draw.random() < 0.05 else course.step()
+            yield Sent(at, course.key, orjson.dumps(found) if isinstance(found, dict) else found)
 
 
 def _sent(draw: Random, courses: list[_Course | _Caps], seconds: float, count: int) -> Iterator[Sent]:

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.group import Place
@@ -93,7 +92,7 @@ class World:
                 metrics=QUIET,
                 rows=life.rows,
                 feed=life.feed,
-                fewest=1 if schedule.seed % 5 else FEWEST,  # batches have one or two records here
+                fewest=(3, 1, 1, 1)[schedule.seed % 4],  # batches have a few records here
                 aside=_inline,
                 accept_new_key=True,  # a new key is one of the faults here, and each is meant
             )

@@ -145,9 +145,12 @@ class MemoryCluster:
         Raises:
             UnknownTopicOrPartitionError: if there is no such partition.
             InvalidProducerEpoch: if the producer was fenced.
+            InvalidTxnState: if its transaction has ended, or lacks this partition; asked where it begins in this log.
             OutOfOrderSequenceNumber: if records of the producer are missing before it.
         """
         log = self.log(place.topic, place.partition)
+        if given != NOBODY and not log.is_open(given.producer):
+            self.transactions.verify(given, place)
         append_ms = self.now_ms() if self._topic(place.topic).append_time else None
         return log.append(drafts, append_ms=append_ms, producer=given.producer, epoch=given.epoch, sequence=sequence)
 

@@ -80,6 +80,10 @@ class Log:
         oldest = min(self._open.values(), default=self.end)
         return oldest if oldest >= self.first else next((batch.base for batch in self.batches), self.end)
 
+    def is_open(self, producer: int) -> bool:
+        """Tell whether a transaction of that producer wrote here, and its marker has not followed yet."""
+        return producer in self._open
+
     def bound(self, isolation: Isolation) -> int:
         """Return the offset before which a reader stops."""
         return self.end if isolation == "read_uncommitted" else self.stable

@@ -77,10 +77,22 @@ class Transactions:
         held.began_ms = now_ms if held.began_ms is None else held.began_ms
         held.places.update(dict.fromkeys(places))
 
+    def verify(self, given: Identity, place: Place) -> None:
+        """Check that a producer has a transaction open to which a partition was added.
+
+        Raises:
+            InvalidProducerEpoch: if somebody fenced since, or the transaction took too long.
+            InvalidProducerIdMapping: if the transactional id expired since.
+            InvalidTxnState: if it has none, or one without that partition.
+        """
+        identity = next((name for name, held in self._held.items() if held.producer == given.producer), "")
+        if place not in self._checked(identity, given).places:
+            raise InvalidTxnState
+
     def end(self, identity: str, given: Identity, kind: Kind, due_ms: Callable[[], int]) -> None:
         """End the open transaction; ``due_ms`` gives for each of its partitions when the marker is written.
 
-        To ask again, as after a lost answer, changes nothing.
+        To ask again changes nothing while no other transaction is open; a copy that comes later ends that one.
 
         Raises:
             InvalidProducerEpoch: if somebody fenced since, or the transaction took too long.

@@ -1,7 +1,7 @@
 """The transactional producer of one partition's owner, in memory."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Literal
 
 from aiokafka.errors import (
@@ -107,7 +107,7 @@ class MemoryWriter:
         return Extent(first, None if last is None else last + count)
 
     async def commit(self) -> None:
-        """Commit; when this raises, only the log knows whether it was."""
+        """Commit, and ask but once; when this raises, only the log knows whether it was."""
         await self._end("commit")
 
     async def abort(self) -> None:
@@ -125,9 +125,12 @@ class MemoryWriter:
 
     async def _add(self, *places: Place) -> None:
         cluster, given = self._client.cluster, self._given
-        await self._coordinated(
-            "add", lambda: cluster.transactions.add(self._transactional_id, given, places, cluster.now_ms())
-        )
+
+        def add() -> None:
+            """Let the coordinator take them."""
+            cluster.transactions.add(self._transactional_id, given, places, cluster.now_ms())
+
+        await self._coordinated(self._client.insist("add", add))
         self._added.update(places)
         self._named = []
 
@@ -136,10 +139,13 @@ class MemoryWriter:
         if self._named:
             await self._add(*self._named)
         cluster, given = self._client.cluster, self._given
-        if self._added:
-            await self._coordinated(
-                kind, lambda: cluster.transactions.end(self._transactional_id, given, kind, cluster.marker_due_ms)
-            )
+
+        def end() -> None:
+            """Let the coordinator end it."""
+            cluster.transactions.end(self._transactional_id, given, kind, cluster.marker_due_ms)
+
+        if self._added:  # a copy that comes late would end a later transaction: a new owner alone may ask again
+            await self._coordinated(self._client.ask(kind, end))
         self._state = "ready"
 
     async def _find(self, place: Place) -> None:
@@ -151,10 +157,10 @@ class MemoryWriter:
                 raise UnknownTopicOrPartitionError
             await asyncio.sleep(BACKOFF_SECONDS)
 
-    async def _coordinated(self, point: str, effect: Callable[[], None]) -> None:
-        """Ask the coordinator; nothing more comes of a writer that it refuses."""
+    async def _coordinated(self, answer: Awaitable[None]) -> None:
+        """Wait for the coordinator's answer; nothing more comes of a writer that it refuses, or leaves without one."""
         try:
-            await self._client.insist(point, effect)
+            await answer
         except InvalidProducerEpoch as error:
             self._state = "failed"
             raise ProducerFenced from error
