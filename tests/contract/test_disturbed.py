@@ -46,9 +46,7 @@ class Disturbed:
         return MemoryBrokers(self.cluster, client, "a", names, transaction_timeout_ms=timeout_ms)
 
 
-@pytest.mark.parametrize(
-    "point", [point + end for point in ("fence", "add", "send") for end in ("", " answered")]
-)
+@pytest.mark.parametrize("point", [point + end for point in ("fence", "add", "send") for end in ("", " answered")])
 async def test_a_lost_request_or_answer_is_asked_for_again(point: str) -> None:
     """The log is the same as ever: nothing is written twice, and the answers are right."""
     disturbed = Disturbed()

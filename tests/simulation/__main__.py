@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 
 from tests.simulation.planted import PLANTED, Planted, planted
-from tests.simulation.schedule import Kind, Schedule, drawn
+from tests.simulation.schedule import Schedule, drawn
 from tests.simulation.simulate import Outcome, shrunk, simulate
 
 _CHUNK = 25
@@ -63,7 +63,7 @@ def _rerun(seed: int, fault: Planted | None) -> int:
 
 
 def _many(seeds: range, fault: Planted | None) -> int:
-    began, happened, failed = time.monotonic(), Counter[Kind](), list[int]()
+    began, happened, failed = time.monotonic(), Counter[str](), list[int]()
     transactions = records = together = 0
     for done, (seed, outcome) in enumerate(outcomes(seeds, fault), 1):
         happened.update(outcome.happened)

@@ -23,7 +23,7 @@ class Faults:
         """Let nothing happen yet."""
         self._world = world
         self._changed = [0, 0]
-        self.happened: Counter[Kind] = Counter()
+        self.happened: Counter[str] = Counter()
 
     def happen(self, fault: Fault) -> None:
         """Let a fault happen; it misses a worker that is dead or frozen."""

@@ -153,12 +153,12 @@ class Feed:
                 return
 
     async def _commit(self, offsets: Mapping[int, int]) -> None:
-        world, member = self._life.world, self._member
+        life, world, member = self._life, self._life.world, self._member
         if member is None:
             raise UnknownMemberIdError
         places = {Place(world.names.events, partition): offset for partition, offset in offsets.items()}
         generation = self.generation
-        await self._life.ask("commit offsets", lambda: world.group.commit(member, generation, places, world.now_ms()))
+        await self._life.ask("commit offsets", lambda: life.group.commit(member, generation, places, world.now_ms()))
 
     async def belong(self) -> None:
         """Be a member of the group, generation after generation."""
@@ -184,10 +184,10 @@ class Feed:
 
         def join() -> str:
             topics = (world.names.events,)
-            return world.group.join(self._member, life.name, topics, SESSION_MS, world.now_ms())
+            return life.group.join(self._member, life.name, topics, SESSION_MS, world.now_ms())
 
         def assigned() -> Assignment | None:
-            found = world.group.assignment(member)
+            found = life.group.assignment(member)
             if found is None:
                 join()  # another rebalance may have begun before this member heard how the last one ended
             return found
@@ -201,12 +201,12 @@ class Feed:
 
     async def _stay(self) -> None:
         """Send heartbeats until the group rebalances."""
-        world, member, generation = self._life.world, self._member, self.generation
+        life, world, member, generation = self._life, self._life.world, self._member, self.generation
         assert member is not None, "it has joined"
         while not self.rejoins:
             await asyncio.sleep(_HEARTBEAT_SECONDS)
             try:
-                await self._life.ask("heartbeat", lambda: world.group.heartbeat(member, generation, world.now_ms()))
+                await self._life.ask("heartbeat", lambda: life.group.heartbeat(member, generation, world.now_ms()))
             except (UnknownMemberIdError, IllegalGenerationError, RebalanceInProgressError):
                 return
             except KafkaError:
@@ -215,9 +215,9 @@ class Feed:
 
     async def leave(self) -> None:
         """Be a member no more."""
-        world, member = self._life.world, self._member
+        life, world, member = self._life, self._life.world, self._member
         if member is not None:
             try:
-                await self._life.ask("leave", lambda: world.group.leave(member, world.now_ms()))
+                await self._life.ask("leave", lambda: life.group.leave(member, world.now_ms()))
             except KafkaError:
                 return

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 _T = TypeVar("_T")
+APPLICATION: Final = "sim"
 _CUT_SECONDS = 1.5
 _LOST_SECONDS = 2.0
 _RECOVERS_SECONDS = 15.0
@@ -86,9 +87,10 @@ class MortalRows:
 class Life:
     """What runs between two starts of one worker."""
 
-    def __init__(self, world: "World", name: str, context: Context, rows: Rows) -> None:
+    def __init__(self, world: "World", name: str, context: Context, rows: Rows, application: str = APPLICATION) -> None:
         """Run nothing yet."""
-        self.world, self.name, self.context = world, name, context
+        self.world, self.name, self.context, self.application = world, name, context, application
+        self.group = world.cluster.group(application)
         self.process = Process(name)
         self.rows = MortalRows(self, rows)
         self.skew_seconds = 0.0

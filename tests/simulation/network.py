@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.cluster import NOBODY, MemoryCluster
 from stream_app.kafka.memory.group import Place
@@ -16,13 +17,13 @@ from stream_app.kafka.memory.writer import MemoryWriter
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
 from tests.simulation.feed import SESSION_MS
+from tests.simulation.life import APPLICATION
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
     from tests.simulation.world import World
 
 _T = TypeVar("_T")
-APPLICATION: Final = "sim"
 TRANSACTION_MS: Final = 10_000
 _REBALANCE_MS: Final = 15_000
 
@@ -44,10 +45,12 @@ SIGNING_KEY: Final = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
 
 
 @lru_cache
-def settings_of(partitions: int, batch_records: int, cached_series: int, separator: str | None) -> Settings:
+def settings_of(
+    application: str, partitions: int, batch_records: int, cached_series: int, separator: str | None
+) -> Settings:
     """Return the settings of every worker; with few ``cached_series`` rows are read back while a batch commits."""
     given: dict[str, Any] = {
-        "application": APPLICATION,
+        "application": application,
         "prefix": APPLICATION,
         "partitions": partitions,
         "session_timeout_ms": SESSION_MS,
@@ -94,12 +97,13 @@ class DistantBrokers(MemoryBrokers):
     def __init__(self, life: "Life") -> None:
         """Ask by the network of a worker."""
         world = life.world
-        super().__init__(world.cluster, life.name, APPLICATION, world.names, transaction_timeout_ms=TRANSACTION_MS)
+        names = TopicNames.of(APPLICATION, life.application)
+        super().__init__(world.cluster, life.name, life.application, names, transaction_timeout_ms=TRANSACTION_MS)
         self._life = life
 
     async def fence(self, partition: int) -> MemoryWriter:
         """Fence, and let the world know who did last: who was frozen may hear of its own fence after the next one."""
         writer, world = await super().fence(partition), self._life.world
-        if writer.identity > world.fences.get(partition, NOBODY):
+        if self._life.application == APPLICATION and writer.identity > world.fences.get(partition, NOBODY):
             world.fences[partition], world.fencers[partition] = writer.identity, self._life
         return writer

@@ -63,7 +63,7 @@ PLANTED: Final = (
         "no fence",
         "one transactional id a partition, so that a new owner fences the one before",
         "stream_app.kafka.memory.brokers:MemoryBrokers.fence",
-        6,
+        2,
         (('f"{self._application}-{partition}"', 'f"{self._application}-{self._client.name}-{partition}"'),),
     ),
     Planted(
@@ -88,14 +88,14 @@ PLANTED: Final = (
         "tail not settled",
         "entries beyond the restored state bind, aborted ones too",
         f"{_OWNER}.tail:Tail.settle",
-        4,
+        1,
         (("bound != entry.hash", "not bound"),),
     ),
     Planted(
         "tail read committed alone",
         "the ledger's tail is read with what was aborted",
         f"{_OWNER}.restore:Restorer.restore",
-        4,
+        1,
         (('reader("read_uncommitted")', 'reader("read_committed")'),),
     ),
     Planted(
@@ -130,7 +130,7 @@ PLANTED: Final = (
         "group's offset trusted over the row",
         "the partition row says where to go on",
         f"{_OWNER}.restore:Restorer.restore",
-        6,
+        3,
         (
             (
                 "row = self._copy.row()",
@@ -162,14 +162,14 @@ PLANTED: Final = (
         "key change adopted with binding entries",
         "a changed key or configuration is adopted only where nothing binds",
         f"{_OWNER}.tail:Tail.settle",
-        4,
+        1,
         (("bound != entry.hash", "bound != entry.hash and not self._changes"),),
     ),
     Planted(
         "changelog's head ignored",
         "a changelog that begins later than the row says stops the partition",
         f"{_EVIDENCE}.ends:begins_late",
-        103,
+        29,
         (
             (
                 '_late("changelog-short", "changelog", row.changelog_first, ends.changelog.first)',
@@ -181,21 +181,21 @@ PLANTED: Final = (
         "recall skipped",
         "input of open steps is read again at a start",
         f"{_OWNER}.tenure:recall",
-        6,
+        9,
         (("if row.recall_offset == row.next_offset:", "if True:"),),
     ),
     Planted(
         "rebalance without hold",
         "an owner lets its transaction end before the group rebalances",
         f"{_OWNER}.partitions:Partitions.hold",
-        59,
+        200,
         (("await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))", "pass"),),
     ),
     Planted(
         "reopened producer without reading back",
         "who opens its producer again reads state and tail back first",
         f"{_OWNER}.tenure:Tenure.begun",
-        62,
+        2,
         (
             (
                 "restored = await restorer.restore(await parts.brokers.committed(number), transactions.judge)",
@@ -211,7 +211,7 @@ PLANTED: Final = (
         "rows of a running commit forgotten",
         "what a batch changed is known to the next one while it commits, cached or not",
         f"{_OWNER}.cache:RowReader.hold",
-        5,
+        13,
         (("self._held, self._members = changed, members", "self._held, self._members = {}, members"),),
     ),
     Planted(
@@ -232,14 +232,14 @@ PLANTED: Final = (
         "answered input written again",
         "no output of input that has its outputs is written again",
         f"{_OWNER}.batch:decide",
-        102,
+        381,
         (("silent = cut > 0 and offsets[0] < answered", "silent = False"),),
     ),
     Planted(
         "group's offset at the input's beginning taken for decided input",
         "the group's offset where the input begins tells of nothing that was decided",
         f"{_OWNER}.restore:Restorer._first_row",
-        24,
+        17,
         (("(committed or 0) > 0", "committed is not None"),),
     ),
     Planted(
@@ -274,7 +274,7 @@ PLANTED: Final = (
         "readings acknowledged",
         "input is acknowledged no further than the oldest reading whose step is open",
         "stream_app.deciding.counters:Collection.floor",
-        27,
+        12,
         (("read = self.readings.floor()", "read = None"),),
     ),
     Planted(
@@ -288,14 +288,35 @@ PLANTED: Final = (
         "dropped readings kept",
         "a version under which steps do not stay open drops their readings",
         "stream_app.deciding.counters:Collection.drop",
-        78,
+        201,
         (("self.readings.drop(series)", "pass"),),
+    ),
+    Planted(
+        "another application's claim taken for one's own",
+        "who finds the claim of another application stops before it writes anything",
+        f"{_EVIDENCE}.claim:_own",
+        25,
+        (("if (claim.application, claim.prefix) != (settings.application, settings.prefix):", "if False:"),),
+    ),
+    Planted(
+        "spend of the row before",
+        "each record that is decided as columns spends what was drawn for it",
+        "stream_app.deciding.columns.deciding:_group",
+        3,
+        (("= taken.published, taken.spend_nano", "= taken.published, np.roll(taken.spend_nano, 1)"),),
+    ),
+    Planted(
+        "entries that bind forgotten by recover",
+        "recover leaves aborted entries beyond the rows to the next owner's tail",
+        "stream_app.kafka.rebuild.recover:Recovery._covered",
+        1,
+        (('row is None or entry["sequence"] > row.sequence', "False"),),
     ),
     Planted(
         "an end asked for again",
         "an unanswered end of a transaction is never repeated under its epoch",
         "stream_app.kafka.memory.writer:MemoryWriter._end",
-        1,
+        21,
         (("self._client.ask(kind", "self._client.insist(kind"),),
     ),
 )

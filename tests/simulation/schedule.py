@@ -55,6 +55,9 @@ _WITH_READINGS: Final = (10, 12, 13, 14, 15)
 _WITH_NUMBERS: Final = (0, 10, 11, 12, 15, 16, 17)
 """Of seeds modulo nineteen: those in which crowds send numbers and choices; of the older faults' seeds none."""
 
+_WITH_A_STRANGER: Final = 0.2
+"""Of seeds that lose nothing."""
+
 _SECONDS: Final[dict[str, tuple[float, float]]] = {
     "freeze": (0.5, 40),
     "cut off": (0.5, 30),
@@ -92,6 +95,8 @@ class Schedule:
     faults: tuple[Fault, ...]
     members: bool = False
     """Whether series have members, whose events are keyed by member."""
+    stranger: float | None = None
+    """When a second application begins to run under the same prefix."""
 
 
 def drawn(seed: int) -> Schedule:
@@ -118,7 +123,15 @@ def drawn(seed: int) -> Schedule:
         ),
         tuple(sorted(_fault(draw, kind, partitions, workers) for kind in kinds)),
         members,
+        _stranger(seed, kinds),
     )
+
+
+def _stranger(seed: int, kinds: list[Kind]) -> float | None:
+    draw = Random(f"stranger {seed}")  # apart, so that the rest of the schedule is what it was before
+    if draw.random() > _WITH_A_STRANGER or not set(kinds).isdisjoint(LOSSES):  # a claim that is lost is nobody's
+        return None
+    return draw.uniform(5, BUSY_SECONDS)
 
 
 def _fault(draw: Random, kind: Kind, partitions: int, workers: int) -> Fault:

@@ -11,7 +11,7 @@ from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.formats.records import Records
 from tests.simulation.books import ViolationError
 from tests.simulation.loop import NeverEndsError, virtual_loop
-from tests.simulation.schedule import Kind, Schedule
+from tests.simulation.schedule import Schedule
 from tests.simulation.world import World
 
 
@@ -21,7 +21,7 @@ class Outcome:
 
     violation: ViolationError | None
     trace: str
-    happened: Counter[Kind]
+    happened: Counter[str]
     transactions: int
     records: int
     """How many were decided, whatever came of it."""
@@ -55,7 +55,7 @@ def _counted() -> Iterator[Counter[str]]:
         counts["records"] += decider.end
         counts["together"] += sum(decider.decisions.values()) - sum(decider.alone.decisions.values())
 
-    BatchDecider.decide = counting  # type: ignore[method-assign]
+    BatchDecider.decide = counting  # type: ignore[assignment, method-assign]
     try:
         yield counts
     finally:

@@ -3,11 +3,16 @@
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from stream_app.audit.finding import Finding
+from stream_app.audit.heads.check import HeadsCheck
+from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.topics import TopicNames
 from tests.simulation.books import Books, ViolationError, check_chains
 from tests.simulation.expected import Expected, Output
+from tests.simulation.life import APPLICATION
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -15,6 +20,8 @@ if TYPE_CHECKING:
 
 PARTITION_ROW: Final = b"\x00partition"
 CLAIM: Final = b""
+_PUBLIC_KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
+"""That of `network.SIGNING_KEY`."""
 
 JUSTIFIED: Final[dict[str, frozenset[str]]] = {
     "tail-differs": frozenset({"key", "configuration", "events tail", "events remade"}),
@@ -76,6 +83,8 @@ class Witness:
         Raises:
             ViolationError: if a promise is broken.
         """
+        if life is not None and life.application != APPLICATION:
+            raise ViolationError("a second application writes nothing", f"{life} wrote: {point}")
         for number, account in enumerate(self._accounts):
             for topic in (*self._outputs, self._names.changelog):
                 self._read(account, topic, number, life, point)
@@ -120,21 +129,18 @@ class Witness:
 
     def _commit(self, account: _Account, partition: int, producer: int) -> None:
         rows = account.open.pop((self._names.changelog, producer), [])
-        found = []
-        for topic in self._outputs:
-            records = account.closed.pop((topic, producer), []) + account.open.pop((topic, producer), [])
-            found.append(
-                [_output(record) for record, _ in records if record.key != CLAIM or topic != self._names.ledger]
-            )
-            account.committed.setdefault(topic, []).extend(output.value for output in found[-1])
+        found = [self._ended(account, topic, producer) for topic in self._outputs]
         if not rows and not any(found):
             return  # a late copy had added the changelog to a transaction that wrote nothing to it
         self.transactions += 1
-        row = next((orjson.loads(record.value) for record, _ in reversed(rows) if record.key == PARTITION_ROW), None)
+        row = _partition_row(rows)
         if row is not None:
             account.decided = max(account.decided, row["next_offset"])
             account.topic = row["topic"]
         if account.blind:
+            return
+        if rows and self._world.operator.is_writer(self._writers[producer, rows[-1][1]]):
+            self._recovered(account, row, found)
             return
         if row is None:
             raise ViolationError("each batch has its partition row", f"a transaction of producer {producer} without")
@@ -155,6 +161,20 @@ class Witness:
                 raise ViolationError("committed bytes are those of replay", f"{topic}: wanted {ours}, found {theirs}")
         for output in (*found[1], *found[2]):
             account.answers[output.offset] = account.answers.get(output.offset, 0) + 1
+
+    def _ended(self, account: _Account, topic: str, producer: int) -> list[Output]:
+        """Return what a committed transaction wrote to an output topic."""
+        records = account.closed.pop((topic, producer), []) + account.open.pop((topic, producer), [])
+        found = [_output(record) for record, _ in records if record.key != CLAIM or topic != self._names.ledger]
+        account.committed.setdefault(topic, []).extend(output.value for output in found)
+        return found
+
+    @staticmethod
+    def _recovered(account: _Account, row: Any, found: list[list[Output]]) -> None:
+        """Judge a transaction of `recover`: rows alone, and not beyond what was decided."""
+        decided = account.expected.next_offset if account.expected is not None else 0
+        if any(found) or (row is not None and row["next_offset"] > decided):
+            raise ViolationError("recover writes what was decided", f"{row} of {decided} decided, with outputs {found}")
 
     @staticmethod
     def _given(life: "Life", partition: int, offset: int, row: Any) -> InputRecord | None:
@@ -234,6 +254,35 @@ class Witness:
         wrong = {offset: account.answers.get(offset, 0) for offset in observed if account.answers.get(offset, 0) != 1}
         if wrong:
             raise ViolationError("every input is answered once", f"answers by offset: {wrong}")
+
+    def check_heads(self, partitions: set[int]) -> None:
+        """Check that signed heads vouch for every entry of the ledger, as the audit does, which shares no code.
+
+        Raises:
+            ViolationError: if one is missing, or does not agree.
+        """
+        lost = {"ledger head", "ledger tail"}
+        whole = [number for number in sorted(partitions) if not self.faults[number] & lost]
+        if not self._world.schedule.signed or not whole:
+            return
+        findings: list[Finding] = []
+        check = HeadsCheck(PublicKeys([_PUBLIC_KEY]), findings.append)
+        entries = [entry for number in whole for entry in self._accounts[number].committed.get(self._names.ledger, [])]
+        for number in whole:
+            for record in self._world.cluster.records(self._names.heads, number):
+                check.record(record.value or b"", number)
+        check.entries(entries)
+        read = check.finish()
+        # Other partitions stopped, or lost entries: their heads were not looked at.
+        wrong = [finding for finding in findings if not finding.message.startswith("no head of")]
+        if wrong or read.partitions < len(whole) or read.entries_signed != len(entries):
+            told = f"{wrong}; {read.entries_signed} of {len(entries)} entries in {read.partitions} of {len(whole)}"
+            raise ViolationError("heads vouch for the ledger", told)
+
+
+def _partition_row(rows: list[Any]) -> Any:
+    values = (record.value for record, _ in reversed(rows) if record.key == PARTITION_ROW)
+    return next((orjson.loads(value) for value in values if value is not None), None)
 
 
 def _output(record: Any) -> Output:

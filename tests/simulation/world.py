@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
+from stream_app.deciding.context import Context
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.memory.group import Place
@@ -18,11 +19,14 @@ from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.memory.transactions import Identity
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
+from stream_app.kafka.stops import StopReason
+from stream_app.setup.settings import Settings
 from tests.simulation.books import ViolationError
 from tests.simulation.faults import Faults
-from tests.simulation.life import Life
+from tests.simulation.life import APPLICATION, Life
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import APPLICATION, QUIET, SIGNING_KEY, DistantBrokers, DistantCluster, settings_of
+from tests.simulation.network import QUIET, SIGNING_KEY, DistantBrokers, DistantCluster, settings_of
+from tests.simulation.operator import STRANGER, Operator
 from tests.simulation.schedule import BUSY_SECONDS, Schedule
 from tests.simulation.witness import Witness
 from tests.simulation.workload import READ, SEPARATOR, START_MS, Sent, context_of
@@ -56,9 +60,8 @@ class World:
         self._route = router(schedule.partitions)
         self._broken: asyncio.Future[None] = loop.create_future()
         self.cluster = DistantCluster(self)
-        for name in self.names:
+        for name in (*self.names, TopicNames.of(APPLICATION, STRANGER).changelog):
             self.cluster.make(name, schedule.partitions, append_time=name == self.names.events)
-        self.group = self.cluster.group(APPLICATION)
         self.witness = Witness(self, self.names, schedule.partitions)
         self.disks = [MemoryRows() for _ in range(schedule.workers)]
         self.installed = (0, 0)
@@ -69,6 +72,7 @@ class World:
         """Who fenced each partition last: no other worker's view of it counts."""
         self.restart_at = [0.0] * schedule.workers
         self.faults = Faults(self)
+        self.operator = Operator(self)
 
     # What workers are made of
 
@@ -77,17 +81,12 @@ class World:
         schedule = self.schedule
         return Partitions(
             WorkerParts(
-                settings=settings_of(
-                    schedule.partitions,
-                    schedule.batch_records,
-                    1 if schedule.seed % 2 else 100_000,
-                    SEPARATOR if schedule.members else None,
-                ),
+                settings=self.settings(life.application),
                 context=life.context,
-                names=self.names,
+                names=TopicNames.of(APPLICATION, life.application),
                 brokers=DistantBrokers(life),
                 now_ms=life.now_ms,
-                secret=lambda: self._secrets.randbytes(32),
+                secret=self.secret,
                 signing_key=SIGNING_KEY if schedule.signed else None,
                 metrics=QUIET,
                 rows=life.rows,
@@ -98,11 +97,25 @@ class World:
             )
         )
 
+    def settings(self, application: str) -> Settings:
+        """Return the settings of an application's workers."""
+        schedule = self.schedule
+        cached_series = 1 if schedule.seed % 2 else 100_000
+        separator = SEPARATOR if schedule.members else None
+        return settings_of(application, schedule.partitions, schedule.batch_records, cached_series, separator)
+
+    def context(self) -> Context:
+        """Return what workers decide with that start now."""
+        return context_of(*self.installed, self._route, members=self.schedule.members)
+
+    def secret(self) -> bytes:
+        """Return 32 random bytes."""
+        return self._secrets.randbytes(32)
+
     def start(self, worker: int) -> None:
         """Start a worker anew."""
         name = f"worker {worker}.{len(self.lives_by_name)}"
-        context = context_of(*self.installed, self._route, members=self.schedule.members)
-        life = self.lives[worker] = Life(self, name, context, self.disks[worker])
+        life = self.lives[worker] = Life(self, name, self.context(), self.disks[worker])
         self.lives_by_name[name] = life
         self.note("starts", name)
         life.begin()
@@ -226,6 +239,8 @@ class World:
             (record.at, partial(self.send, record)) for record in self.schedule.records
         ]
         happenings += [(fault.at, partial(self.faults.happen, fault)) for fault in self.schedule.faults]
+        if self.schedule.stranger is not None:
+            happenings.append((self.schedule.stranger, self.operator.intrude))
         for at, happen in sorted(happenings, key=lambda one: one[0]):
             await asyncio.sleep(at - self.loop.time())
             happen()
@@ -234,17 +249,32 @@ class World:
         await asyncio.sleep(_RESTART_SECONDS)
         await self._until(self._settled, _SETTLE_SECONDS, "every partition goes on, or stops")
         looking.cancel()
-        stopped = self._stopped()
-        for life in self.lives:
-            if life is not None:
-                life.ask_to_end()
-        await self._until(self._over, _END_SECONDS, "every started worker ends")
+        if self.operator.can_recover():
+            await self.end_workers()
+            await self.operator.recover()
+            looking = self.loop.create_task(self._look_after_workers())
+            await asyncio.sleep(_RESTART_SECONDS)
+            await self._until(self._settled, _SETTLE_SECONDS, "every partition goes on after recover")
+            looking.cancel()
+            if self.stopped():
+                raise ViolationError("every partition goes on after recover", f"it stops: {self.stopped()}")
+        self.operator.check_stranger()
+        stopped = self.stopped()
+        await self.end_workers()
         await asyncio.sleep(_LOOK_SECONDS)
         self.cluster.elapse()  # the last markers
         self._look(None, "end")
         for partition in range(self.schedule.partitions):
             if partition not in stopped:
                 self.witness.end(partition)
+        self.witness.check_heads(set(range(self.schedule.partitions)) - set(stopped))
+
+    async def end_workers(self) -> None:
+        """Let every worker end in good order."""
+        for life in self.lives:
+            if life is not None:
+                life.ask_to_end()
+        await self._until(self._over, _END_SECONDS, "every started worker ends")
 
     async def _until(self, done: Callable[[], bool], seconds: float, promise: str) -> None:
         deadline = self.loop.time() + seconds
@@ -259,7 +289,7 @@ class World:
         return f"decided and end of the input: {ends}; {owned}"
 
     def _settled(self) -> bool:
-        stopped = self._stopped()
+        stopped = self.stopped()
         working = {number for life in self._alive() for number in life.partitions.working}
         return all(
             number in stopped or (number in working and self.witness.decided(number) >= self.events(number).end)
@@ -272,8 +302,9 @@ class World:
     def _over(self) -> bool:
         return all(life is None or life.ended or life.process.state == "dead" for life in self.lives)
 
-    def _stopped(self) -> set[int]:
-        return {number for life in self._alive() for number in life.stops()}
+    def stopped(self) -> dict[int, StopReason]:
+        """Return why partitions of the workers stopped."""
+        return {number: reason for life in self._alive() for number, reason in life.stops().items()}
 
     async def _look_after_workers(self) -> None:
         while True:

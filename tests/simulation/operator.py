@@ -1,0 +1,91 @@
+"""What somebody does beside the workers: runs a second application by mistake, and rebuilds rows that are lost."""
+
+from typing import TYPE_CHECKING, Final
+
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.parts import Site
+from stream_app.kafka.rebuild.recover import Recovery
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.stops import StopReason
+from tests.simulation.books import ViolationError
+from tests.simulation.life import Life
+from tests.simulation.network import SIGNING_KEY, DistantBrokers
+from tests.simulation.schedule import TROUBLES
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+STRANGER: Final = "other"
+"""The second application, whose prefix is that of the first."""
+_ROWS_LOST: Final[frozenset[StopReason]] = frozenset({"changelog-short", "row-missing", "row-behind"})
+_RECOVERABLE: Final[frozenset[str]] = frozenset(
+    {"second application", *TROUBLES, "changelog head", "changelog tail", "changelog remade"}
+) - {"key", "configuration"}
+"""What leaves ledger, releases, rejects and input whole, and what decides them as it was."""
+_CLAIM: Final = b""
+_SENT_AGAIN: Final = 5
+
+
+class Operator:
+    """Does to a world what its schedule says, and checks what comes of it."""
+
+    def __init__(self, world: "World") -> None:
+        """Do nothing yet."""
+        self._world = world
+        self._stranger: Life | None = None
+        self._recovers: Life | None = None
+
+    def intrude(self) -> None:
+        """Start a worker of a second application, once the first has claimed every partition of the ledger."""
+        world, names = self._world, self._world.names
+        for partition in range(world.schedule.partitions):
+            if not any(record.key == _CLAIM for record in world.cluster.records(names.ledger, partition)):
+                return
+        self._stranger = world.lives_by_name[STRANGER] = Life(world, STRANGER, world.context(), MemoryRows(), STRANGER)
+        world.note("starts", STRANGER)
+        world.faults.happened["second application"] += 1
+        self._stranger.begin()
+
+    def check_stranger(self) -> None:
+        """Check that every partition of the second application stopped.
+
+        Raises:
+            ViolationError: if one did not.
+        """
+        if self._stranger is None:
+            return
+        wanted = dict.fromkeys(range(self._world.schedule.partitions), "foreign-writer")
+        if (found := self._stranger.partitions.owned) != wanted:
+            raise ViolationError("a second application stops", f"its partitions: {found}")
+        self._stranger.ask_to_end()
+
+    def is_writer(self, life: Life) -> bool:
+        """Tell whether it was `recover` that wrote."""
+        return life is self._recovers
+
+    def can_recover(self) -> bool:
+        """Tell whether partitions stopped for lost rows alone, and what they are rebuilt from is whole."""
+        world = self._world
+        reasons = set(world.stopped().values())
+        return bool(reasons) and reasons <= _ROWS_LOST and set(world.faults.happened) <= _RECOVERABLE
+
+    async def recover(self) -> None:
+        """Rebuild the rows of every partition, and send some records more."""
+        world, schedule = self._world, self._world.schedule
+        life = self._recovers = world.lives_by_name["recover"] = Life(world, "recover", world.context(), MemoryRows())
+        brokers = DistantBrokers(life)
+        site = Site(
+            settings=world.settings(life.application),
+            context=life.context,
+            names=world.names,
+            brokers=brokers,
+            now_ms=world.now_ms,
+            secret=world.secret,
+        )
+        recovery = Recovery(site, await brokers.facts(), SIGNING_KEY if schedule.signed else None)
+        for partition in range(schedule.partitions):
+            await recovery.recover(partition, Accepted(), lambda *_: None)
+        world.note("recovered")
+        world.faults.happened["recover"] += 1
+        for record in schedule.records[-_SENT_AGAIN:]:
+            world.send(record)
