@@ -306,11 +306,11 @@ PLANTED: Final = (
         (("= taken.published, taken.spend_nano", "= taken.published, np.roll(taken.spend_nano, 1)"),),
     ),
     Planted(
-        "entries that bind forgotten by recover",
-        "recover leaves aborted entries beyond the rows to the next owner's tail",
-        "stream_app.kafka.rebuild.recover:Recovery._covered",
-        1,
-        (('row is None or entry["sequence"] > row.sequence', "False"),),
+        "open steps forgotten with another key",
+        "the row that is written under another noise key still says where open steps are read again from",
+        f"{_OWNER}.tenure:Tenure.begun",
+        30,
+        (("batch.recall_offset = row.recall_offset", "pass"),),
     ),
     Planted(
         "an end asked for again",

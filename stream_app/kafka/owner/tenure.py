@@ -139,7 +139,9 @@ class Tenure:
         if restored.fresh:
             # With the row in place before the first entry, a ledger without a row always means a loss.
             nothing, pages = BatchInput(row.next_offset, row.next_offset, Records.joined([]), []), writer.pages
-            await tenure._commit(Batch.of(nothing, pages(), pages(), pages(), pages()))
+            batch = Batch.of(nothing, pages(), pages(), pages(), pages())
+            batch.recall_offset = row.recall_offset  # steps are open still where a row is written under another key
+            await tenure._commit(batch)
         recalling()
         await parts.feed.start(number, kept.inbox.next_offset)
         tenure._collection = await recall(parts, number, tenure.row, tenure.rows.find)
