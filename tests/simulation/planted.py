@@ -88,14 +88,14 @@ PLANTED: Final = (
         "tail not settled",
         "entries beyond the restored state bind, aborted ones too",
         f"{_OWNER}.tail:Tail.settle",
-        1,
+        50,
         (("bound != entry.hash", "not bound"),),
     ),
     Planted(
         "tail read committed alone",
         "the ledger's tail is read with what was aborted",
         f"{_OWNER}.restore:Restorer.restore",
-        1,
+        50,
         (('reader("read_uncommitted")', 'reader("read_committed")'),),
     ),
     Planted(
@@ -130,7 +130,7 @@ PLANTED: Final = (
         "group's offset trusted over the row",
         "the partition row says where to go on",
         f"{_OWNER}.restore:Restorer.restore",
-        3,
+        1,
         (
             (
                 "row = self._copy.row()",
@@ -162,14 +162,14 @@ PLANTED: Final = (
         "key change adopted with binding entries",
         "a changed key or configuration is adopted only where nothing binds",
         f"{_OWNER}.tail:Tail.settle",
-        1,
+        50,
         (("bound != entry.hash", "bound != entry.hash and not self._changes"),),
     ),
     Planted(
         "changelog's head ignored",
         "a changelog that begins later than the row says stops the partition",
         f"{_EVIDENCE}.ends:begins_late",
-        29,
+        170,
         (
             (
                 '_late("changelog-short", "changelog", row.changelog_first, ends.changelog.first)',
@@ -188,7 +188,7 @@ PLANTED: Final = (
         "rebalance without hold",
         "an owner lets its transaction end before the group rebalances",
         f"{_OWNER}.partitions:Partitions.hold",
-        200,
+        184,
         (("await asyncio.gather(*(partition.hold(self._patience) for partition in self._owned.values()))", "pass"),),
     ),
     Planted(
@@ -222,17 +222,10 @@ PLANTED: Final = (
         (("states.forget(series)", "pass"),),
     ),
     Planted(
-        "copy's last record not compared",
-        "local rows are brought up to date only where the changelog still holds the last record that they took",
-        f"{_OWNER}.changelogcopy:ChangelogCopy._apply",
-        1420,
-        (("known and not self._holds(found.keys[0], found.values[0])", "False"),),
-    ),
-    Planted(
         "answered input written again",
         "no output of input that has its outputs is written again",
         f"{_OWNER}.batch:decide",
-        381,
+        787,
         (("silent = cut > 0 and offsets[0] < answered", "silent = False"),),
     ),
     Planted(
