@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 
-from tests.simulation.planted import PLANTED, Planted, planted
-from tests.simulation.schedule import Schedule, drawn
+from tests.simulation.plans.schedule import Schedule, drawn
+from tests.simulation.planted import PLANTED
+from tests.simulation.planting import Planted, planted
 from tests.simulation.simulate import Outcome, shrunk, simulate
 
 _CHUNK = 25

@@ -2,12 +2,16 @@
 
 from typing import Final, NamedTuple
 
+import orjson
+
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.deciding.members import Member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
+from stream_app.kafka.memory.log import Log
+from tests.simulation.plans.workload import READ
 
 _INPUT: Final = "input"
 
@@ -40,6 +44,22 @@ class Expected:
         self._rows |= decider.changed
         self._members |= decider.members
         return found
+
+
+def observations(log: Log) -> list[int]:
+    """Return the offsets of all observations, whole or not: of what must have exactly one answer.
+
+    A reading has none: its step has.
+    """
+    found = []
+    for record in log.visible(log.first, log.end, "read_committed"):
+        try:
+            content = orjson.loads(record.value or b"")
+        except orjson.JSONDecodeError:
+            content = None
+        if not isinstance(content, dict) or ("type" not in content and READ not in str(content.get("series"))):
+            found.append(record.offset)
+    return found
 
 
 def _into(found: list[Output]) -> Append:

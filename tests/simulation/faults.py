@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from stream_app.kafka.memory.client import BACKOFF_SECONDS
 from tests.simulation.life import ENDS, REQUESTS, Lost
-from tests.simulation.schedule import BUSY_SECONDS, LOSSES, Fault, Kind
+from tests.simulation.plans.schedule import BUSY_SECONDS, LOSSES, Fault, Kind
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life

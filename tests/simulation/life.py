@@ -22,6 +22,7 @@ APPLICATION: Final = "sim"
 _CUT_SECONDS = 1.5
 _LOST_SECONDS = 2.0
 _RECOVERS_SECONDS = 15.0
+_WELL_LATENCY = 0.05
 ENDS: Final = frozenset({"commit", "abort"})
 REQUESTS: Final = ENDS | {"add", "send", "fence", "connect", "commit offsets"}
 
@@ -111,6 +112,12 @@ class Life:
 
     def __repr__(self) -> str:
         return self.name
+
+    def is_well(self) -> bool:
+        """Tell whether it had the time to let its transaction end before its partitions went to others."""
+        now = self.world.loop.time()
+        quick = self.world.schedule.latency <= _WELL_LATENCY and now > self.slow_until
+        return quick and self.runs and now > self.troubled_until
 
     def begin(self) -> None:
         """Run from now on."""

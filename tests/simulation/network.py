@@ -18,6 +18,8 @@ from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
 from tests.simulation.feed import SESSION_MS
 from tests.simulation.life import APPLICATION
+from tests.simulation.plans.schedule import Schedule
+from tests.simulation.plans.workload import SEPARATOR
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -61,6 +63,13 @@ def settings_of(
     }
     # Fewer than an operator may choose: three to eight series have to find the cache full.
     return Settings(**given).model_copy(update={"cached_series": cached_series})
+
+
+def settings_for(schedule: Schedule, application: str) -> Settings:
+    """Return the settings of an application's workers in a run."""
+    cached_series = 1 if schedule.seed % 2 else 100_000
+    separator = SEPARATOR if schedule.members else None
+    return settings_of(application, schedule.partitions, schedule.batch_records, cached_series, separator)
 
 
 class DistantCluster(MemoryCluster):

@@ -9,8 +9,8 @@ from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import StopReason
 from tests.simulation.books import ViolationError
 from tests.simulation.life import Life
-from tests.simulation.network import SIGNING_KEY, DistantBrokers
-from tests.simulation.schedule import TROUBLES
+from tests.simulation.network import SIGNING_KEY, DistantBrokers, settings_for
+from tests.simulation.plans.schedule import TROUBLES
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -69,13 +69,22 @@ class Operator:
         reasons = set(world.stopped().values())
         return bool(reasons) and reasons <= _ROWS_LOST and set(world.faults.happened) <= _RECOVERABLE
 
+    def check_recovered(self) -> None:
+        """Check that no partition stops again.
+
+        Raises:
+            ViolationError: if one does.
+        """
+        if stopped := self._world.stopped():
+            raise ViolationError("every partition goes on after recover", f"it stops: {stopped}")
+
     async def recover(self) -> None:
         """Rebuild the rows of every partition, and send some records more."""
         world, schedule = self._world, self._world.schedule
         life = self._recovers = world.lives_by_name["recover"] = Life(world, "recover", world.context(), MemoryRows())
         brokers = DistantBrokers(life)
         site = Site(
-            settings=world.settings(life.application),
+            settings=settings_for(schedule, life.application),
             context=life.context,
             names=world.names,
             brokers=brokers,

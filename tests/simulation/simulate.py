@@ -11,7 +11,7 @@ from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.formats.records import Records
 from tests.simulation.books import ViolationError
 from tests.simulation.loop import NeverEndsError, virtual_loop
-from tests.simulation.schedule import Schedule
+from tests.simulation.plans.schedule import Schedule
 from tests.simulation.world import World
 
 

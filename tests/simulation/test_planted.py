@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.planted import PLANTED, Planted, planted
-from tests.simulation.schedule import Schedule, drawn
+from tests.simulation.plans.schedule import Schedule, drawn
+from tests.simulation.planted import PLANTED
+from tests.simulation.planting import Planted, planted
 from tests.simulation.simulate import shrunk, simulate
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"

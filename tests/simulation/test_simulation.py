@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.schedule import LOSSES, TROUBLES, drawn
+from tests.simulation.plans.schedule import LOSSES, TROUBLES, drawn
 from tests.simulation.simulate import simulate
 
 _PARTS = 20
 _TRACE = (
-    "from tests.simulation.schedule import drawn; from tests.simulation.simulate import simulate; "
+    "from tests.simulation.plans.schedule import drawn; from tests.simulation.simulate import simulate; "
     "print(simulate(drawn({seed})).trace)"
 )
 

@@ -11,7 +11,7 @@ from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.topics import TopicNames
 from tests.simulation.books import Books, ViolationError, check_chains
-from tests.simulation.expected import Expected, Output
+from tests.simulation.expected import Expected, Output, observations
 from tests.simulation.life import APPLICATION
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Witness:
         """Check that who fenced a partition did not abort what its owner had time to end."""
         entries = [(record.producer, epoch) for record, epoch in records if record.key != CLAIM]
         owner = self._writers.get(entries[-1]) if entries else None
-        if by is not None and owner is not None and owner is not by and all(map(self._world.is_well, (owner, by))):
+        if by is not None and owner is not None and owner is not by and owner.is_well() and by.is_well():
             raise ViolationError("a rebalance aborts nothing", f"{by} fences {owner}")
 
     def lost(self, kind: str, topic: str, partition: int, values: list[bytes]) -> None:
@@ -250,7 +250,7 @@ class Witness:
                     raise ViolationError("what was committed stays", f"{topic} of {partition}")
         if any(fault.startswith("events") for fault in self.faults[partition]):
             return
-        observed = self._world.observations(partition)
+        observed = observations(self._world.events(partition))
         wrong = {offset: account.answers.get(offset, 0) for offset in observed if account.answers.get(offset, 0) != 1}
         if wrong:
             raise ViolationError("every input is answered once", f"answers by offset: {wrong}")

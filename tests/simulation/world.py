@@ -8,8 +8,6 @@ from hashlib import blake2b
 from random import Random  # noqa: TID251 (draws latencies, no noise)
 from typing import Any, Final, TypeVar
 
-import orjson
-
 from stream_app.deciding.context import Context
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames
@@ -20,16 +18,15 @@ from stream_app.kafka.memory.transactions import Identity
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
 from stream_app.kafka.stops import StopReason
-from stream_app.setup.settings import Settings
 from tests.simulation.books import ViolationError
 from tests.simulation.faults import Faults
 from tests.simulation.life import APPLICATION, Life
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.network import QUIET, SIGNING_KEY, DistantBrokers, DistantCluster, settings_of
+from tests.simulation.network import QUIET, SIGNING_KEY, DistantBrokers, DistantCluster, settings_for
 from tests.simulation.operator import STRANGER, Operator
-from tests.simulation.schedule import BUSY_SECONDS, Schedule
+from tests.simulation.plans.schedule import BUSY_SECONDS, Schedule
+from tests.simulation.plans.workload import START_MS, Sent, context_of
 from tests.simulation.witness import Witness
-from tests.simulation.workload import READ, SEPARATOR, START_MS, Sent, context_of
 
 _T = TypeVar("_T")
 _LOOK_SECONDS: Final = 0.5
@@ -38,7 +35,6 @@ _SETTLE_SECONDS: Final = 400.0
 _END_SECONDS: Final = 90.0
 _SLOWER: Final = 12
 _ENDS: Final = frozenset({"commit", "abort", "fence"})
-_WELL_LATENCY: Final = 0.05
 
 
 async def _inline(call: Callable[..., None], *arguments: Any) -> None:
@@ -81,7 +77,7 @@ class World:
         schedule = self.schedule
         return Partitions(
             WorkerParts(
-                settings=self.settings(life.application),
+                settings=settings_for(schedule, life.application),
                 context=life.context,
                 names=TopicNames.of(APPLICATION, life.application),
                 brokers=DistantBrokers(life),
@@ -96,13 +92,6 @@ class World:
                 accept_new_key=True,  # a new key is one of the faults here, and each is meant
             )
         )
-
-    def settings(self, application: str) -> Settings:
-        """Return the settings of an application's workers."""
-        schedule = self.schedule
-        cached_series = 1 if schedule.seed % 2 else 100_000
-        separator = SEPARATOR if schedule.members else None
-        return settings_of(application, schedule.partitions, schedule.batch_records, cached_series, separator)
 
     def context(self) -> Context:
         """Return what workers decide with that start now."""
@@ -203,21 +192,6 @@ class World:
         end = self.events(partition).end
         return any(life.given_behind(partition, end) for life in self.lives_by_name.values())
 
-    def observations(self, partition: int) -> list[int]:
-        """Return the offsets of all observations, whole or not: of what must have exactly one answer.
-
-        A reading has none: its step has.
-        """
-        log, found = self.events(partition), []
-        for record in log.visible(log.first, log.end, "read_committed"):
-            try:
-                content = orjson.loads(record.value or b"")
-            except orjson.JSONDecodeError:
-                content = None
-            if not isinstance(content, dict) or ("type" not in content and READ not in str(content.get("series"))):
-                found.append(record.offset)
-        return found
-
     # The run
 
     async def run(self) -> None:
@@ -256,8 +230,7 @@ class World:
             await asyncio.sleep(_RESTART_SECONDS)
             await self._until(self._settled, _SETTLE_SECONDS, "every partition goes on after recover")
             looking.cancel()
-            if self.stopped():
-                raise ViolationError("every partition goes on after recover", f"it stops: {self.stopped()}")
+            self.operator.check_recovered()
         self.operator.check_stranger()
         stopped = self.stopped()
         await self.end_workers()
@@ -323,9 +296,3 @@ class World:
             self.break_off(error)
         if (failed := life.failed()) is not None:
             self.break_off(ViolationError("nothing fails unseen", repr(failed)))
-
-    def is_well(self, life: Life) -> bool:
-        """Tell whether a worker had the time to let its transaction end before its partitions went to others."""
-        now = self.loop.time()
-        quick = self.schedule.latency <= _WELL_LATENCY and now > life.slow_until
-        return quick and life.runs and now > life.troubled_until

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random  # noqa: TID251 (draws schedules, no noise)
 from typing import Final, Literal, NamedTuple, get_args
 
-from tests.simulation.workload import Sent, input_of
+from tests.simulation.plans.workload import Sent, input_of
 
 BUSY_SECONDS: Final = 40.0
 """Records come, and faults happen, within so many seconds."""
