@@ -30,6 +30,7 @@ JUSTIFIED: Final[dict[str, frozenset[str]]] = {
     "row-behind": frozenset({"changelog tail"}),
     "ledger-short": frozenset({"ledger head", "ledger tail"}),
     "releases-short": frozenset({"releases tail"}),
+    "rejects-short": frozenset({"rejects tail"}),
     "input-lost": frozenset({"events head"}),
     "input-short": frozenset({"events tail", "events remade"}),
     "topic-replaced": frozenset({"events remade"}),
