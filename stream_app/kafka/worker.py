@@ -231,8 +231,8 @@ class Worker:
             return False, f"partitions stopped: {self._stopped}"
         if self._topic.trouble is not None:
             return False, self._topic.trouble
-        outside = "" if self._app.in_group else "outside its consumer group; "
-        if outside or not partitions.prepared:
+        if self._membership.lost or not partitions.prepared:
+            outside = "" if self._app.in_group else "outside its consumer group; "
             return False, f"{outside}taking over; works on partitions {partitions.working}"
         degraded = "; degraded: the brokers give no answer" if self._topic.silent else ""
         return True, f"partitions {partitions.running}{degraded}"
@@ -259,7 +259,7 @@ class Worker:
         partitions, metrics = self._app.partitions, self._metrics
         member = self._app.in_group
         metrics.set(WorkerMetric.IN_GROUP, int(member))
-        metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member else 0)
+        metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member or self._topic.silent else 0)
         if self._membership.lost:
             metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)  # what waits is unknown: nothing was fetched since
         metrics.set(WorkerMetric.DEGRADED, int(self._topic.silent))

@@ -111,6 +111,19 @@ def asked(worker: WorkerProcess, path: str) -> str:
         return str(answer.read().decode())
 
 
+def test_a_worker_whose_broker_is_down_stays_ready(tmp_path: Path) -> None:
+    """Nobody is in a group then: that is an outage, and no worker that others should replace."""
+    with LocalBroker.start(tmp_path / "kafka") as own, Installation(own, tmp_path, "down").worker() as worker:
+        worker.await_ready(200, "partitions [")
+        own.stop()
+        worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
+        shown = asked(worker, "/metrics")
+        assert "landmark_in_group 0.0" in shown
+        assert "landmark_partitions_running 2.0" in shown
+        assert asked(worker, "/healthz") == "alive\n"
+        worker.process.kill()
+
+
 def test_silent_brokers_show(installation: Installation) -> None:
     """Partitions stay ready, for nobody else could decide them; page, metric and /readyz say what is the matter."""
     installation.more["session_timeout_ms"] = 45_000
