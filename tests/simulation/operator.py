@@ -94,6 +94,11 @@ class Operator:
         recovery = Recovery(site, await brokers.facts(), SIGNING_KEY if schedule.signed else None)
         for partition in range(schedule.partitions):
             await recovery.recover(partition, Accepted(), lambda *_: None)
+        for partition in range(schedule.partitions):
+            end = world.cluster.log(world.names.changelog, partition).end
+            for disk in world.disks:
+                if disk.reopen(partition) is None and (disk.offset(partition) or 0) >= end:
+                    disk.discard(partition)  # a copy that is newer than the changelog, as the page on backups says
         world.note("recovered")
         world.faults.happened["recover"] += 1
         for record in schedule.records[-_SENT_AGAIN:]:
