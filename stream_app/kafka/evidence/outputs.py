@@ -6,9 +6,9 @@ of the batch's outputs, or none. The input is decided once more from the row. An
 one that lacks behind the last of its log is published now, with the same bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import filterfalse
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stream_app.deciding.decider import Append, Headers
 from stream_app.formats import encoding
@@ -16,7 +16,7 @@ from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.ends import NOTHING, Answered, Ends
-from stream_app.kafka.evidence.foreign import input_offset
+from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
@@ -106,6 +106,29 @@ async def outputs_of(
     )
 
 
+async def first_lacking(reader: Reader, names: TopicNames, partition: int, start: int, answered: Answered) -> int:
+    """Return the first input from ``start`` on of which an output may be missing; ``reader`` reads committed records.
+
+    Input without any output may have been rejected, unless a later reject is there. If nothing is missing, the input
+    after all that have outputs is returned.
+    """
+    wanted = await _found(reader, names.ledger, partition, start, lambda one: entry_of(one).get("release", ""))
+    released = await _found(reader, names.releases, partition, start)
+    first, _ = await reader.bounds(names.events, partition)
+    inputs = set(wanted)
+    async for records in reader.records(names.events, partition, max(first, start, answered.reject + 1)):
+        inputs.update(record.offset for record in records)
+        if records[-1].offset >= answered.before:
+            break
+    # Entries are acknowledged before anything else is sent, so those of the last input alone may be a part.
+    part = answered.entry if answered.entry > max(answered.release, answered.reject) else NOTHING
+    for offset in sorted(inputs):
+        there = {"", *released.get(offset, ())}
+        if offset == part or offset not in wanted or not there.issuperset(wanted[offset]):
+            return min(offset, answered.before)
+    return answered.before
+
+
 def unless_held(committed: Committed, append: Append, *, named: bool = True) -> Append:
     """Return what takes an output to ``append`` if it is not there yet; not ``named``: its input alone tells."""
 
@@ -118,11 +141,17 @@ def unless_held(committed: Committed, append: Append, *, named: bool = True) -> 
     return appended
 
 
-async def _found(reader: Reader, topic: str, partition: int, start: int) -> dict[int, list[str]]:
+def _digest(record: Any) -> str:
+    return encoding.digest(record.value)
+
+
+async def _found(
+    reader: Reader, topic: str, partition: int, start: int, named: Callable[[Any], str] = _digest
+) -> dict[int, list[str]]:
     """Return the digests of a log's outputs of input from ``start`` on; they lie in the order of their input."""
     before = await reader.last(topic, partition, lambda one: not is_claim(one) and input_offset(one) < start)
     found: dict[int, list[str]] = {}
     async for records in reader.records(topic, partition, 0 if before is None else before.offset + 1):
         for record in filterfalse(is_claim, records):
-            found.setdefault(input_offset(record), []).append(encoding.digest(record.value))
+            found.setdefault(input_offset(record), []).append(named(record))
     return found

@@ -27,7 +27,7 @@ from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.aborted import aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
-from stream_app.kafka.rebuild.survey import Accepted, Survey, Witness
+from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
 from stream_app.kafka.stops import PartitionStoppedError
 
 _ROWS = 20_000
@@ -59,7 +59,7 @@ class _Input(NamedTuple):
     next_offset: int
     """The first offset to decide."""
     start: int
-    """The group's offset: no step that is open was opened before it."""
+    """No step that is open was opened before it."""
     first: int
     """The first offset kept."""
     rejected: set[int]
@@ -138,11 +138,11 @@ class Recovery:
         return Recovered(partition, len(told.rows), place.next_offset, ledger_offset, steps, given_up, witness)
 
     async def _place(
-        self, partition: int, last_input: int, again: int | None, *, accept_lost_input: bool, accept_skipped: bool
+        self, partition: int, last_input: int, again: Again | None, *, accept_lost_input: bool, accept_skipped: bool
     ) -> _Input:
         committed = await self._site.brokers.committed(partition) or 0
-        if again is not None and again < committed:
-            committed = -1  # where the group stood then is not known: a step may have been opened anywhere before
+        # The group's offset says since when steps are open now; those that were open before were opened before it.
+        opened = committed if again is None else again.opened
         rejected: set[int] = set()
         losses: list[Loss] = []
         async with self._site.brokers.reader("read_committed") as reader:
@@ -153,10 +153,10 @@ class Recovery:
                     reject = content(record)
                     if reject.get("reason") == LOST:
                         losses.append(Loss(reject["offset"] + 1, offset + 1))
-                    elif offset >= min([committed, *(loss.line for loss in losses)]):
+                    elif offset >= min([opened, *(loss.line for loss in losses)]):
                         rejected.add(offset)
             first, end = await reader.bounds(self._names.events, partition)
-            next_offset = max(last_input + 1, committed) if again is None else again
+            next_offset = max(last_input + 1, committed) if again is None else again.start
             if next_offset > end:
                 raise input_short(next_offset, end).stopped(partition)
             # The worker looks at the group's offset once it knows what the outputs of that input are.
@@ -166,7 +166,7 @@ class Recovery:
             raise passed.refused(self._names, partition, told, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
             raise input_lost(next_offset, first).stopped(partition)
-        return _Input(max(next_offset, first), committed, first, rejected, losses, passed is not None)
+        return _Input(max(next_offset, first), opened, first, rejected, losses, passed is not None)
 
     async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> FoundSteps:
         """Find the open steps; nothing is read where no series has any."""

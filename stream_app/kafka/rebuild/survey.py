@@ -29,6 +29,7 @@ from stream_app.kafka.evidence.ends import (
     ledger_shortage,
     releases_shortage,
 )
+from stream_app.kafka.evidence.outputs import first_lacking
 from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.restore import separator_changed
 from stream_app.kafka.parts import Site
@@ -139,6 +140,15 @@ class Accepted(NamedTuple):
     lost_releases: bool = False
 
 
+class Again(NamedTuple):
+    """Input that a worker processes again, publishing the outputs that are missing."""
+
+    start: int
+    """The first input offset."""
+    opened: int
+    """No step that is open before that input was opened before this offset."""
+
+
 class Surveyed(NamedTuple):
     """What the logs of a partition tell, once it is known that no series is missing."""
 
@@ -147,8 +157,8 @@ class Surveyed(NamedTuple):
     witness: Witness
     releases_lost: int
     """Releases of input up to here may be missing."""
-    again: int | None = None
-    """The input offset from which a worker decides again, and publishes what lacks; None: it goes on behind all."""
+    again: Again | None = None
+    """None: input goes on after all that has outputs."""
 
 
 class Survey:
@@ -182,10 +192,9 @@ class Survey:
                 raise separator_changed(partition, row.separator, separator)
             answered = await answered_of(reader, names, partition, None if row is None else row.next_offset)
             lost = _lost(row, ends, answered)
-            first, _ = await reader.bounds(names.events, partition)
-            again = _again(row, ends, answered, lost, first)
+            again = await self._again(reader, partition, row, ends, answered, lost)
             if again is not None:
-                told = await fold(self._site, partition, None, progress, again)
+                told = await fold(self._site, partition, None, progress, again.start)
                 return Surveyed(told, ends, "ledger", NOTHING if row is None else row.releases_lost, again)
             if lost is not None and not (lost.reason in _PUBLISHED_AGAIN and accepted.lost_releases):
                 raise lost.stopped(partition)
@@ -205,6 +214,30 @@ class Survey:
         accepted_before = NOTHING if row is None else row.releases_lost
         return Surveyed(told, ends, witness, answered.decided if lost else accepted_before)
 
+    async def _again(
+        self,
+        reader: Reader,
+        partition: int,
+        row: PartitionRow | None,
+        ends: Ends,
+        answered: Answered,
+        lost: Shortage | None,
+    ) -> Again | None:
+        """Return the input whose missing outputs can be published again; None: nothing is missing, or it is too late.
+
+        Rows from before it are folded of a ledger that is whole.
+        """
+        if lost is not None and lost.reason in _PUBLISHED_AGAIN:
+            since, opened = max(0, min(_ends_with(answered, row))), 0
+        elif lost is None and row is not None:
+            since, opened = row.next_offset, row.recall_offset
+        else:
+            return None
+        first, _ = await reader.bounds(self._names.events, partition)
+        start = await first_lacking(reader, self._names, partition, since, answered)
+        lacks = lost is not None or start < answered.before
+        return Again(start, opened) if lacks and first <= start and ends.ledger.first == 0 else None
+
     async def _row(self, reader: Reader, partition: int) -> PartitionRow | None:
         row = await last_row(reader, self._names, partition)
         return row if row is not None and row.changelog == self._changelog else None
@@ -216,20 +249,6 @@ def _lost(row: PartitionRow | None, ends: Ends, answered: Answered) -> Shortage 
         return disagreement(answered, ends, NOTHING)
     short = disagreement(answered, ends, row.releases_lost, row.last_reject)
     return ledger_shortage(row, ends.ledger) or short or releases_shortage(row, ends.releases)
-
-
-def _again(row: PartitionRow | None, ends: Ends, answered: Answered, lost: Shortage | None, first: int) -> int | None:
-    """Return the input offset from which what lacks of the outputs can be decided again; None: nothing lacks, or can.
-
-    ``first`` is the first input that is kept. Rows from before are folded of a ledger that is whole.
-    """
-    if lost is None:
-        again = answered.before if row is None else row.next_offset
-        lacks = again < answered.before
-    else:
-        again = min(_ends_with(answered, row)) + 1
-        lacks = lost.reason in _PUBLISHED_AGAIN
-    return again if lacks and first <= again and ends.ledger.first == 0 else None
 
 
 def _ends_with(answered: Answered, row: PartitionRow | None) -> list[int]:
