@@ -80,7 +80,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "changelog-short": Advice(
         "the changelog begins later than it must, ends before what was written of it, or was deleted and made again: "
         "rows are lost, and series without one would begin anew with their whole budget",
-        f"Set its `cleanup.policy` to `compact` alone (`topics --check` tells). {_RECOVER}",
+        f"Set its `cleanup.policy` to `compact` alone (`topics --check` tells). {_RECOVER}. If the local state of a "
+        "worker is newer than the changelog, delete its `data_folder` before you start it, or it stops again",
     ),
     "state-damaged": Advice("a row cannot be read, or contradicts what is read beside it", _RECOVER),
     "input-lost": Advice(

@@ -97,6 +97,7 @@ class Site:
         metrics: Metrics | None = None,
         signing_key: SigningKey | None = None,
         brokers: Brokers | None = None,
+        rows: MemoryRows | None = None,
         **more: Any,
     ) -> tuple[Partitions, Feed]:
         """Return partitions of a worker that owns none yet; ``brokers``: the cluster as it sees it, ``more``: parts."""
@@ -109,16 +110,16 @@ class Site:
             brokers=brokers or MemoryBrokers(self.cluster, name, "life", NAMES),
             signing_key=signing_key,
             metrics=metrics or Metrics(),
-            rows=MemoryRows(),
+            rows=rows or MemoryRows(),
             feed=feed,
             **more,
         )
         feed.owner = Partitions(parts)
         return feed.owner, feed
 
-    async def working(self, name: str) -> tuple[Partitions, Feed]:
-        """Return the partitions of a worker that owns the partition and decides it."""
-        partitions, feed = self.worker(name)
+    async def working(self, name: str, rows: MemoryRows | None = None) -> tuple[Partitions, Feed]:
+        """Return the partitions of a worker that owns the partition and decides it; ``rows``: its copy of the rows."""
+        partitions, feed = self.worker(name, rows=rows)
         await partitions.assign([0], 1)
         await until(lambda: partitions.working == [0])
         return partitions, feed
