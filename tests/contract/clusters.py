@@ -32,6 +32,9 @@ class Member(Protocol):
     async def start(self) -> None:
         """Join."""
 
+    async def poll(self) -> None:
+        """Ask for records, whether there are any or not."""
+
     async def commit(self, partition: int, offset: int) -> bool:
         """Commit an offset in the last generation joined; return whether the group took it."""
 
@@ -78,8 +81,8 @@ class Cluster(Protocol):
         That of ``send`` is of the record ``late``, the second that the writer sent to partition 0 of the topic.
         """
 
-    def member(self, application: str, topic: str) -> Member:
-        """Return a new member of the application's group."""
+    def member(self, application: str, topic: str, poll_ms: int = 300_000) -> Member:
+        """Return a new member of the application's group; it may go for ``poll_ms`` without `Member.poll`."""
 
     async def members(self, application: str) -> int:
         """Return how many members the group has."""

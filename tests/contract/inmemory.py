@@ -78,9 +78,10 @@ class InMemory:
             cluster.elapse()
         return None
 
-    def member(self, application: str, topic: str) -> Member:
+    def member(self, application: str, topic: str, poll_ms: int = 300_000) -> Member:
         """Return a new member."""
-        return _MemberInMemory(MemoryMember(self.cluster, next(self._clients), application, (topic,), SESSION_MS))
+        client = next(self._clients)
+        return _MemberInMemory(MemoryMember(self.cluster, client, application, (topic,), SESSION_MS, poll_ms))
 
     async def members(self, application: str) -> int:
         """Return how many members the group has."""
@@ -114,6 +115,10 @@ class _MemberInMemory:
             await self.inner.join()
             while await self.inner.stays():  # noqa: ASYNC110 (a heartbeat)
                 await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    async def poll(self) -> None:
+        """Ask for records."""
+        self.inner.poll()
 
     async def commit(self, partition: int, offset: int) -> bool:
         """Commit."""

@@ -141,9 +141,9 @@ class OnBroker:
                 await asyncio.sleep(0.05)
         return None if code == 0 else for_code(code)
 
-    def member(self, application: str, topic: str) -> Member:
+    def member(self, application: str, topic: str, poll_ms: int = 300_000) -> Member:
         """Return a new member."""
-        return _RealMember(self._servers, f"{self._name}.{application}", topic)
+        return _RealMember(self._servers, f"{self._name}.{application}", topic, poll_ms)
 
     async def members(self, application: str) -> int:
         """Return how many members the group has."""
@@ -153,13 +153,14 @@ class OnBroker:
 class _RealMember:
     """aiokafka's consumer."""
 
-    def __init__(self, servers: str, group_id: str, topic: str) -> None:
+    def __init__(self, servers: str, group_id: str, topic: str, poll_ms: int) -> None:
         self._topic = topic
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=servers,
             group_id=group_id,
             metadata_max_age_ms=500,  # by which it notices that the topic grew
             session_timeout_ms=SESSION_MS,
+            max_poll_interval_ms=poll_ms,
             heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),
             partition_assignment_strategy=(RangePartitionAssignor,),
             enable_auto_commit=False,
@@ -177,6 +178,9 @@ class _RealMember:
         self._consumer.subscribe([self._topic])
         starting = asyncio.create_task(self._consumer.start())  # it waits for the assignment
         starting.add_done_callback(asyncio.Task.result)
+
+    async def poll(self) -> None:
+        await self._consumer.getmany(timeout_ms=0)
 
     async def commit(self, partition: int, offset: int) -> bool:
         try:

@@ -1,11 +1,13 @@
 """Consumer groups: who has which partition, and whose offsets are taken."""
 
+import asyncio
 import itertools
 
 from tests.contract.acts import soon
 from tests.contract.clusters import Cluster, Member
 
 PARTITIONS = 5
+POLL_MS = 2_000
 
 
 async def test_members_share_all_partitions(cluster: Cluster) -> None:
@@ -53,6 +55,24 @@ async def test_a_frozen_member_is_put_out_and_its_offsets_are_refused(cluster: C
     await other.leave()
     assert await brokers.committed(0) == 4
     await frozen.leave()
+
+
+async def test_a_member_that_is_not_polled_leaves_its_group(cluster: Cluster) -> None:
+    """What uses it hangs. It joins again when it is polled; whether there are any records does not count."""
+    topic = await cluster.make("t", PARTITIONS)
+    member = cluster.member("a", topic, POLL_MS)
+    await member.start()
+    await soon(lambda: cluster.members("a"), 1)
+    for _ in range(8):
+        await asyncio.sleep(POLL_MS / 4_000)
+        await member.poll()
+    assert await cluster.members("a") == 1
+    await soon(lambda: cluster.members("a"), 0)
+    await asyncio.sleep(1.0)
+    assert await cluster.members("a") == 0, "it does not join by itself"
+    await member.poll()
+    await soon(lambda: cluster.members("a"), 1)
+    await member.leave()
 
 
 async def test_offsets_of_an_old_generation_are_refused(cluster: Cluster) -> None:

@@ -125,7 +125,7 @@ class Faults:
         world.witness.lost(fault.kind, topic, fault.partition, gone)
 
     def cease(self) -> None:
-        """Let all faults end; half of the workers start once more, all of them after a loss."""
+        """Let all faults end; half of the workers start once more, or all after a loss; none without faults."""
         world, draw = self._world, Random(f"end {self._world.schedule.seed}")
         share = 1.0 if any(kind in LOSSES for kind in self.happened) else 0.5
         for worker, life in enumerate(world.lives):
@@ -135,7 +135,7 @@ class Faults:
             life.cut_until = life.slow_until = 0.0
             life.loses = life.dies = None
             self._wake(life)
-            if life.runs and (draw.random() < share or life.stops()):
+            if world.schedule.faults and life.runs and (draw.random() < share or life.stops()):
                 world.loop.kill(life.process)
             if self.happened["changelog head"]:  # a copy of the rows would hide what the changelog lost
                 for partition in range(world.schedule.partitions):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.simulation.life import Life
 
 SESSION_MS = 6_000
+_POLL_MS = 1_000_000
+"""How long a consumer may not ask for records before it leaves its group, as one whose app hangs."""
 _HEARTBEAT_SECONDS = 0.6
 _COMMIT_SECONDS = 1.0
 _RETRY_SECONDS = 0.3
@@ -48,6 +50,10 @@ class Feed:
         self.acked: dict[int, int] = {}
         self.rejoins = False
         """Whether it joins again at its next heartbeat, though nobody asks."""
+        self._waits = False
+        """Whether it asks for records now, and there are none."""
+        self._asked_ms = life.world.now_ms()
+        """When it last asked before that."""
 
     # What a partition asks for
 
@@ -96,15 +102,17 @@ class Feed:
         """Hand on what there is, for ever."""
         while True:
             self._due.clear()
-            brought = False
-            for partition in sorted(self._positions):
+            self._asked_ms, brought = self._life.world.now_ms(), False
+            for partition in () if self._hangs() else sorted(self._positions):  # outside its group it has none
                 try:
                     brought |= await self._fetch(partition)
                 except KafkaError:
                     await asyncio.sleep(_RETRY_SECONDS)
                     brought = True
             if not brought:
+                self._waits = True
                 await self._due.wait()
+                self._waits = False
 
     async def _fetch(self, partition: int) -> bool:
         position, log = self._positions.get(partition), self._life.world.events(partition)
@@ -163,6 +171,8 @@ class Feed:
     async def belong(self) -> None:
         """Be a member of the group, generation after generation."""
         while True:
+            while self._hangs():  # noqa: ASYNC110 (it passes with time, and by no event)
+                await asyncio.sleep(_RETRY_SECONDS)
             try:
                 assigned = await self._join()
             except UnknownMemberIdError:
@@ -178,6 +188,9 @@ class Feed:
             await self._stay()
             await self._life.partitions.hold()
             await self.commit_acked()
+            if self._hangs():
+                await self.leave()
+                self._member = None
 
     async def _join(self) -> Assignment:
         world, life = self._life.world, self._life
@@ -203,7 +216,7 @@ class Feed:
         """Send heartbeats until the group rebalances."""
         life, world, member, generation = self._life, self._life.world, self._member, self.generation
         assert member is not None, "it has joined"
-        while not self.rejoins:
+        while not (self.rejoins or self._hangs()):
             await asyncio.sleep(_HEARTBEAT_SECONDS)
             try:
                 await self._life.ask("heartbeat", lambda: life.group.heartbeat(member, generation, world.now_ms()))
@@ -212,6 +225,9 @@ class Feed:
             except KafkaError:
                 continue
         self.rejoins = False
+
+    def _hangs(self) -> bool:
+        return not self._waits and self._life.world.now_ms() - self._asked_ms > _POLL_MS
 
     async def leave(self) -> None:
         """Be a member no more."""

@@ -19,13 +19,23 @@ class MemoryMember:
     """
 
     def __init__(
-        self, cluster: MemoryCluster, client: str, group: str, topics: tuple[str, ...], session_ms: int = 10_000
+        self,
+        cluster: MemoryCluster,
+        client: str,
+        group: str,
+        topics: tuple[str, ...],
+        session_ms: int = 10_000,
+        poll_ms: int = 300_000,
     ) -> None:
-        """Be no member yet; ``session_ms`` is how long the group waits for a sign of life."""
+        """Be no member yet; ``session_ms`` is how long the group waits for a sign of life.
+
+        Whoever has not called `poll` for more than ``poll_ms`` hangs: its member leaves the group, as aiokafka's does.
+        """
         self._client, self._cluster = Client(cluster, client), cluster
         self._group = cluster.group(group)
         self.topics, self._session_ms = topics, session_ms
         self._assignment: Assignment | None = None
+        self._poll_ms, self._polled_ms = poll_ms, self._now_ms
 
     @property
     def generation(self) -> int:
@@ -40,8 +50,10 @@ class MemoryMember:
     async def join(self) -> Assignment:
         """Become a member of the next generation, and return what this member has in it.
 
-        One that the group has put out meanwhile joins as a new one.
+        One that the group has put out meanwhile joins as a new one. One that is not polled does not join.
         """
+        while self._hangs():  # noqa: ASYNC110 (it passes with time, and by no event)
+            await asyncio.sleep(_POLL_SECONDS)
         known = None if self._assignment is None else self._assignment.member
         while True:
             try:
@@ -72,7 +84,16 @@ class MemoryMember:
             await self._client.ask("heartbeat", lambda: self._group.heartbeat(member, generation, self._now_ms))
         except (UnknownMemberIdError, IllegalGenerationError, RebalanceInProgressError):
             return False
-        return True
+        if self._hangs():
+            await self.leave()
+        return self._assignment is not None
+
+    def poll(self) -> None:
+        """Ask for records, whether there are any or not."""
+        self._polled_ms = self._now_ms
+
+    def _hangs(self) -> bool:
+        return self._now_ms - self._polled_ms > self._poll_ms
 
     async def commit(self, offsets: Mapping[Place, int]) -> bool:
         """Let the group keep offsets; return whether it did: it takes none of an old generation."""
