@@ -37,6 +37,11 @@ class Brokers:
         return _servers(self._ports)
 
     @property
+    def running(self) -> LocalBroker:
+        """One that runs."""
+        return next(iter(self._running.values()))
+
+    @property
     def fronted_servers(self) -> str:
         """Where clients reach any of them through a proxy, which must listen on the ports of `routes`."""
         return _servers(self._fronts)
