@@ -162,6 +162,8 @@ class Pairing:
                 self._releases -= 1
             if covered.entry.timestamp < release.timestamp:
                 findings.append(_without_release(covered))
+                if covered.entry.decision == PERTURBED:
+                    series.value = None  # later releases may repeat it, and nobody knows it
             elif covered.entry.timestamp > release.timestamp:
                 findings.append(_without_entry(release))
             else:

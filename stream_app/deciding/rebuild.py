@@ -4,7 +4,7 @@ What a row holds follows from releases, so nothing is lost with a state table as
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.members import Member, member_of
@@ -20,6 +20,12 @@ from stream_app.privacy.state import State
 
 NO_LIFETIME = 2**200
 """What the ledger holds was allowed when it was written: no cap applies again."""
+GIVEN_UP: Final = b""
+"""Stands for a release that nobody has any more, and whose loss was accepted."""
+_WITHOUT_RELEASE = (
+    "has no release with its hash; releases must not expire. If it was lost otherwise, "
+    "`recover --accept-lost-releases` gives the step up"
+)
 _OTHERWISE = "was written under another `member_separator`: set it back"
 
 
@@ -34,8 +40,8 @@ class RebuildError(Exception):
 def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Mapping[str, bytes]) -> SeriesRow:
     """Return the row after a ledger entry, from the row before it (None: the first entry of its series).
 
-    ``releases`` finds release bytes by their hash. An entry that the row already covers changes nothing; raises
-    `RebuildError` for one that does not follow.
+    ``releases`` finds release bytes by their hash, or `GIVEN_UP`. An entry that the row already covers changes
+    nothing; raises `RebuildError` for one that does not follow.
     """
     return _restored(context, row, wire.load(entry), releases)
 
@@ -183,8 +189,7 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
         return fold.advance(policy, state, index, at, unspent(policy, state, index), None, 0).state
     release = releases.get(found["release"])
     if release is None:
-        raise RebuildError(row.series, found["sequence"], "has no release with its hash; releases must not expire")
-    published: Any = wire.load(release)
+        raise RebuildError(row.series, found["sequence"], _WITHOUT_RELEASE)
     spend_nano = found["epsilon_nano"]
     guard = spent(policy, state, index, at, spend_nano)
     if guard is None and policy.windows is None:
@@ -192,5 +197,11 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
         guard = spent(policy, state, index, at, spend_nano)
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
+    if release == GIVEN_UP:
+        # PRIVACY: the spend stands, whoever knows the release. What follows is computed from the releases that are
+        # known, so the guarantee holds of it. The step is the last one that was spent on, for what waits for a window.
+        given_up = fold.advance(policy, state, index, at, guard, None, 0).state
+        return given_up.replaced(source_ms=found["timestamp"])
+    published: Any = wire.load(release)
     measurement, estimate = encoding.released_cells(policy.kind, published)
     return fold.advance(policy, state, index, at, guard, measurement, spend_nano).state.replaced(estimate=estimate)

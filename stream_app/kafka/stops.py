@@ -105,7 +105,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "release-lost": Advice(
         "told by `recover`: the worker died between a ledger entry and its release, and their input is gone",
-        f"Restore all topics from one backup; if there is none, {_ANEW}",
+        "Restore all topics from one backup. If there is none, `recover --accept-lost-input --accept-lost-releases` "
+        "gives the step up: its epsilon stays spent, and nothing is published for it",
     ),
     "ledger-short": Advice(
         "the ledger begins later than it must, or ends before what the state, a signed head or the releases know of "
@@ -118,8 +119,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
         "them later misses steps",
         "Run `landmark-stream recover`: while their input is kept, the next worker publishes the same releases again. "
-        "Else restore the releases topic from a backup, or run `recover --accept-lost-releases`, which goes on after "
-        "them",
+        "Else restore the releases topic from a backup, or run `recover --accept-lost-releases`. It gives up the steps "
+        "whose releases are missing: their epsilon stays spent",
     ),
     "rejects-short": Advice(
         "the rejects end before what the state knows of them: whoever sent these records never learns that they were "

@@ -196,7 +196,7 @@ def advance(
 def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
     """Return the sampling rate after a publication, from this measurement and the one before it."""
     sampling = policy.sampling
-    if state.latest.source_ms == NEVER or sampling is None:
+    if not state.latest.measurement or sampling is None:
         return state.latest.rate_nano
     return sampling.next_rate(
         state.latest.rate_nano, still=policy.kind.still(state.latest.measurement, fresh, spend_nano)

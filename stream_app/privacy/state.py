@@ -115,6 +115,7 @@ class State:
         guard: Guard | None = None,
         landmarks: LandmarkSet | None = None,
         spare_left: int | None = None,
+        source_ms: int | None = None,
         rate_nano: int | None = None,
         estimate: ReleasedCells | None = None,
         closed: bool | None = None,
@@ -129,9 +130,9 @@ class State:
                 first_budget_nano=promise.first_budget_nano,
                 claim_nano=promise.claim_nano,
             )
-        if rate_nano is not None or estimate is not None:
+        if source_ms is not None or rate_nano is not None or estimate is not None:
             latest = Latest(
-                source_ms=latest.source_ms,
+                source_ms=latest.source_ms if source_ms is None else source_ms,
                 measurement=latest.measurement,
                 estimate=latest.estimate if estimate is None else estimate,
                 rate_nano=latest.rate_nano if rate_nano is None else rate_nano,

@@ -114,3 +114,15 @@ def periods(ledger: list[bytes]) -> dict[tuple[str, int], dict[str, Any]]:
         elif entry["entry"] == "release":
             period["spends"].append((entry["timestamp"], entry.get("epsilon_nano", 0)))
     return found
+
+
+@settings(MANY, max_examples=40)
+@given(histories(), st.data())
+def test_lost_releases_are_missed_and_nothing_else(history: History, data: st.DataObject) -> None:
+    """As after a batch of which only the entries were committed, whole batches after it; each is one finding."""
+    lost = data.draw(st.sets(st.integers(0, max(0, len(history.releases) - 1))))
+    kept = [release for place, release in enumerate(history.releases) if place not in lost]
+    report = audit(history.ledger, kept, history.lifetime_nano)
+    missing = len(history.releases) - len(kept)
+    assert dict(report.counts) == ({"entry-without-release": missing} if missing else {})
+    assert report.broken("promise") == 0

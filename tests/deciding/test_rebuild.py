@@ -5,18 +5,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
-from stream_app.deciding.rebuild import RebuildError, rebuild, restored
+from stream_app.deciding.rebuild import GIVEN_UP, RebuildError, Rebuilt, rebuild, restored
 from stream_app.formats import encoding
+from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds import Category, Kind
 from stream_app.privacy.values import ReleasedCells
 from tests.audit.ways import audit
 from tests.deciding.test_rows import VALUES, records
-from tests.privacy.guarantee.traces import TRACES, Move, Version, play
+from tests.privacy.guarantee.traces import TRACES, Move, Trace, Version, play
 from tests.run import (
     COUNTS,
     KEYS,
@@ -213,3 +215,29 @@ def test_many_series_in_one_ledger() -> None:
     run = Run().feed_all(log)
     assert len(run.rows) == len(KINDS)
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(TRACES, st.integers(1, 5))
+def test_a_series_goes_on_without_releases_that_are_given_up(
+    trace: tuple[Version, list[Move], float | None, bool], lost: int
+) -> None:
+    """Their epsilon stays spent in every sum, later windows wait for it, and the audit misses them alone."""
+    first, moves, lifetime, _ = trace
+    played = Trace(lifetime, Guard)
+    played.play(first)
+    half = len(moves) // 2
+    for move in moves[:half]:
+        played.play(move)
+    run = played.run
+    gone, run.releases = run.releases[-lost:], run.releases[:-lost]
+    told = Rebuilt(run.context, {}, {})
+    known = {encoding.digest(release): release for release in run.releases}
+    for entry in run.ledger:
+        told.take(entry, known | {encoding.digest(release): GIVEN_UP for release in gone})
+    assume(all(row.state.latest.estimate or not row.state.released for row in told.rows.values()))
+    run.rows = told.rows
+    for move in moves[half:]:
+        played.play(move)
+    report = audit(run.ledger, run.releases, played.lifetime_nano)
+    assert dict(report.counts) == ({"entry-without-release": len(gone)} if gone else {})

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 
@@ -41,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-skipped-input", action="store_true", help=skipped_input)
     lost_ledger = "go on with a ledger that lost its beginning where neither heads nor releases tell of every series"
     parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
-    lost_releases = "go on after releases or rejects that are lost and whose input is gone, though readers miss them"
+    lost_releases = (
+        "go on after releases or rejects that are lost and whose input is gone: their steps are given up, their "
+        "epsilon stays spent, and a series without any other release of its policy version is closed"
+    )
     parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -70,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
             lost = f"; the open steps of {one.lost_counts} series are given up" if one.lost_counts else ""
             told = TOLD[one.told_by]
             print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}{lost}{told}")
+            for line in consequences(one):
+                print(line)
     return 0
 
 
@@ -103,6 +108,25 @@ async def _run(
             done.append(await recovery.recover(number, accepted, partial(_show, bars, bar)))
             bars.update(bar, completed=1, total=1)  # behind the last record stand markers
     return done
+
+
+def consequences(one: Recovered) -> Iterator[str]:
+    """Yield a line for each thing that the next worker or the readers of the releases will notice."""
+    if one.again:
+        yield (
+            f"  the next worker processes {one.again} inputs from {one.next_offset} on again, and publishes what is "
+            "missing of their outputs"
+        )
+    if one.given_up:
+        yield (
+            f"  given up: {sum(one.given_up.values())} steps of {len(one.given_up)} series. Their releases are lost "
+            "and never published; their epsilon stays spent"
+        )
+    for series, steps in one.given_up.items():
+        closed = (
+            "; it is closed, since no release of its policy version is left to repeat" if series in one.closed else ""
+        )
+        yield f"    {series}: {steps} steps{closed}"
 
 
 def _show(bars: Progress, bar: TaskID, read: int, end: int) -> None:

@@ -4,6 +4,7 @@ Readers of uncommitted records may have seen them: what was spent on them is spe
 entry and release byte for byte, and the chains go on behind them.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from stream_app.deciding.context import Context
@@ -14,6 +15,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.stops import PartitionStoppedError
 
 
@@ -32,14 +34,14 @@ class Aborted(NamedTuple):
 
 
 async def aborted_entries(
-    reader: Reader, context: Context, names: TopicNames, partition: int, before: int, past: Folded
+    reader: Reader, context: Context, names: TopicNames, partition: int, before: int, past: Folded, given_up: GivenUp
 ) -> Aborted:
     """Return what was aborted for input below offset ``before`` and follows from the rows of ``past``.
 
     ``reader`` reads uncommitted records.
 
     Raises:
-        PartitionStoppedError: if the release of such an entry never reached the log.
+        PartitionStoppedError: if the release of such an entry never reached the log, and may not be ``given_up``.
     """
     told = Rebuilt(context, past.rows, past.members)
     aborted = await _aborted(reader, names.ledger, partition, before, told)
@@ -49,21 +51,24 @@ async def aborted_entries(
     moved = Aborted([], [], told)
     for record, entry in aborted:
         sequence, previous = told.place(entry["series"])
+        known: Mapping[str, bytes] = by_hash
         if (entry["sequence"], entry["previous"]) != (sequence + 1, previous):
             continue
         if entry["entry"] == "release":
             # PRIVACY: the entry's hash tells a release of few possible values as well as the release would, so the
-            # series cannot go on before it; and without the release it cannot go on behind it.
-            if entry["release"] not in releases:
+            # series cannot go on before it; and behind it only as one whose release is given up.
+            known = given_up.or_given_up(entry, input_offset(record), by_hash)
+            if entry["release"] not in known:
                 raise PartitionStoppedError(
                     partition,
                     "release-lost",
                     asked=f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost",
                     found="none in the log: the worker died between the two",
                 )
-            moved.releases.append(releases[entry["release"]])
+            if entry["release"] in releases:
+                moved.releases.append(releases[entry["release"]])
         moved.entries.append(record)
-        told.take(record.value, by_hash)
+        told.take(record.value, known)
     return moved
 
 

@@ -16,6 +16,7 @@ from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset, stray
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
+from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.policy import Policy
 
@@ -104,12 +105,17 @@ class Stored(NamedTuple):
 
 
 async def fold(
-    site: Site, partition: int, base: Stored | None, progress: Progress, before: int | None = None
+    site: Site,
+    partition: int,
+    base: Stored | None,
+    progress: Progress,
+    given_up: GivenUp,
+    before: int | None = None,
 ) -> Folded:
     """Fold the committed ledger; releases are read beside it, for both lie in the order of their input.
 
-    ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole. Entries of input
-    from ``before`` on are left out; None: none is.
+    ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole. ``given_up`` says
+    which releases may be missing. Entries of input from ``before`` on are left out; None: none is.
 
     Raises:
         RebuildError: if the ledger does not follow from itself.
@@ -139,7 +145,7 @@ async def fold(
                     continue
                 known = rebuilt.rows.get(series)
                 try:
-                    rebuilt.take(record.value, at_hand)
+                    rebuilt.take(record.value, given_up.or_given_up(entry, offset, at_hand))
                 except RebuildError:
                     if base is None or rebuilt.place(series)[0]:
                         raise

@@ -7,7 +7,7 @@ written under the partition's transactional id: a worker that still ran could no
 have steps open, of which the outputs tell nothing: the watermarks that opened them are read again in the input.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -19,13 +19,14 @@ from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Pages, TopicFacts, Writer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.claim import is_claim
-from stream_app.kafka.evidence.ends import input_lost, input_short
+from stream_app.kafka.evidence.ends import NOTHING, input_lost, input_short
 from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.aborted import aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
+from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
 from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
 from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
 from stream_app.kafka.stops import PartitionStoppedError
@@ -51,6 +52,12 @@ class Recovered:
     """
     told_by: Witness
     """Who told that the ledger misses no series."""
+    again: int
+    """Inputs, from ``next_offset`` on, that the next worker processes again, as some of their outputs are missing."""
+    given_up: Mapping[str, int]
+    """How many steps of each series are given up, since their releases are lost with their input."""
+    closed: Sequence[str]
+    """Series that were closed, since every measurement of their present policy version is given up."""
 
 
 class _Input(NamedTuple):
@@ -68,6 +75,8 @@ class _Input(NamedTuple):
     """What was lost of the input and accepted before."""
     skips: bool
     """Whether the group's offset skips input, which was accepted."""
+    last_reject: int
+    """Input offset of the last reject; -1: there is none."""
 
     @property
     def lost(self) -> Loss | None:
@@ -97,7 +106,7 @@ class Recovery:
         writer = await self._site.brokers.fence(partition)
         try:
             claim = await claims.find(self._site, partition)
-            told, ends, witness, releases_lost, again = await self._survey.look(partition, accepted, progress)
+            told, ends, witness, releases_lost, given_up, again = await self._survey.look(partition, accepted, progress)
             place = await self._place(
                 partition,
                 told.last_input,
@@ -107,7 +116,16 @@ class Recovery:
             )
             accept_lost_input = accepted.lost_input or place.skips
             if accept_lost_input:
-                told = await self._adopted(writer, partition, place.next_offset, told)
+                told = await self._adopted(writer, partition, place.next_offset, told, given_up)
+            ended = await close(
+                writer,
+                self._names,
+                self._context,
+                unable(told.rows.values()),
+                place.next_offset - 1,
+                self._site.now_ms(),
+            )
+            told.rows.update((row.series, row) for row in ended)
             open_steps = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
             told.rows.update(open_steps.rows())
             lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
@@ -125,7 +143,8 @@ class Recovery:
                 changelog_first=ends.changelog.first,
                 ledger_first=ends.ledger.first,
                 releases_offset=ends.releases.end,
-                releases_lost=releases_lost,
+                last_reject=place.last_reject,
+                releases_lost=max(releases_lost, given_up.last),
                 life=new_life(self._site),
                 claim=claim.offset,
                 separator=self._site.settings.member_separator or "",
@@ -134,8 +153,18 @@ class Recovery:
             await self._write(writer, partition, told, row, lost, stale)
         finally:
             await writer.stop()
-        steps, given_up = open_steps.steps, len(open_steps.given_up())
-        return Recovered(partition, len(told.rows), place.next_offset, ledger_offset, steps, given_up, witness)
+        return Recovered(
+            partition,
+            len(told.rows),
+            place.next_offset,
+            ledger_offset,
+            open_steps=open_steps.steps,
+            lost_counts=len(open_steps.given_up()),
+            told_by=witness,
+            again=0 if again is None else again.inputs,
+            given_up=dict(sorted(given_up.steps.items())),
+            closed=sorted(row.series for row in ended),
+        )
 
     async def _place(
         self, partition: int, last_input: int, again: Again | None, *, accept_lost_input: bool, accept_skipped: bool
@@ -144,17 +173,19 @@ class Recovery:
         # The group's offset says since when steps are open now; those that were open before were opened before it.
         opened = committed if again is None else again.opened
         rejected: set[int] = set()
+        last_reject = NOTHING
         losses: list[Loss] = []
         async with self._site.brokers.reader("read_committed") as reader:
             async for records in reader.records(self._names.rejects, partition, 0):
                 for record in records:
                     offset = input_offset(record)
-                    last_input = max(last_input, offset)
+                    last_reject = max(last_reject, offset)
                     reject = content(record)
                     if reject.get("reason") == LOST:
                         losses.append(Loss(reject["offset"] + 1, offset + 1))
                     elif offset >= min([opened, *(loss.line for loss in losses)]):
                         rejected.add(offset)
+            last_input = max(last_input, last_reject)
             first, end = await reader.bounds(self._names.events, partition)
             next_offset = max(last_input + 1, committed) if again is None else again.start
             if next_offset > end:
@@ -166,7 +197,7 @@ class Recovery:
             raise passed.refused(self._names, partition, told, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
             raise input_lost(next_offset, first).stopped(partition)
-        return _Input(max(next_offset, first), opened, first, rejected, losses, passed is not None)
+        return _Input(max(next_offset, first), opened, first, rejected, losses, passed is not None, last_reject)
 
     async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> FoundSteps:
         """Find the open steps; nothing is read where no series has any."""
@@ -189,10 +220,10 @@ class Recovery:
                             open_steps.take(record.offset, record.value)
         return open_steps
 
-    async def _adopted(self, writer: Writer, partition: int, before: int, told: Folded) -> Folded:
+    async def _adopted(self, writer: Writer, partition: int, before: int, told: Folded, given_up: GivenUp) -> Folded:
         """Return what is told with the rows that abandoned entries move on, once those are committed."""
         async with self._site.brokers.reader("read_uncommitted") as reader:
-            left = await aborted_entries(reader, self._context, self._names, partition, before, told)
+            left = await aborted_entries(reader, self._context, self._names, partition, before, told, given_up)
         if left.entries:
             await adopt(writer, self._names, left)
         return told._replace(rows=left.told.rows, members=left.told.members)

@@ -34,6 +34,7 @@ from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.restore import separator_changed
 from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.folding import Folded, Progress, Stored, fold, stored_rows
+from stream_app.kafka.rebuild.given_up import ALL, GivenUp
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
 """Who told that no series is missing; nobody: that was accepted."""
@@ -147,6 +148,8 @@ class Again(NamedTuple):
     """The first input offset."""
     opened: int
     """No step that is open before that input was opened before this offset."""
+    inputs: int
+    """How many inputs there are, up to the last one that has an output."""
 
 
 class Surveyed(NamedTuple):
@@ -157,6 +160,8 @@ class Surveyed(NamedTuple):
     witness: Witness
     releases_lost: int
     """Releases of input up to here may be missing."""
+    given_up: GivenUp
+    """The steps whose releases are missing, where that is accepted."""
     again: Again | None = None
     """None: input goes on after all that has outputs."""
 
@@ -190,19 +195,26 @@ class Survey:
             separator = self._site.settings.member_separator or ""
             if row is not None and row.separator != separator and await holds_entries(reader, names.ledger, partition):
                 raise separator_changed(partition, row.separator, separator)
-            answered = await answered_of(reader, names, partition, None if row is None else row.next_offset)
+            first, _ = await reader.bounds(names.events, partition)
+            # What lacks of input beyond the row is published yet, unless some of that input is gone.
+            covered_by_row = None if row is None or row.next_offset < first else row.next_offset
+            answered = await answered_of(reader, names, partition, covered_by_row)
             lost = _lost(row, ends, answered)
+            before = NOTHING if row is None else row.releases_lost
+            # Releases that expired are no loss, so where they did, only those at the end are.
+            since = answered.release + 1 if ends.releases.first > 0 else 0
+            given_up = GivenUp(since, ALL if accepted.lost_releases else before + 1)
             again = await self._again(reader, partition, row, ends, answered, lost)
             if again is not None:
-                told = await fold(self._site, partition, None, progress, again.start)
-                return Surveyed(told, ends, "ledger", NOTHING if row is None else row.releases_lost, again)
+                told = await fold(self._site, partition, None, progress, given_up, again.start)
+                return Surveyed(told, ends, "ledger", before, given_up, again)
             if lost is not None and not (lost.reason in _PUBLISHED_AGAIN and accepted.lost_releases):
                 raise lost.stopped(partition)
             base = None
             if ends.ledger.first > 0 or lost is not None:
                 base = Stored({}, {}) if row is None else await stored_rows(reader, names, partition)
             heads = await covered(reader, names, partition, self._signing_key)
-        told = await fold(self._site, partition, base, progress)
+        told = await fold(self._site, partition, base, progress, given_up)
         if base and base.rows and row:  # what the state covers was decided, whatever outputs are left of it
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
         expected = row is not None and begins_late(adopted(row, ends)[0], ends) is None
@@ -211,8 +223,7 @@ class Survey:
         witness = vouched(ends, heads, lacking, held=held, expected=expected, accepted=accepted.lost_ledger)
         if isinstance(witness, Shortage):
             raise witness.stopped(partition)
-        accepted_before = NOTHING if row is None else row.releases_lost
-        return Surveyed(told, ends, witness, answered.decided if lost else accepted_before)
+        return Surveyed(told, ends, witness, answered.decided if lost else before, given_up)
 
     async def _again(
         self,
@@ -236,7 +247,11 @@ class Survey:
         first, _ = await reader.bounds(self._names.events, partition)
         start = await first_lacking(reader, self._names, partition, since, answered)
         lacks = lost is not None or start < answered.before
-        return Again(start, opened) if lacks and first <= start and ends.ledger.first == 0 else None
+        return (
+            Again(start, opened, answered.before - start)
+            if lacks and first <= start and ends.ledger.first == 0
+            else None
+        )
 
     async def _row(self, reader: Reader, partition: int) -> PartitionRow | None:
         row = await last_row(reader, self._names, partition)

@@ -1,5 +1,6 @@
 """Logs that lost their tail, as a broker's that lost power: what is gone is noticed, and nothing is written twice."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -92,7 +93,11 @@ def test_releases_without_their_tail_are_noticed_at_the_next_start(
         installation.forget_events(5 * (BATCH + 1))
         assert installation.command("recover") == 2
         assert "(releases-short)" in capsys.readouterr().err
+    capsys.readouterr()
     assert installation.command("recover", *["--accept-lost-releases"] * (batches > 1)) == 0
+    (told,) = json.loads(capsys.readouterr().out)["partitions"]
+    given_up = sum(told["given_up"].values())
+    assert (told["again"], given_up) == ((0, 3 * BATCH) if batches > 1 else (BATCH + 1, 0))
     total = installation.send(readings(BATCH, start=5 * BATCH)) + 5 * (BATCH + 1)
     installation.decide(total)
     assert len(installation.read(installation.names.releases)) == (6 - batches if batches > 1 else 6) * BATCH

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError
 
+from stream_app.cli.operating.recover import consequences
 from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.memory.brokers import MemoryBrokers
 from stream_app.kafka.memory.cluster import NOBODY, MemoryCluster
@@ -16,7 +17,7 @@ from stream_app.kafka.memory.group import Place
 from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.transactions import Identity
 from stream_app.kafka.owner.partitions import Partitions
-from stream_app.kafka.rebuild.recover import Recovery
+from stream_app.kafka.rebuild.recover import Recovered, Recovery
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import StopReason
 from tests.kafka.owner.test_partition import NAMES, Feed, Site, until
@@ -181,14 +182,37 @@ async def test_recover_loses_nothing_of_a_part(
     await recovered_and_finished(site, tmp_path)
 
 
-async def recovered_and_finished(site: Site, folder: Path) -> None:
-    """Run `recover`, then a worker, and compare with whole batches."""
+async def recovered(site: Site, accepted: Accepted = Accepted()) -> Recovered:  # noqa: B008 (a frozen value)
+    """Run `recover`."""
     facts = {name: TopicFacts(*found) for name in NAMES if (found := site.cluster.facts(name)) is not None}
     parts = site.worker("recover")[0]._parts  # noqa: SLF001 (a site of the same settings)
-    await Recovery(parts, facts, None).recover(0, Accepted(), lambda _, __: None)
+    return await Recovery(parts, facts, None).recover(0, accepted, lambda _, __: None)
+
+
+async def recovered_and_finished(site: Site, folder: Path) -> None:
+    """Run `recover`, then a worker, and compare with whole batches."""
+    told = await recovered(site)
+    answered = [int(headers[0][1]) for log in outputs(site) for _, _, headers in log]
+    assert (told.again, told.given_up) == (max(answered) + 1 - told.next_offset, {})
+    lines = "\n".join(consequences(told))
+    assert (f"processes {told.again} inputs from {told.next_offset} on again" in lines) == (told.again > 0)
     send(site, ("home-1",))
     partitions, _ = await owned(site, "c")
     await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
     assert partitions.stopped == {}
     await partitions.close()
     assert outputs(site) == await whole(folder / "whole", ("home-1",))
+
+
+async def test_rejects_that_are_lost_after_recover_are_missed(site: Site) -> None:
+    """The row that it writes names the last reject, as every owner's does."""
+    partitions, feed = await owned(site, "a")
+    send(site)
+    await feed.seek(0, 0)
+    await until(lambda: site.decided() == site.sent)
+    await partitions.close()
+    assert (await recovered(site)).again == 0
+    site.cluster.log(NAMES.rejects, 0).lose_tail(0)
+    partitions, _ = await owned(site, "b")
+    assert partitions.stopped == {0: "rejects-short"}
+    await partitions.close()

@@ -1,0 +1,75 @@
+"""Releases that are gone with their input, once the operator accepted that (`recover --accept-lost-releases`).
+
+Nobody can compute such a release again. Its step stays decided and its epsilon stays spent, as the ledger says; nothing
+is published for it. The series goes on from the last release that is known of its period. Without one, it is closed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from stream_app.deciding.context import Context
+from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.deciding.outcome import seal
+from stream_app.deciding.rebuild import GIVEN_UP
+from stream_app.deciding.rows import SeriesRow
+from stream_app.kafka.brokers import Writer
+from stream_app.kafka.client.topics import TopicNames
+from stream_app.privacy import fold
+from stream_app.privacy.reason import Refused
+
+ALL: Final = 2**63
+"""Beyond every input offset."""
+
+
+class GivenUp:
+    """The steps whose releases are missing of input from ``first`` to before ``end``; ``last`` is the last such input.
+
+    Elsewhere a missing release is an error.
+    """
+
+    def __init__(self, first: int, end: int) -> None:
+        """Begin before the first entry."""
+        self.steps = Counter[str]()
+        """How many steps of each series."""
+        self.last = -1
+        self._first, self._end = first, end
+
+    def or_given_up(self, entry: Mapping[str, Any], offset: int, releases: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Return ``releases``, and where that of an entry of input ``offset`` is missing, what stands for it."""
+        if entry["entry"] != "release" or entry["release"] in releases or not self._first <= offset < self._end:
+            return releases
+        self.steps[entry["series"]] += 1
+        self.last = max(self.last, offset)
+        return {entry["release"]: GIVEN_UP}
+
+
+def unable(rows: Iterable[SeriesRow]) -> list[SeriesRow]:
+    """Return the series whose period has measurements, all of which are given up: nothing is left to repeat."""
+    return [row for row in rows if row.state.released and not row.state.latest.estimate]
+
+
+async def close(
+    writer: Writer, names: TopicNames, context: Context, rows: Iterable[SeriesRow], offset: int, now_ms: int
+) -> list[SeriesRow]:
+    """Close series, with an entry each that names input ``offset``, and return their rows after it.
+
+    Their ledger says that the period has a release, so every later step that is not perturbed has to repeat it, and
+    nobody knows it.
+    """
+    # PRIVACY: which series are closed follows from ledger and releases alone, and a closed series publishes nothing.
+    ended: list[SeriesRow] = []
+    pages = writer.pages()
+    for row in rows:
+        moved = fold.close(row.policy, row.state)
+        if isinstance(moved, Refused):
+            continue  # it is closed already
+        outcome = seal(context, row, None, moved, now_ms)
+        for entry in outcome.entries:
+            pages.append(row.key, entry.value, entry.timestamp_ms, [(INPUT_HEADER, b"%d" % offset)])
+        ended.append(outcome.row)
+    if pages.records:
+        await writer.begin()
+        await writer.send(names.ledger, pages)
+        await writer.commit()
+    return ended
