@@ -255,19 +255,8 @@ def _replay(verdict: Verdict, site: Site, inputs: Inputs, committed: Mapping[str
     """`replay` of the input with the same key gives the same bytes; rejects name the same records and reasons."""
     file, out = site.folder / "inputs.jsonl", site.folder / "replay"
     file.write_bytes(b"".join((value or b"null") + b"\n" for value in inputs.values()))
-    site.command(
-        "replay",
-        *ACCEPTING,
-        str(file),
-        "--out",
-        str(out),
-        "--key",
-        str(site.key),
-        "--config",
-        str(site.config()),
-        "--json",
-        "--replace",
-    )
+    where = ("--out", str(out), "--key", str(site.key), "--config", str(site.config()))
+    site.command("replay", *ACCEPTING, str(file), *where, "--json", "--replace")
     for name in ("releases", "ledger"):
         lines = (out / f"{name}.jsonl").read_bytes().splitlines()
         replayed, found = _by_series(lines), _by_series(record.value for record in committed[name])

@@ -200,62 +200,6 @@ def test_what_versions_cost_together_is_of_one_difference_in_each(level: str, li
     assert (f"{said} e^3 " in told) == (lifetime_nano > together)
 
 
-def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
-    """Budgets, not noise; what is published for ever, not for a time; what series elsewhere tell is not counted."""
-    for lines in (write(LEDGERS["uniform"]).lines(), person()):
-        auditor, _ = audited(lines)
-        for series in auditor.followed():
-            if series.member:
-                continue
-            told = for_a_person(series, auditor.rules.members, None)
-            assert "Whether the promise was kept" not in told
-            assert "That the noise is what the ledger says it is no ledger shows: that is for the publisher" in told
-            assert "What was published stays public, and the promise about it has no end." in told
-            outside = "outside of these series" if auditor.members else "in any other way"
-            assert f"nor what is published of you {outside} or of people near you." in told
-
-
-def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
-    """Return what `standing --plain` says of a name, and how many findings it is read with."""
-    inquiry = StandingInquiry(name, None)
-    inquiry.entries(lines)
-    return "\n".join(paragraph for _, paragraph in plain_of(inquiry)), len(inquiry.answer().findings)
-
-
-@pytest.mark.parametrize("fault", ["sibling", "cap", "unread", "unread at its end", "nobody's"])
-def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) -> None:
-    """A paragraph says what all series of theirs tell together: it stands on their chains and on that of the cap."""
-    true = person()
-    assert "About you (p/glucose)" in told_of("p", true)[0]
-    wrong = list(true)
-    glucose = [place for place, line in enumerate(true) if b'"p/glucose"' in line]
-    match fault:
-        case "sibling":
-            wrong[glucose[1]] = true[glucose[1]].replace(b'"epsilon_nano":5', b'"epsilon_nano":4')
-        case "cap":
-            wrong[0] = true[0].replace(b'"cap_nano":30', b'"cap_nano":90')
-        case "unread":
-            wrong[glucose[1]] = true[glucose[1]].replace(b'"entry":"release"', b'"entry":"release')
-        case "unread at its end":
-            wrong[glucose[-1]] = true[glucose[-1]][:-1]
-        case _:
-            wrong.append(b"{")
-    assert wrong != true
-    text, findings = told_of("p", wrong)
-    assert "About you" not in text
-    assert text.count("Nothing may be told yet: the ledger has ") == 2
-    assert findings == len(audited(wrong)[0].finish().findings)
-
-
-def test_what_cannot_be_read_counts_for_the_series_that_it_names() -> None:
-    """Lines that name another series are another person's; lines that name none may be anybody's."""
-    lines = person(claiming("q/glucose", 20))
-    broken = [line[:-1] if b'"q/glucose"' in line and b'"close"' in line else line for line in lines]
-    assert told_of("p", broken)[1] == 0
-    assert told_of("q/glucose", broken)[1] == 1
-    assert "the ledger has 1 fault here, which" in told_of("q/glucose", broken)[0]
-
-
 def test_the_page_answers(tmp_path: Path) -> None:
     """All of it stands on the page that the command writes, in the order in which it is asked."""
     ledger = tmp_path / "ledger.jsonl"

@@ -254,40 +254,6 @@ def test_forged_claims() -> None:
     assert "bad-hash" in codes(audit(ledger))
 
 
-def test_what_is_collected_claims_nothing() -> None:
-    """Contributions of many people are no member's series, also under a cap."""
-    collected = series("q", None, "1e-8", lifetime=5e-8)
-    parameters = collected.entries[0]["parameters"]
-    parameters["value"] = {"kind": "counts", "keys": ["walk"]}
-    parameters["collect"] = {"neighbours": "replace", "open_steps": 1}
-    parameters["protection"] = {"level": "event", "step": 1000}
-    del collected.entries[1:]
-    assert audit(lines(member("q/", 5), seal(collected))).findings == ()
-    assert audit(lines(seal(collected))).findings == ()
-
-
-@pytest.mark.parametrize("order", [0, 1])
-def test_what_is_collected_beside_claims(order: int) -> None:
-    """Under the id of a member's series, or up to a version that does not collect: not where there are caps."""
-    plain, stopped = series("p/b", None), series("r", None)
-    for written in (plain, stopped):
-        parameters = written.entries[0]["parameters"]
-        parameters["value"] = {"kind": "counts", "keys": ["walk"]}
-        parameters["collect"] = {"neighbours": "replace", "open_steps": 1}
-        parameters["protection"] = {"level": "event", "step": 1000}
-        del written.entries[1:]
-    later = {name: value for name, value in stopped.entries[0]["parameters"].items() if name != "collect"}
-    stopped.entries.append(stopped.entries[0] | {"sequence": 2, "policy": 2, "epoch": 0, "parameters": later})
-    chains = [lines(member("p/", 5)), lines(seal(plain), seal(stopped))]
-    found = told(audit([line for chain in chains[:: 1 - 2 * order] for line in chain], lifetime_nano=100))
-    told_of = ("p/", "p/") if order else ("p/b", "r")
-    assert found == [
-        ("claim", told_of[0], "'p/b' collects, under the id of a member's series"),
-        ("claim", told_of[1], "'r' stops collecting, and claims nothing"),
-    ]
-    assert audit(chains[1], lifetime_nano=100).holds
-
-
 @pytest.mark.parametrize("change", [{"cap_nano": -1}, {"cap_nano": "9"}, {"epoch": 1}, {"policy": 1}])
 def test_forms(change: Record) -> None:
     """What no chain of a member holds is malformed."""
