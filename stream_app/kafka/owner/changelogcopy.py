@@ -103,7 +103,10 @@ class ChangelogCopy:
         return True
 
     def _holds(self, key: bytes | None, value: bytes | None) -> bool:
-        """Return whether the copy's last record is the one that lies there now, which compaction may have removed."""
+        """Return whether the copy's last record is the one that lies there now, which compaction may have removed.
+
+        The life does not show it where the batches that were lost had no outputs: then it stays.
+        """
         return key is not None and self._rows.read(self._partition, key) == value
 
 
