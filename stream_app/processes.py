@@ -1,15 +1,19 @@
-"""Processes that share work: as many as asked, and none that outlives one that was killed."""
+"""Processes beside this one: some that share work, none of which outlives one that was killed; and one more program."""
 
 import multiprocessing
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
+_STOP_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +49,26 @@ def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) ->
             raise
         finally:
             executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def running(
+    words: tuple[str, ...], log: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command of this program in a process of its own, whose output goes to a file; stop it at the end.
+
+    ``environment`` is its own; None: that of this process.
+    """
+    command = [sys.executable, "-m", "stream_app", *words]
+    with (
+        log.open("wb") as logged,
+        subprocess.Popen(command, stdout=logged, stderr=logged, env=environment) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()

@@ -119,6 +119,20 @@ FLOW = Row(
         ),
         Panel(
             "timeseries",
+            "Share of events decided together",
+            "As columns; the others are decided one by one, which takes several times as long. Low: few series send at "
+            "once, or their policies are of a kind or level that columns do not take.",
+            "percentunit",
+            (
+                Query(
+                    "sum(rate(landmark_events_together_total{*}[$__rate_interval]))"
+                    " / (sum(rate(landmark_events_total{*}[$__rate_interval])) > 0)",
+                    "together",
+                ),
+            ),
+        ),
+        Panel(
+            "timeseries",
             "Events waiting by partition",
             "Fetched and not decided yet. A line that only climbs: the worker of that partition does not keep up.",
             "short",

@@ -49,6 +49,7 @@ class WorkerMetric:
         "Input records decided and committed. Contributions to collected data are among them: for operators alone.",
         ("partition",),
     )
+    TOGETHER: Final = Counter("landmark_events_together", "Input records decided as columns.", ("partition",))
     DECISIONS: Final = Counter(
         "landmark_decisions",
         "Records that changed a series: perturbed, approximated, withheld, or control (policy, landmarks, close).",
@@ -205,9 +206,7 @@ class WorkerMetric:
         ("fingerprint",),
     )
     HEADS: Final = Counter("landmark_heads", "Signed heads of the ledger that were written.", ("partition",))
-    REOPENED: Final = Counter(
-        "landmark_reopened", "Times that a partition's producer was opened again.", ("partition",)
-    )
+    REOPENED: Final = Counter("landmark_reopened", "Times a partition's producer was opened again.", ("partition",))
     BUILD: Final = Gauge("landmark_build", "1, under the version of the program that runs.", ("version",))
 
 

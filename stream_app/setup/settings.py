@@ -3,6 +3,7 @@
 The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and lists are JSON there.
 """
 
+import json
 import os
 import re
 import tomllib
@@ -174,6 +175,17 @@ class Settings(BrokerSettings):
             if not problems:
                 return settings
         raise InvalidSettingsError(tuple(problems))
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a process that has these settings, password included, if its file has none."""
+        fields = self.model_dump(mode="json", exclude_none=True)
+        if self.sasl_password is not None:
+            fields["sasl_password"] = self.sasl_password.get_secret_value()
+        others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}  # noqa: TID251 (this file is the reader of the environment)
+        return others | {
+            PREFIX + name.upper(): value if isinstance(value, str) else json.dumps(value)
+            for name, value in fields.items()
+        }
 
     def shown(self) -> dict[str, Any]:
         """Return what is in force as JSON values, secrets hidden: passwords, and landmarks that dummies are to hide."""

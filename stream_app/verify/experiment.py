@@ -45,15 +45,19 @@ class Experiment(NamedTuple):
         """Return the policy that rules."""
         return self.subject.row.policy
 
-    def seen(self, part: Part) -> Seen:
-        """Return what is seen in some runs; each has a key of its own, which no other run has."""
+    def subject_of(self, part: Part) -> Subject:
+        """Return whose runs a part has."""
         subject = self.control if part.control else self.subject
         assert subject is not None, "only what is there is run"
+        return subject
+
+    def seen(self, part: Part) -> Seen:
+        """Return what is seen in some runs; each has a key of its own, which no other run has."""
         secrets = (
             derived(self.secret, part.pair, part.control, part.side, run)
             for run in range(part.start, part.start + part.runs)
         )
-        return seen_of(subject, self.pairs[part.pair], part.side, secrets)
+        return seen_of(self.subject_of(part), self.pairs[part.pair], part.side, secrets)
 
     def parts(self, runs: int) -> Iterator[Part]:
         """Yield so many runs of every history, all of them growing together, so that time may end it at any part."""

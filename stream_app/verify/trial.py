@@ -1,6 +1,6 @@
 """One run: a history through the real decisions under a fresh key, and all that an observer sees of it, as integers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -74,33 +74,52 @@ def seen_of(subject: Subject, pair: Pair, side: int, secrets: Iterator[bytes]) -
     return np.array(rows, dtype=np.int64).reshape(len(rows), -1)
 
 
+class Answer(NamedTuple):
+    """What came of one record of a history."""
+
+    accepted: bool
+    releases: Sequence[bytes] = ()
+    looked: Sequence[int] = ()
+    """The columns of a look at the counters before it was decided."""
+
+
 def _run(subject: Subject, pair: Pair, side: int, secret: bytes) -> list[int]:
-    context, collection = Context(KeyRing(FINGERPRINT, 0, secret)), Collection(secret)
-    rows = {SERIES: subject.row}
-    observer = Observer(subject.row.policy, pair)
+    return row_of(subject.row.policy, pair, side, _answers(subject, pair, side, secret))
+
+
+def row_of(policy: Policy, pair: Pair, side: int, answers: Iterable[Answer]) -> list[int]:
+    """Return the row of one run: what is seen of a history whose records, in order, had these answers."""
+    observer = Observer(policy, pair)
     seen: list[int] = []
-    for offset, sent in enumerate(pair.histories[side]):
-        if sent.looked:
-            seen += _looked(collection, pair)
-        value = _sown(sent, secret, offset)
-        outcome = subject.decide(context, rows.get, collection, InputRecord(SERIES, 0, offset, 0, None, value))
-        if isinstance(outcome, Decided | Advanced):
-            rows[SERIES] = outcome.row
-        elif sent.needed:
+    for sent, answer in zip(pair.histories[side], answers, strict=True):
+        seen += answer.looked
+        if sent.needed and not answer.accepted:
             # The two histories are neighbours only if this is accepted. All runs in which it is refused count as one
             # outcome: that is post-processing, so the bound stays a lower one.
             return [MISSING] * (len(pair.outputs) * _width(pair))
-        releases = list(_releases(outcome))
         for nth in range(sent.releases):
-            seen += observer.seen(releases[nth] if nth < len(releases) else None)
+            seen += observer.seen(answer.releases[nth] if nth < len(answer.releases) else None)
     return seen
+
+
+def _answers(subject: Subject, pair: Pair, side: int, secret: bytes) -> Iterator[Answer]:
+    context, collection = Context(KeyRing(FINGERPRINT, 0, secret)), Collection(secret)
+    rows = {SERIES: subject.row}
+    for offset, sent in enumerate(pair.histories[side]):
+        looked = list(_looked(collection, pair)) if sent.looked else []
+        value = sown(sent, secret, offset)
+        outcome = subject.decide(context, rows.get, collection, InputRecord(SERIES, 0, offset, 0, None, value))
+        if accepted := isinstance(outcome, Decided | Advanced):
+            rows[SERIES] = outcome.row
+        yield Answer(accepted, list(_releases(outcome)), looked)
 
 
 def _width(pair: Pair) -> int:
     return HEAD + 2 * len(pair.watched)
 
 
-def _sown(sent: Sent, secret: bytes, offset: int) -> bytes:
+def sown(sent: Sent, secret: bytes, offset: int) -> bytes:
+    """Return a record as one run sends it: with a seed of its own, if it takes one."""
     return sent.value.replace(SEED, derived(secret, offset).hex().encode()) if sent.seeded else sent.value
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -87,12 +86,8 @@ class Installation:
     def worker(self, name: str = "a", *options: str, **changed: str) -> Iterator["WorkerProcess"]:
         """Run a worker with options of its command; leaving the block ends it."""
         log = self.folder / f"worker-{name}.log"
-        settings = self.settings(name).model_dump(mode="json", exclude_none=True)
-        environment = {
-            f"LANDMARK_STREAM_{field.upper()}": value if isinstance(value, str) else json.dumps(value)
-            for field, value in {**settings, **changed}.items()
-        }
-        process = Forked(("worker", *options), log, self.folder, {**os.environ, **environment})  # noqa: TID251 (the child's)
+        own = {f"LANDMARK_STREAM_{field.upper()}": value for field, value in changed.items()}
+        process = Forked(("worker", *options), log, self.folder, self.settings(name).environment() | own)
         try:
             yield WorkerProcess(process, log, self.committed)
         finally:

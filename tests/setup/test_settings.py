@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -151,6 +152,28 @@ def test_certificates_are_read_with_the_settings(tmp_path: Path) -> None:
     write(f'security_protocol = "SSL"\nca_file = "{strange}"')
     with pytest.raises(InvalidSettingsError, match="ca_file: holds no certificates"):
         Settings.load()
+
+
+def test_another_process_can_have_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its environment alone, password and tables included; variables of this one that mean others are not in it."""
+    given: dict[str, Any] = {
+        "prefix": "other",
+        "max_epsilon": 0.5,
+        "accept_policies": False,
+        "policies": ({"series": "home-*"},),
+        "correlations": {"household": Path("household.json")},
+        "security_protocol": "SASL_SSL",
+        "sasl_user": "worker",
+        "sasl_password": "hidden",
+    }
+    settings = Settings(**given)
+    monkeypatch.setenv("LANDMARK_STREAM_LIFETIME_EPSILON", "9")
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("LANDMARK_STREAM_LIFETIME_EPSILON")
+    assert "LANDMARK_STREAM_LIFETIME_EPSILON" not in settings.environment()
+    assert Settings.load() == settings
+    assert settings.sasl_password is not None
 
 
 def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

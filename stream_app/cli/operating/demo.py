@@ -26,12 +26,12 @@ from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.broker import LocalBroker
+from stream_app.processes import running
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 
 PARTITIONS = 4
 PATIENCE_SECONDS = 120.0
-STOP_SECONDS = 30.0
 MARKER = "made-by-landmark-stream-demo"
 """A file that shows that an earlier demo made a folder, so that this one may empty it."""
 INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
@@ -183,17 +183,8 @@ def _running_worker(folder: Path, out: Console) -> Iterator[Path]:
         if report.differences:
             raise UsageError("\n".join(map(str, report.differences)))
         out.print("starting a worker")
-        log = folder / "worker.log"
-        command = [sys.executable, "-m", "stream_app", "worker", "--config", str(config)]
-        with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged) as worker:
-            try:
-                yield config
-            finally:
-                worker.terminate()
-                try:
-                    worker.wait(STOP_SECONDS)
-                except subprocess.TimeoutExpired:
-                    worker.kill()
+        with running(("worker", "--config", str(config)), folder / "worker.log"):
+            yield config
 
 
 def _clear(folder: Path) -> None:

@@ -3,13 +3,15 @@
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import ENDED, natural, positive
+from stream_app.cli.shared.arguments import ENDED, add_config, natural, positive
+from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.picturefile import check_picture, write_picture
 from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, records_in
 from stream_app.cli.shared.progress import progress
@@ -23,6 +25,7 @@ from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.trial import UnusableError
 from stream_app.verify.verdict import Judgement, Measured, PairResult, Power, Verdict, plots_of, verdict
+from stream_app.verify.worker import Decided, OwnWorker, WorkerError, started, without_looks
 from stream_app.words.amount import quoted
 
 RUNS = 20_000
@@ -48,6 +51,8 @@ class Verified(NamedTuple):
     policy: Policy
     verdict: Verdict
     seconds: float
+    decided: Decided | None = None
+    """How much a worker decided; None: none did."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "neighbours under the policy's level. The most telling event is found on half of the runs; the bound comes "
         "from the other, with confidence 95 % for all pairs of a policy together. BROKEN is said at 1 - 10^-6. The "
         "control is the same policy under twice its epsilon: the same test has to find it, or it has NO POWER, and "
-        "says nothing about the policy. A bound below what is declared is no proof that no more is told."
+        "says nothing about the policy. A bound below what is declared is no proof that no more is told. With --worker "
+        "a worker of this installation's settings decides the same histories, under a key that is thrown away, on "
+        "topics that are removed at the end; nothing of your own topics, keys and budgets is touched."
     )
     add_policies(parser)
     parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
@@ -66,6 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=natural, help="derive all keys from it, to run the same again (default: random)")
     parser.add_argument("--jobs", type=_count, default=JOBS, help="processes that work at once (default: %(default)s)")
+    parser.add_argument(
+        "--worker", action="store_true", help="have a worker decide, over Kafka; takes no --seed, and no --jobs counts"
+    )
+    add_config(parser)
     add_outputs(parser, "draw what is declared, the bounds and the controls")
 
 
@@ -73,14 +84,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Verify each policy; the worst exit code of all. Raises `UsageError` for what cannot be verified."""
     records = records_in(arguments.file)
     check_picture(arguments.picture)
+    _check_worker(arguments, records)
     verified = []
-    for record in records:
-        found = _verified(arguments, record["series"], parameters_of(record))
-        verified.append(found)
-        if arguments.json:
-            print(wire.dump(_document(found, arguments.seed)).decode(), flush=True)
-        else:
-            _print(found)
+    with _worker(arguments) as worker:
+        for record in records:
+            found = _verified(arguments, record["series"], parameters_of(record), worker)
+            verified.append(found)
+            if arguments.json:
+                print(wire.dump(_document(found, arguments.seed)).decode(), flush=True)
+            else:
+                _print(found)
     if arguments.picture is not None:
         labels = [(label_of(found.series) if verified[1:] else _title(found), found.verdict) for found in verified]
         write_picture(arguments.picture, list(plots_of(labels)))
@@ -89,7 +102,38 @@ def run(arguments: argparse.Namespace) -> int:
     return next(worst, Judgement.HOLDS).value
 
 
-def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, Any]) -> Verified:
+def _check_worker(arguments: argparse.Namespace, records: list[dict[str, Any]]) -> None:
+    if not arguments.worker:
+        if arguments.config is not None:
+            raise UsageError("--config: names the settings of --worker; add that, or leave it away")
+        return
+    if arguments.seed is not None:
+        raise UsageError("--seed: a worker draws under a random key, which no seed gives; leave it away")
+    for record in records:
+        if record.get("dummies") is not None:
+            raise UsageError(
+                f"{quoted(record['series'])}: a worker draws other dummies for each series, so no two runs have the "
+                "same landmarks; verify it without --worker"
+            )
+
+
+@contextmanager
+def _worker(arguments: argparse.Namespace) -> Iterator[OwnWorker | None]:
+    """Run the worker that decides, if one is asked for; raises `UsageError` for what goes wrong with it."""
+    if not arguments.worker:
+        yield None
+        return
+    settings = settings_of(arguments)
+    try:
+        with reaching(settings), started(settings) as worker:
+            yield worker
+    except WorkerError as error:
+        raise UsageError(str(error)) from None
+
+
+def _verified(
+    arguments: argparse.Namespace, series: str, parameters: dict[str, Any], worker: OwnWorker | None
+) -> Verified:
     # PRIVACY: keys of a seed are known to whoever knows the seed. None of them is ever written to a key file, and what
     # they decide is made up.
     secret = keyfile.fresh_secret() if arguments.seed is None else _seeded(arguments.seed)
@@ -98,8 +142,14 @@ def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, 
         tried = experiment(parameters, secret)
     except UnusableError as error:
         raise UsageError(f"{quoted(series)}: {error}") from None
+    before = None if worker is None else worker.decided
+    if worker is not None:
+        tried = without_looks(tried)
     parts = tried.parts(arguments.runs)
-    results = here(tried, parts) if arguments.jobs == 1 else beside(parameters, secret, parts, arguments.jobs)
+    if worker is not None:
+        results = worker.results(tried, parts)
+    else:
+        results = here(tried, parts) if arguments.jobs == 1 else beside(parameters, secret, parts, arguments.jobs)
     with closing(results), progress("verify") as moved:
 
         def watch(done: int, total: int) -> bool:
@@ -111,7 +161,10 @@ def _verified(arguments: argparse.Namespace, series: str, parameters: dict[str, 
             seen = gathered(tried, arguments.runs, results, watch)
         except BrokenProcessPool:
             raise UsageError(ENDED) from None
-    return Verified(series, tried.policy, verdict(tried, seen), time.monotonic() - began)
+        except UnusableError as error:
+            raise UsageError(f"{quoted(series)}: {error}") from None
+    decided = None if worker is None or before is None else worker.decided.since(before)
+    return Verified(series, tried.policy, verdict(tried, seen), time.monotonic() - began, decided)
 
 
 def _seeded(seed: int) -> bytes:
@@ -131,6 +184,9 @@ def _print(found: Verified) -> None:
     above = [result for result in found.verdict.results if result.above]
     say(ABOVE[judgement] if above and judgement in ABOVE else SAID[judgement])
     say(f"{_title(found)}; {found.seconds:.0f} s")
+    if found.decided is not None:
+        records, together = found.decided
+        say(f"a worker decided {records:,} records, {together:,} of them together, as columns")
     rows = [["", "declared", "at least", "control", "runs"]]
     for result in found.verdict.results:
         figures = [f"{figure:.3f}" for figure in (result.declared, result.measured.shown)]
@@ -173,6 +229,7 @@ def _print_power(power: Power, pairs: int) -> None:
 
 def _document(found: Verified, seed: int | None) -> dict[str, Any]:
     policy, power = found.policy, found.verdict.power
+    decided = {} if found.decided is None else {"worker": found.decided._asdict()}
     return {
         "series": found.series,
         "level": policy.level,
@@ -188,6 +245,7 @@ def _document(found: Verified, seed: int | None) -> dict[str, Any]:
             "excluded_outcome": power.excluded,
             "events": power.events,
         },
+        **decided,
     }
 
 

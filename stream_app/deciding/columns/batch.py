@@ -158,6 +158,11 @@ class BatchDecider:
         return [*map(self._states.row, self.places[:most].tolist()), *islice(self.alone.changed.values(), most)][:most]
 
     @property
+    def together(self) -> int:
+        """How many records were decided together, as columns."""
+        return sum(sum(tally.decisions.values()) for tally in self._tallies)
+
+    @property
     def decisions(self) -> dict[tuple[str, str, str], int]:
         """How many decisions there are, by decision, scheme and digest of the default policy."""
         found = dict(self.alone.decisions)

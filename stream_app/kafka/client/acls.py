@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Literal, NamedTuple
 
-from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.client.topics import TopicNames, verified_prefix
 from stream_app.setup.settings import Settings
 
-Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs"]
+Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs", "Delete"]
 
 
 class Access(NamedTuple):
@@ -74,6 +74,14 @@ def _eraser(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield Access("group", settings.application, "Describe")
 
 
+def _verifier(_: TopicNames, settings: Settings) -> Iterator[Access]:
+    own = verified_prefix(settings.prefix)
+    for operation in ("Create", "Read", "Write", "DescribeConfigs", "Delete"):
+        yield Access("topic", own, operation, "prefixed")
+    yield Access("group", own, "Read", "prefixed")
+    yield Access("transactional-id", own, "Write", "prefixed")
+
+
 def _reader(names: TopicNames, _: Settings) -> Iterator[Access]:
     yield from _topics([names.releases], "Read")
 
@@ -89,6 +97,7 @@ _NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterator[Access]]] = {
     "worker": _worker,
     "recoverer": _recoverer,  # recover, read events, read rejects
     "eraser": _eraser,  # keys erase
+    "verifier": _verifier,  # verify --worker
     "reader": _reader,  # read releases
     "auditor": _auditor,  # audit, explain, left, standing, read
 }

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -14,8 +14,6 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topics import Topic
 from stream_app.setup.settings import Settings
 
-VERIFICATION: Final = "transaction.partition.verification.enable"
-"""The setting under which brokers refuse a late record of a transaction that has ended."""
 _PATIENCE_SECONDS = 30
 _ATTEMPTS = 60
 _PAUSE_SECONDS = 0.5
@@ -47,21 +45,13 @@ class Cluster:
         """Return how many brokers there are."""
         return len((await self._admin.describe_cluster())["brokers"])
 
-    async def unverified(self) -> tuple[int, ...]:
-        """Return the brokers that do not verify which partitions a transaction has; none of which nobody may ask."""
-        brokers = [str(broker["node_id"]) for broker in (await self._admin.describe_cluster())["brokers"]]
-        resources = [ConfigResource(ConfigResourceType.BROKER, broker, {VERIFICATION: None}) for broker in brokers]
-        answers = [found for answer in await self._admin.describe_configs(resources) for found in answer.resources]
-        return tuple(
-            int(name)
-            for code, _, _, name, entries in answers
-            if not code and any(entry[:2] == (VERIFICATION, "false") for entry in entries)
-        )
+    async def names(self) -> frozenset[str]:
+        """Return the names of all topics that this user may see."""
+        return frozenset(await self._listed())
 
     async def find(self, names: Iterable[str]) -> dict[str, Topic]:
         """Return those of the named topics that exist."""
-        # All topics are asked for: asking by name may make a topic where the brokers are set so.
-        listed = {topic["topic"]: topic["partitions"] for topic in await self._admin.describe_topics()}
+        listed = await self._listed()
         partitions = {name: listed[name] for name in names if name in listed}
         settings = await self._settings(partitions)
         return {
@@ -89,6 +79,21 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise ClusterError("making topics", f"not seen {_PATIENCE_SECONDS} s later: {', '.join(missing)}")
             await asyncio.sleep(0.05)
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """Delete those of the named topics that exist; raises `ClusterError` with every refusal."""
+        wanted = sorted(await self.names() & set(names))
+        if not wanted:
+            return
+        answer = await self._admin.delete_topics(wanted)
+        refused = {name: code for name, code, *_ in answer.topic_error_codes if code}
+        if refused:
+            told = "; ".join(f"{name}: {_reason(code)}" for name, code in refused.items())
+            raise ClusterError("deleting topics", told) from for_code(next(iter(refused.values())))()
+
+    async def _listed(self) -> dict[str, list[Any]]:
+        # All topics are asked for: asking by name may make a topic where the brokers are set so.
+        return {topic["topic"]: topic["partitions"] for topic in await self._admin.describe_topics()}
 
     async def _settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]

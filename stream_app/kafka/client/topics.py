@@ -45,6 +45,7 @@ _EVENTS = {
 # Where three brokers are, one of them may be lost without losing what was acknowledged.
 _REPLICATED = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
 _REPLICAS = 3
+_LONGEST_PREFIX = 80  # so that names that begin with it are not too long for a topic or a setting
 
 # More than asked is as good.
 _AT_LEAST = frozenset({"max.message.bytes", "min.insync.replicas"})
@@ -73,6 +74,11 @@ class TopicNames(NamedTuple):
             heads=f"{prefix}.heads",
             changelog=f"{application}-{table}-changelog",
         )
+
+
+def verified_prefix(prefix: str) -> str:
+    """Return what all names of a worker begin with that `verify --worker` runs: topics, group, transactional ids."""
+    return f"{prefix[:_LONGEST_PREFIX]}-verify-"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ class Batch:
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """By decision, scheme and digest of the default policy that ruled, empty for a policy of the series' own."""
+    together: int = 0
+    """Records that were decided together, as columns."""
     rejected: dict[Reason, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
     """Nano-epsilon of all releases, by scheme and digest."""
@@ -148,7 +150,7 @@ async def decide(
     batch.links, batch.sample = list(decider.links()) if linked else [], decider.rows(SAMPLED)
     batch.members, batch.claims = alone.members, alone.claims()
     if not silent:  # else they were counted when they were written
-        batch.decisions, batch.rejected = decider.decisions, alone.rejected
+        batch.decisions, batch.rejected, batch.together = decider.decisions, alone.rejected, decider.together
         batch.spent, batch.used, batch.renewals = decider.spent, decider.used, alone.renewals
     if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
         batch.losses = alone.losses()

@@ -115,6 +115,7 @@ class Figures:
     def _count_records(self, batch: Batch) -> None:
         metrics, labels = self._metrics, self._labels
         metrics.count(WorkerMetric.EVENTS, batch.records, self._name)
+        metrics.count(WorkerMetric.TOGETHER, batch.together, self._name)
         for (decision, scheme, default), number in batch.decisions.items():
             metrics.count(WorkerMetric.DECISIONS, number, decision, scheme, label_of(labels, default))
         for outcome, number in batch.renewals.items():

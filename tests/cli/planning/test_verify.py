@@ -10,6 +10,7 @@ from stream_app.cli import main
 from stream_app.cli.planning.verify import Verified, _print
 from stream_app.privacy.policy import policy_of
 from stream_app.verify.verdict import Measured, PairResult, Verdict
+from stream_app.verify.worker import Decided
 from tests.cli.planning.test_plan import written
 
 NUMBER: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
@@ -76,12 +77,13 @@ def test_a_bound_above_what_is_declared_is_said(capsys: pytest.CaptureFixture[st
     for control, word in ((sure, "HOLDS"), (blind, "NO POWER")):
         (result,) = results = (PairResult("all steps", 2.0, Measured(2.1, 1.6, 1500, "the value >= 3"), control),)
         assert result.above
-        _print(Verified("home-*", policy, Verdict(results, 1), 1.0))
+        _print(Verified("home-*", policy, Verdict(results, 1), 1.0, Decided(5_000, 0)))
         out = " ".join(capsys.readouterr().out.split())
         assert out.startswith(f"{word}")
         assert "a bound lies above what is declared at 95 %" in out
         assert "no bound passes" not in out
         assert "by the value >= 3" in out
+        assert "a worker decided 5,000 records, 0 of them together, as columns" in out
 
 
 def test_one_key_has_no_neighbours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,13 +115,30 @@ def test_a_picture(tmp_path: Path) -> None:
         (["missing.json"], "there is no such file"),
         (["POLICY", "--picture", "out"], "ending must name the format"),
         (["BAD"], "epsilon"),
+        (["POLICY", "--config", "my.toml"], "--config: names the settings of --worker"),
+        (["POLICY", "--worker", "--seed", "1"], "--seed: a worker draws under a random key"),
+        (["DUMMIES", "--worker"], "other dummies for each series"),
+        (["POLICY", "--worker", "--config", "my.toml"], "my.toml: "),
+        (["POLICY", "--worker"], "(bootstrap_servers): no program listens there. Start one with `kafka start`"),
     ],
 )
 def test_what_cannot_be_verified(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    said: str,
 ) -> None:
     """Exit code 2, with the remedy."""
-    files = {"POLICY": POLICY, "BAD": {**POLICY, "epsilon": -1}}
+    monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.chdir(tmp_path)
+    landmarks = {"level": "landmark", "landmarks": [[0, 50]], "step": 10}
+    hidden = {
+        **POLICY,
+        "protection": landmarks,
+        "dummies": {"method": "padding", "probability": 0.5, "start": 0, "end": 90},
+    }
+    files = {"POLICY": POLICY, "BAD": {**POLICY, "epsilon": -1}, "DUMMIES": hidden}
     named = [written(tmp_path, files[word]) if word in files else word for word in words]
     assert main(["verify", *named]) == 2
     assert said in capsys.readouterr().err

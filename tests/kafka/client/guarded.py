@@ -22,6 +22,8 @@ from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words
 
 DAY_MS = 86_400_000
+BEFORE_LANDMARKS = ("--accept", "landmarks")
+"""Events are sent that lie before all landmarks of the policy, which `send` asks about."""
 
 
 @dataclass
@@ -69,7 +71,7 @@ class Guarded:
         file = self.folder / "events.jsonl"
         events = readings(count, series=5, start=self.sent)
         file.write_text("".join(json.dumps(event) + "\n" for event in events))
-        assert self.run("producer", "send", str(file)) == 0
+        assert self.run("producer", "send", str(file), *BEFORE_LANDMARKS) == 0
         self.sent += count
 
     def until_committed(self, worker: "GuardedWorker") -> None:

@@ -28,7 +28,7 @@ PASSWORD = "correct-horse-battery"  # noqa: S105 (of a broker that lives as long
 
 _RESOURCES = {"topic": 2, "group": 3, "transactional-id": 5}
 _PATTERNS = {"literal": 3, "prefixed": 4}
-_OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
+_OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Delete": 6, "Describe": 8, "DescribeConfigs": 10}
 _ALLOW, _ANY = 3, 1
 # https://kafka.apache.org/protocol.html, org.apache.kafka.common.acl.AclOperation and its neighbours
 

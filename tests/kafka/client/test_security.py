@@ -13,7 +13,7 @@ from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.acls import ROLES, Access, Operation, commands, needs
 from stream_app.setup.settings import Settings
-from tests.kafka.client.guarded import Guarded, GuardedWorker
+from tests.kafka.client.guarded import BEFORE_LANDMARKS, Guarded, GuardedWorker
 from tests.kafka.client.secured import PASSWORD, Authority, secured_broker
 from tests.kafka.installation import POLICY, readings
 from tests.patience import PATIENCE_SECONDS
@@ -91,7 +91,7 @@ def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
     events.write_text("".join(json.dumps(event) + "\n" for event in readings(1)))  # late by now: rejected
     file = str(guarded.folder / "noise.key")
     commands: Mapping[str, Iterable[tuple[str, ...]]] = {
-        "producer": [("send", str(events)), ("watermark", "home-1", "--at", "0")],
+        "producer": [("send", str(events), *BEFORE_LANDMARKS), ("watermark", "home-1", "--at", "0")],
         "recoverer": [("recover",)],
         "eraser": [("keys", "erase", file, "--before", "1", "--dry-run")],
         "reader": [("read", "releases", "--limit", "1")],
@@ -118,7 +118,9 @@ def test_a_worker_may_check_the_topics(guarded: Guarded) -> None:
     assert guarded.run("worker", "topics", "--check") == 0
 
 
-@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("operator", "worker", "registrar")])
+@pytest.mark.parametrize(
+    "role", [role for role in ROLES if role not in ("operator", "worker", "registrar", "verifier")]
+)
 def test_no_role_is_given_more_than_it_needs(guarded: Guarded, role: str) -> None:
     """Whatever is taken away from a role, a command of it fails."""
     needed = guarded.needs(role)
@@ -136,7 +138,7 @@ def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: py
     landmarks = ("landmarks", "home-1", "--add", "5", "--wait", "0.1")
     file = guarded.folder / "waiting.jsonl"
     file.write_text("".join(json.dumps(event) + "\n" for event in readings(1)))
-    sending = ("send", str(file), "--wait", "0.1")
+    sending = ("send", str(file), *BEFORE_LANDMARKS, "--wait", "0.1")
 
     def held() -> int:
         capfd.readouterr()
@@ -262,6 +264,21 @@ def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[
         assert "Unclosed" not in said
         assert PASSWORD not in said
         assert "not-the-password" not in said
+
+
+def test_a_verifier_needs_all_that_it_is_given(guarded: Guarded, capfd: pytest.CaptureFixture[str]) -> None:
+    """With its rights a worker decides; without any one of them the command says what is not allowed, or what ended."""
+    file = guarded.folder / "verified.jsonl"
+    file.write_text(json.dumps({**POLICY, "protection": {"level": "user", "length": 1, "step": 10}}))
+    words = ("verify", str(file), "--worker", "--runs", "5")
+    assert guarded.run("verifier", *words) == 3, capfd.readouterr()
+    for taken in (needed := guarded.needs("verifier")):
+        guarded.secured.allow("verifier", [access for access in needed if access != taken])
+        capfd.readouterr()
+        assert guarded.run("verifier", *words) == 2, taken
+        said = capfd.readouterr().err
+        assert "topics --acls" in said, (taken, said)
+        assert PASSWORD not in said
 
 
 def test_the_commands_that_grant_say_the_same(guarded: Guarded) -> None:

@@ -80,15 +80,12 @@ OF_MEMBERS = (
 """Series of members, where there are any."""
 
 
-FLEETS: dict[str, tuple[float, dict[str, Any]]] = {
-    "van": (0.1, {"level": "landmark", "landmarks": LANDMARKS, "spare": 1}),
-    "bus": (0.1, {"level": "user", "length": 30}),
-    "cab": (2.0, {"level": "event"}),
+FLEETS: dict[str, dict[str, Any]] = {
+    "van": {"level": "landmark", "landmarks": LANDMARKS, "spare": 1},
+    "bus": {"level": "user", "length": 30},
+    "cab": {"level": "event"},
 }
-"""Budgets and levels of the default policies under which many series send at once, by what stands in their ids.
-
-The noise of cabs is as small as the lifetime allows, so that what the filter makes of them shows.
-"""
+"""Levels of the default policies under which many series send at once, by what stands in their ids."""
 
 
 class Sent(NamedTuple):
@@ -118,14 +115,14 @@ def _defaults(configuration: int, glob: str) -> tuple[DefaultPolicy, ...]:
     fleets = [
         default(
             f"*{name}-*",
-            epsilon=epsilon,
-            lifetime=epsilon,
+            epsilon=0.1,
+            lifetime=0.1,
             protection={"step": STEP_MS, **level},
             scheme={"name": ("uniform", "adaptive", "uniform")[configuration]},
             value=NUMBER,
-            filter="none" if name == "van" else "level",
+            filter="level" if name == "bus" else "none",
         )
-        for name, (epsilon, level) in FLEETS.items()
+        for name, level in FLEETS.items()
     ]
     return (default(glob, protection=protection, scheme=scheme, value=NUMBER, renew=bounds), *fleets)
 

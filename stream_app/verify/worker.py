@@ -1,0 +1,263 @@
+"""Runs that a worker decides: a process of this installation's settings, on topics and under a key of their own.
+
+One run is one series. A record of all runs is sent and decided before the next one of any, so the worker meets many
+series at once, and decides as columns what it decides as columns in production.
+"""
+
+import asyncio
+import http.client
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.formats import wire
+from stream_app.kafka.client.cluster import Cluster
+from stream_app.kafka.client.log import LogReader
+from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.sending import Event, send_events
+from stream_app.kafka.client.topics import TopicNames, told, verified_prefix
+from stream_app.kafka.provision import MOST_REPLICAS, make_and_check
+from stream_app.localbroker.ports import HOST, free_ports
+from stream_app.monitoring.metrics import WorkerMetric
+from stream_app.monitoring.scrape import scrape_of
+from stream_app.privacy.policy import Policy
+from stream_app.processes import running
+from stream_app.setup import keyfile
+from stream_app.setup.settings import Settings
+from stream_app.verify.experiment import Experiment, Part, Results
+from stream_app.verify.neighbours import SERIES, Pair, Sent
+from stream_app.verify.trial import Answer, Seen, UnusableError, derived, row_of, sown
+
+PARTS = 40
+"""Parts whose runs are decided at once."""
+PATIENCE_SECONDS = 120.0
+_POLL_SECONDS = 0.05
+_LAST_LINES = 5
+_OWN_SERIES: Final = wire.dump({"series": SERIES})[1:-1]
+
+
+class WorkerError(Exception):
+    """The worker did not decide what it was sent; the message says why, and what to do."""
+
+
+class Decided(NamedTuple):
+    """How many records the worker decided, and how many of them together with others, as columns."""
+
+    records: int
+    together: int
+
+    def since(self, before: "Decided") -> "Decided":
+        """Return how many of these came after those before."""
+        return Decided(self.records - before.records, self.together - before.together)
+
+
+class _Run(NamedTuple):
+    """A run: whose history it is, and its records as they are sent, the policy first."""
+
+    policy: Policy
+    pair: Pair
+    side: int
+    key: bytes
+    values: tuple[bytes, ...]
+    offsets: list[int]
+    """Where they stand in the events topic."""
+
+
+class OwnWorker:
+    """A worker that runs; ``started`` makes these."""
+
+    def __init__(self, settings: Settings, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self.decided = Decided(0, 0)
+        self._settings, self._process, self._log = settings, process, log
+        self._names = TopicNames.of(settings.prefix, settings.application)
+        self._sent = self._runs = 0
+        self._read = {self._names.releases: 0, self._names.rejects: 0}
+
+    def results(self, tried: Experiment, parts: Iterable[Part]) -> Results:
+        """Have the worker decide parts of an experiment; results come in the order of the parts.
+
+        Raises:
+            UnusableError: if the worker rejects the policy.
+            WorkerError: if it ends, or gives no answer.
+        """
+        remaining = iter(parts)
+        while block := list(islice(remaining, PARTS)):
+            yield from zip(block, asyncio.run(self._seen(tried, block)), strict=True)
+
+    async def _seen(self, tried: Experiment, block: Sequence[Part]) -> list[Seen]:
+        of_parts = [
+            [self._run(tried, part, nth) for nth in range(part.start, part.start + part.runs)] for part in block
+        ]
+        runs = [run for each in of_parts for run in each]
+        for place in range(max(len(run.values) for run in runs)):
+            await self._send([run for run in runs if place < len(run.values)], place)
+        releases: dict[int, list[bytes]] = {}
+        async for record in self._records(self._names.releases):
+            releases.setdefault(_input(record), []).append(record.value)
+        rejects = {_input(record): record.value async for record in self._records(self._names.rejects)}
+        return [np.array([_row(run, releases, rejects) for run in each], dtype=np.int64) for each in of_parts]
+
+    def _run(self, tried: Experiment, part: Part, nth: int) -> _Run:
+        subject, pair = tried.subject_of(part), tried.pairs[part.pair]
+        self._runs += 1
+        series = f"run{self._runs:012d}"  # equally long, so that nothing else differs
+        policy = {"type": "policy", "series": series, "version": 1, **subject.row.policy.parameters}
+        secret = derived(tried.secret, part.pair, part.control, part.side, nth)  # of the seeds of its records
+        history = [
+            sown(sent, secret, offset).replace(_OWN_SERIES, wire.dump({"series": series})[1:-1])
+            for offset, sent in enumerate(pair.histories[part.side])
+        ]
+        return _Run(subject.row.policy, pair, part.side, series.encode(), (wire.dump(policy), *history), [])
+
+    async def _send(self, runs: Sequence[_Run], place: int) -> None:
+        """Send a record of each run, and wait until the worker has committed its answers."""
+        await send_events(self._settings, (Event(run.key, run.values[place]) for run in runs))
+        for offset, run in enumerate(runs, self._sent):  # one partition, and nobody else sends
+            run.offsets.append(offset)
+        self._sent += len(runs)
+        await self._until(self._count, self._sent)
+
+    async def _records(self, topic: str) -> AsyncIterator[Any]:
+        """Yield the committed records of a topic that were not read yet."""
+        async with (
+            LogReader.opened(self._settings, "read_uncommitted") as logged,
+            LogReader.opened(self._settings, "read_committed") as reader,
+        ):
+            _, end = await logged.bounds(topic, 0)
+
+            async def readable() -> int:
+                return (await reader.bounds(topic, 0))[1]
+
+            # Markers of a transaction reach its topics one after the other.
+            await self._until(readable, end)
+            async for records in reader.records(topic, 0, self._read[topic]):
+                for record in records:
+                    yield record
+        self._read[topic] = end
+
+    async def _count(self) -> int:
+        """Return how many records the worker has decided and committed: the group's offset waits for open steps."""
+        try:
+            scrape = scrape_of(await asyncio.to_thread(self._metrics), 0.0)
+        except ConnectionRefusedError:  # it starts, or has ended
+            return 0
+        found = (scrape.total(f"{each.name}_total") for each in (WorkerMetric.EVENTS, WorkerMetric.TOGETHER))
+        self.decided = Decided(*map(int, found))
+        return self.decided.records
+
+    def _metrics(self) -> str:
+        connection = http.client.HTTPConnection(HOST, self._settings.http_port, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request("GET", "/metrics")
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
+
+    async def _until(self, reached: Callable[[], Any], wanted: int) -> None:
+        """Wait until a count is reached, as long as it grows and the worker lives."""
+        last, grew = -1, time.monotonic()
+        while (now := await reached()) < wanted:
+            if self._process.poll() is not None:
+                raise WorkerError(f"the worker ended with exit code {self._process.returncode}{self._last_words()}")
+            if now > last:
+                last, grew = now, time.monotonic()
+            elif time.monotonic() - grew > PATIENCE_SECONDS:
+                waited = f"the worker decided nothing for {PATIENCE_SECONDS:.0f} s"
+                raise WorkerError(f"{waited}; see that its brokers answer{self._last_words()}")
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+        return "; its log ends:\n" + "\n".join(lines) if lines else ""
+
+
+def _input(record: Any) -> int:
+    return next(int(value) for name, value in record.headers if name == INPUT_HEADER)
+
+
+def _row(run: _Run, releases: dict[int, list[bytes]], rejects: dict[int, bytes]) -> list[int]:
+    policy, *rest = run.offsets
+    if policy in rejects:
+        refused: Any = wire.load(rejects[policy])
+        raise UnusableError(refused["reason"])
+    answers = (Answer(offset not in rejects, releases.get(offset, ())) for offset in rest)
+    return row_of(run.policy, run.pair, run.side, answers)
+
+
+def without_looks(tried: Experiment) -> Experiment:
+    """Return the experiment without the pairs in which somebody looks at counters: those of a worker are in memory."""
+    return tried._replace(pairs=tuple(pair for pair in tried.pairs if not any(map(_looked, pair.histories))))
+
+
+def _looked(history: Iterable[Sent]) -> bool:
+    return any(sent.looked for sent in history)
+
+
+@contextmanager
+def started(settings: Settings) -> Iterator[OwnWorker]:
+    """Run a worker of these settings on topics of its own; at the end nothing is left of it.
+
+    Raises:
+        WorkerError: if the brokers do not make its topics as they must be.
+        ClusterError: when the cluster refuses.
+        aiokafka.errors.KafkaError: when it can not be reached.
+    """
+    with tempfile.TemporaryDirectory(prefix="landmark-verify-") as made:
+        folder = Path(made)
+        own, empty, log = _own(settings, folder), folder / "empty.toml", folder / "worker.log"
+        # PRIVACY: under the installation's key, a made-up series could draw the noise of a real one. This key dies
+        # with the folder.
+        keyfile.create(own.key_file)
+        empty.touch()
+        replicas = asyncio.run(_replicas(own))  # asked first: where nobody answers there is nothing to remove
+        try:
+            report = asyncio.run(make_and_check(own, replicas))
+            if report.differences:
+                raise WorkerError("\n".join(told(report.differences)))
+            with running(("worker", "--config", str(empty)), log, own.environment()) as process:
+                yield OwnWorker(own, process, log)
+        finally:
+            asyncio.run(_remove(own))
+
+
+def _own(settings: Settings, folder: Path) -> Settings:
+    """Return the settings of the worker: those of the installation, but for names, keys, limits and policies."""
+    name = verified_prefix(settings.prefix) + uuid.uuid4().hex[:8]
+    (port,) = free_ports(1)
+    return settings.model_copy(
+        update={
+            **dict.fromkeys(("signing_key_file", "policies_file", "lifetime_epsilon", "max_epsilon", "max_future_ms")),
+            **dict.fromkeys(("member_separator", "member_epsilon")),
+            "prefix": name,
+            "application": name,
+            "partitions": 1,
+            "standby_replicas": 0,
+            "key_file": folder / "key",
+            "data_folder": folder / "data",
+            "policies": (),
+            "accept_policies": True,
+            "exit_when_stopped": "any",
+            "exit_delay_ms": 0,
+            "http_host": HOST,
+            "http_port": port,
+        }
+    )
+
+
+async def _replicas(settings: Settings) -> int:
+    async with Cluster.connected(client_arguments(settings)) as cluster:
+        return min(MOST_REPLICAS, await cluster.brokers())
+
+
+async def _remove(settings: Settings) -> None:
+    async with Cluster.connected(client_arguments(settings)) as cluster:
+        await cluster.delete(TopicNames.of(settings.prefix, settings.application))
