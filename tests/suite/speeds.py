@@ -32,7 +32,7 @@ AMOUNTS: Final = {
     "seeds": Amount(100, 500, 10_000, "schedules that are simulated"),
     "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
     "events": Amount(20_000, 20_000, 100_000, "how many events test_kills sends"),
-    "late": Amount(1_200, 1_200, 4_000, "how many events test_late sends through each scenario"),
+    "late": Amount(600, 600, 4_000, "how many events test_late sends through each scenario"),
     "fuzz": Amount(8_000, 8_000, 100_000, "how many records test_fuzz sends"),
     "scale": Amount(4, 4, 4, "up to how many workers the long runs of test_scale start"),
 }

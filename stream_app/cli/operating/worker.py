@@ -14,6 +14,7 @@ from stream_app.cli.shared.configured import reaching
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.cluster import Cluster
+from stream_app.kafka.client.refusal import repeated
 from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topicid import describe
@@ -69,7 +70,7 @@ def _worked(arguments: argparse.Namespace) -> int:
             context = load_context(settings)
             signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
             with reaching(settings):
-                events_id = asyncio.run(_check_topics(settings))
+                events_id = asyncio.run(repeated(partial(_check_topics, settings), settings))
             with ForcedExit() as forced_exit:
                 worker = partial(Worker, settings, context, signing_key, events_id, forced_exit)
                 return asyncio.run(_run(partial(worker, accept_new_key=arguments.accept_new_key)))

@@ -1,11 +1,13 @@
 """Why the brokers could not be used: what was asked, what was found, and the remedy; never a password."""
 
 import asyncio
+import logging
 import os
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from aiokafka import errors
 from aiokafka.conn import collect_hosts, create_conn
@@ -15,6 +17,10 @@ from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.security import client_arguments
 from stream_app.setup.settings import Settings
 
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
 GRANT = "Allow it: `topics --acls ROLE=PRINCIPAL` prints the commands that give a role what it needs"
 _ALLOWED_ELSE = (
     errors.TopicAuthorizationFailedError,
@@ -23,6 +29,7 @@ _ALLOWED_ELSE = (
     errors.TransactionalIdAuthorizationFailed,
 )
 _LOGIN_SECONDS = 10.0
+_PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0)
 
 
 def unauthorized(error: BaseException | None) -> bool:
@@ -123,6 +130,26 @@ async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
 
     found = await asyncio.gather(*(answers(host, port) for host, port in named))
     return [f"{host}:{port}" for (host, port), answered in zip(named, found, strict=True) if not answered]
+
+
+async def repeated(ask: Callable[[], Awaitable[Answer]], settings: Settings) -> Answer:
+    """Return what ``ask`` returns, and call it again if a broker that can be reached left a request unanswered.
+
+    aiokafka repeats no request of a client that starts: a single broken connection would end a worker.
+
+    Raises:
+        aiokafka.errors.KafkaError: if no broker can be reached, the error is a lasting one, or the last call fails.
+    """
+    for pause_seconds in _PAUSES_SECONDS:
+        try:
+            return await ask()
+        except errors.KafkaError as error:
+            named = settings.bootstrap_servers.split(",")
+            if not error.retriable or len(await silent_brokers(settings, _LOGIN_SECONDS)) == len(named):
+                raise
+            logger.warning("a broker left a request unanswered: %r; asks again in %.1f s", error, pause_seconds)
+        await asyncio.sleep(pause_seconds)
+    return await ask()
 
 
 def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, str]:

@@ -68,6 +68,7 @@ class App(faust.App):
         *,
         accept_new_key: bool = False,
     ) -> None:
+        self.settings = settings
         self.separator = settings.member_separator
         seconds = settings.session_timeout_ms / 1000
         super().__init__(

@@ -18,7 +18,7 @@ from faust.types import TP
 
 from stream_app.formats.records import Records
 from stream_app.kafka.client.batches import UnreadableBatchError
-from stream_app.kafka.client.refusal import unauthorized
+from stream_app.kafka.client.refusal import repeated, unauthorized
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,17 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._waiting: set[asyncio.Future[Any]] = set()
         self._silent = False
         self._looks = False
+
+    async def on_start(self) -> None:
+        """Start a consumer, or another one if a broker left a request of the first unanswered."""
+        await repeated(self._start_consumer, cast("Any", self.app).settings)
+
+    async def _start_consumer(self) -> None:
+        try:
+            await super().on_start()
+        except KafkaError:
+            await self._ensure_consumer().stop()
+            raise
 
     async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         """Return what the thread answers; raises ``ConsumerEndedError`` when it has ended, or ends before it does.
@@ -205,7 +216,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
 
     async def check_group(self) -> None:
-        """Log what the group's coordinator refused, and send heartbeats again.
+        """Log what the group's coordinator refused, send heartbeats again, and repeat a failed look-up of metadata.
 
         Raises:
             KafkaError: if ACLs or `Assignor.name` were why, or aiokafka has given the group up.
@@ -213,7 +224,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         await self.call_thread(self._check_group)
 
     async def _check_group(self) -> None:
-        group = self._ensure_consumer()._coordinator  # noqa: SLF001
+        consumer = self._ensure_consumer()
+        cluster, group = consumer._client.cluster, consumer._coordinator  # noqa: SLF001
+        if cluster._last_refresh_ms > cluster._last_successful_refresh_ms:  # noqa: SLF001
+            # aiokafka repeats it after five minutes. A leader that does not know the topics assigns no partitions; it
+            # starts another rebalance as soon as it knows them.
+            consumer._client.force_metadata_update()  # noqa: SLF001
         try:
             group.check_errors()  # `getmany` would ask; Faust fetches without
         except KafkaError as error:

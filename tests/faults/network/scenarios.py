@@ -182,8 +182,11 @@ _APIS: Final = {
 }
 
 
-_RARE: Final = {INIT_PRODUCER_ID: (1, 3), FIND_COORDINATOR: (1, 3), METADATA: (2, 4), OFFSET_COMMIT: (1, 3)}
-"""The first request that is hit, and how many come from one to the next."""
+_RARE: Final = {INIT_PRODUCER_ID: (1, 3), FIND_COORDINATOR: (1, 3), METADATA: (2, 7), OFFSET_COMMIT: (1, 3)}
+"""The first request that is hit, and how many come from one to the next.
+
+A worker looks at its topics by four `Metadata` requests, and begins with the first again if one has no answer.
+"""
 
 
 def _others(api: int, deed: Deed) -> Scenario:
