@@ -67,7 +67,7 @@ class Recovery(FaustRecovery):
         self.standby_rows += len(records)
 
     def _breaks_off(self, tp: TP, records: Records) -> bool:
-        """Discard a copy where its log goes on under another life; return whether it did.
+        """Discard a copy where its log goes on under another life, or from an earlier point; return whether it did.
 
         The log may have lost its end, and rows of what is lost would rule again at a take-over. Where the log held that
         life before the copy was begun, the copy is of what is left.
@@ -76,15 +76,24 @@ class Recovery(FaustRecovery):
         if value is None:
             return False
         strange = lives(records) - {PartitionRow.decode(value).life} - self._met.get(tp, set())
-        if strange:
+        earlier = not self._follow_on(tp.partition, records)
+        if strange or earlier:
             self._given_up.add(tp)
             self.app.store.discard(tp.partition)
             self._met.setdefault(tp, set()).update(strange)
-            text = (
-                "partition %d: the changelog goes on under another life; its standby copy is discarded, and begins anew"
-            )
-            logger.warning(text, tp.partition)
-        return bool(strange)
+            point = "from an earlier point" if earlier else "under another life"
+            text = "partition %d: the changelog goes on %s; its standby copy is discarded, and begins anew"
+            logger.warning(text, tp.partition, point)
+        return bool(strange or earlier)
+
+    def _follow_on(self, partition: int, records: Records) -> bool:
+        """Return whether records go on where the copy ends: Faust asks from its last record on, and it is the same."""
+        held: int | None = self.app.store.offset(partition)
+        first = records.offsets[0]
+        if held is None or first > held:
+            return True
+        key = records.keys[0]
+        return first == held and key is not None and self.app.store.read(partition, key) == records.values[0]
 
     def follows(self, tp: TP) -> bool:
         """Tell whether a copy of this changelog partition is kept here for another worker."""

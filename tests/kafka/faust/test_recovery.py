@@ -92,3 +92,24 @@ def test_a_copy_begun_anew_is_filled_at_the_second_assignment(tmp_path: Path) ->
     assert (store.offset(0), store.read(0, b"sY"), store.read(0, b"sX")) == (7, b"two", b"three")
     standing_by(store, [*NEW, record(8, PARTITION_KEY, row(6, "m"))], recovery)
     assert store.offset(0) is None
+
+
+def test_a_copy_of_a_log_that_is_read_from_its_beginning_again_is_discarded(tmp_path: Path) -> None:
+    """The log lost its end while the copy followed it, and the consumer began anew: rows of what is lost would stay."""
+    store = store_in(tmp_path)
+    recovery = standing_by(store, OLD)
+    recovery.apply(CHANGELOG, Records.of(OLD[:2]))
+    assert store.offset(0) is None
+    assert not recovery.follows(CHANGELOG)
+    standing_by(store, OLD[:4], recovery)
+    assert (store.offset(0), store.read(0, b"sX")) == (3, b"one")
+
+
+def test_a_copy_whose_last_record_lies_there_no_more_is_discarded(tmp_path: Path) -> None:
+    """The consumer begins with that record; the log lost its end and has grown as long again, under the same life."""
+    store = store_in(tmp_path)
+    recovery = standing_by(store, OLD)
+    recovery.apply(CHANGELOG, Records.of(OLD[5:]))
+    assert store.offset(0) == 5, "it goes on where it was"
+    recovery.apply(CHANGELOG, Records.of([record(5, b"sZ", b"one"), record(6, PARTITION_KEY, row(4, ""))]))
+    assert store.offset(0) is None
