@@ -193,6 +193,7 @@ class Installation:
         """Give a topic more partitions."""
 
         async def grow(admin: AIOKafkaAdminClient) -> None:
+            """Ask the broker for the partitions."""
             answer = await admin.create_partitions({topic: NewPartitions(partitions)})
             assert [error for _, error, _ in answer.topic_errors] == [0], answer
 
@@ -225,6 +226,7 @@ class Installation:
         deletion = {place: RecordsToDelete(before_offset=before) for place in places}
 
         async def delete(admin: AIOKafkaAdminClient) -> None:
+            """Delete the records, as soon as the broker allows it."""
             while True:
                 with suppress(PolicyViolationError):  # a broker heeds a `cleanup.policy` a moment after it was set
                     await admin.delete_records(deletion)

@@ -69,6 +69,7 @@ def own_topics(config: str) -> list[str]:
     settings = Settings.load(Path(config))
 
     async def found() -> list[str]:
+        """Return the names of all topics."""
         async with Cluster.connected({"bootstrap_servers": settings.bootstrap_servers}) as cluster:
             return sorted(await cluster.names())
 

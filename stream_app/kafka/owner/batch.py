@@ -118,6 +118,7 @@ async def decide(
     rejected = -1
 
     def reject(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
+        """Put a reject out, and remember which input it came of."""
         nonlocal rejected
         ((_, offset),) = headers
         rejected = int(offset)

@@ -48,6 +48,7 @@ async def test_columns_are_signed_as_one_by_one(
     links = BatchDecider.links
 
     def noted(self: BatchDecider) -> Iterator[tuple[str, int, str]]:
+        """Count the series that changed together, and return what the method returns."""
         together.append(len(self.places))
         return links(self)
 
