@@ -184,6 +184,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP]) -> dict[TP, Records]:
         """Return what was fetched already, as columns: no object is made of a record."""
         if not self.consumer.flow_active or consumer._subscription.reassignment_in_progress:  # noqa: SLF001
+            self.stretches = {}  # those of the last fetch may be of an assignment that is over
             return {}  # aiokafka would wait for the next assignment, and so the app's loop: nobody would ask any more
         for result in consumer._fetcher._records.values():  # noqa: SLF001
             records = getattr(result, "_partition_records", None)  # an error has none
