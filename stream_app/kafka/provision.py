@@ -23,6 +23,8 @@ class Report:
     topics: tuple[Topic, ...]
     short: tuple[PartitionStoppedError, ...]
     """Of each partition whose logs lack what its row says must be there, what a worker would stop with."""
+    unverified: tuple[int, ...] = ()
+    """Brokers that would let a late page of an aborted batch into the next transaction."""
 
     @property
     def holds(self) -> bool:
@@ -44,9 +46,10 @@ async def make_and_check(settings: Settings, replication: int | None = None, *, 
         found = await cluster.find(names)
         missing = () if only_check else tuple(topic for topic in wanted if topic.name not in found)
         await cluster.make(missing)
+        unverified = await cluster.unverified()
         told = differences(wanted, await cluster.find(names) if missing else found)
     short = () if any(one.field in {"topic", "partition count"} for one in told) else await _short(settings, names)
-    return Report(tuple(topic.name for topic in missing), told, wanted, short)
+    return Report(tuple(topic.name for topic in missing), told, wanted, short, unverified)
 
 
 async def _short(settings: Settings, names: TopicNames) -> tuple[PartitionStoppedError, ...]:

@@ -95,11 +95,13 @@ def test_the_lifetime_can_be_declared() -> None:
     assert not audit(written.lines(), lifetime_nano=100).holds
 
 
-def test_an_empty_ledger_holds() -> None:
-    """Nothing was spent, so nothing is wrong; that something was cut off is not to be seen."""
+def test_an_empty_ledger_proves_nothing() -> None:
+    """Nothing was found in it, and nothing was audited: that something was cut off is not visible."""
     report = audit([])
-    assert report.holds
-    assert report.text().startswith("HOLDS")
+    assert not report.audited
+    assert not report.holds
+    assert not report.findings
+    assert report.text().startswith("NOTHING WAS AUDITED")
 
 
 def test_the_report_tells_what_was_read() -> None:

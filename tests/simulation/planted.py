@@ -174,7 +174,7 @@ PLANTED: Final = (
         "answered input written again",
         "no output of input that has its outputs is written again",
         f"{_OWNER}.batch:decide",
-        787,
+        949,
         (("silent = cut > 0 and offsets[0] < answered", "silent = False"),),
     ),
     Planted(
@@ -246,6 +246,17 @@ PLANTED: Final = (
         "stream_app.deciding.columns.deciding:_group",
         3,
         (("= taken.published, taken.spend_nano", "= taken.published, np.roll(taken.spend_nano, 1)"),),
+    ),
+    Planted(
+        "a level one round late",
+        "a series that has several records among columns goes on from the filter's level after the one before",
+        "stream_app.deciding.columns.deciding:_group",
+        5,
+        (
+            ("    for events, epoch in _rounds(", "    late = levels.copy()\n    for events, epoch in _rounds("),
+            ("levels[series] = taken.level", "levels[series], late[series] = late[series], taken.level"),
+            ("states.levels[here] = levels", "states.levels[here] = late"),
+        ),
     ),
     Planted(
         "open steps forgotten with another key",

@@ -9,6 +9,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.kafka.client.acls import ROLES, commands
+from stream_app.kafka.client.cluster import VERIFICATION
 from stream_app.kafka.client.topics import told
 from stream_app.kafka.provision import MOST_REPLICAS, Report, make_and_check
 
@@ -42,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         facts = {
             "holds": report.holds,
             "made": report.made,
+            "unverified_brokers": report.unverified,
             "differences": [asdict(difference) for difference in report.differences],
             "short": [
                 {"partition": one.partition, "reason": one.reason, "asked": one.asked, "found": one.found}
@@ -71,3 +73,9 @@ def _print(report: Report) -> None:
         print(line)
     for short in report.short:
         print(short)
+    if report.unverified:
+        print(
+            f"warning: {VERIFICATION} is false on brokers {', '.join(map(str, report.unverified))}, must be true: a "
+            "late page of an aborted batch may be committed by the next transaction. "
+            f"kafka-configs --alter --entity-type brokers --entity-default --add-config {VERIFICATION}=true"
+        )

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -14,6 +14,8 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topics import Topic
 from stream_app.setup.settings import Settings
 
+VERIFICATION: Final = "transaction.partition.verification.enable"
+"""The setting under which brokers refuse a late record of a transaction that has ended."""
 _PATIENCE_SECONDS = 30
 _ATTEMPTS = 60
 _PAUSE_SECONDS = 0.5
@@ -48,6 +50,17 @@ class Cluster:
     async def names(self) -> frozenset[str]:
         """Return the names of all topics that this user may see."""
         return frozenset(await self._listed())
+
+    async def unverified(self) -> tuple[int, ...]:
+        """Return the brokers that do not verify which partitions a transaction has; none of which nobody may ask."""
+        brokers = [str(broker["node_id"]) for broker in (await self._admin.describe_cluster())["brokers"]]
+        resources = [ConfigResource(ConfigResourceType.BROKER, broker, {VERIFICATION: None}) for broker in brokers]
+        answers = [found for answer in await self._admin.describe_configs(resources) for found in answer.resources]
+        return tuple(
+            int(name)
+            for code, _, _, name, entries in answers
+            if not code and any(entry[:2] == (VERIFICATION, "false") for entry in entries)
+        )
 
     async def find(self, names: Iterable[str]) -> dict[str, Topic]:
         """Return those of the named topics that exist."""

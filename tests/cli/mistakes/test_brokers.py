@@ -15,7 +15,7 @@ from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import START_MS, Installation, readings
 from tests.patience import PATIENCE_SECONDS
-from tests.run import policy
+from tests.run import ACCEPTING, policy
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
 
 
 def sending(installation: Installation, file: Path) -> subprocess.Popen[str]:
-    """Begin to send a file."""
-    command = [sys.executable, "-m", "stream_app", "send", str(file), "--config", installation.config()]
+    """Begin to send a file, as it comes: nothing is asked of the whole first."""
+    command = [sys.executable, "-m", "stream_app", "send", str(file), "--config", installation.config(), *ACCEPTING]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=installation.folder)
 
 

@@ -1,6 +1,7 @@
 """The topics on a real broker: made with their settings, checked against them, and keeping what defaults would lose."""
 
 import dataclasses
+from pathlib import Path
 
 import orjson
 import pytest
@@ -8,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 from stream_app.cli import main
-from stream_app.kafka.client.cluster import Cluster, ClusterError
+from stream_app.kafka.client.cluster import VERIFICATION, Cluster, ClusterError
 from stream_app.kafka.client.topics import TopicNames, differences, wanted_topics
 from stream_app.localbroker.broker import LocalBroker
 
@@ -135,7 +136,8 @@ def test_command_makes_then_checks(
     assert main(["topics", "--check"]) == 2
     assert capsys.readouterr().out.startswith(f"{', '.join(names)}: topic is missing, must be there. Make it: `topics`")
     assert main(["topics", "--json"]) == 0
-    assert orjson.loads(capsys.readouterr().out) == {"holds": True, "made": list(names), "differences": [], "short": []}
+    made = {"holds": True, "made": list(names), "unverified_brokers": [], "differences": [], "short": []}
+    assert orjson.loads(capsys.readouterr().out) == made
     assert main(["topics"]) == 0
     assert "command.ledger: as it must be, 4 partitions" in capsys.readouterr().out
 
@@ -168,3 +170,16 @@ async def stamps_of(broker: LocalBroker, topic: str, count: int) -> list[int]:
         return [(await consumer.getone()).timestamp for _ in range(count)]
     finally:
         await consumer.stop()
+
+
+def test_a_broker_that_does_not_verify_transactions_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A late page of an aborted batch could be committed with the next one; the remedy is told with it."""
+    with LocalBroker.start(tmp_path, overrides={VERIFICATION: "false"}) as unverified:
+        monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", unverified.bootstrap_servers)
+        assert main(["topics"]) == 0
+        assert f"warning: {VERIFICATION} is false on brokers " in (said := capsys.readouterr().out)
+        assert f"--add-config {VERIFICATION}=true" in said
+        assert main(["topics", "--check", "--json"]) == 0
+        assert len(orjson.loads(capsys.readouterr().out)["unverified_brokers"]) == 1

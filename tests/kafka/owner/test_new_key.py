@@ -10,6 +10,7 @@ import pytest
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.privacy.noise.key import KeyRing
 from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.kafka.rebuild.test_going_back import recover
 from tests.run import KEYS
 
 OTHER = KeyRing("fedcba9876543210", 0, bytes(range(32, 64)))
@@ -92,8 +93,12 @@ async def test_erased_epochs_make_it_no_other_key(site: Site) -> None:
         assert key_of(site) == KEYS.fingerprint
 
 
-async def test_what_binds_keeps_its_key(site: Site) -> None:
-    """Entries of an aborted batch bind: accepted or not, no other key decides them, and the old one goes on."""
+@pytest.mark.parametrize("recovered", [False, True])
+async def test_what_binds_keeps_its_key(site: Site, *, recovered: bool) -> None:
+    """Entries of an aborted batch bind: accepted or not, no other key decides them, and the old one goes on.
+
+    `recover` leaves them to the next owner.
+    """
     await decided_under(site, KEYS, 2)
     site.keys = KEYS
     partitions, feed = site.worker("a")
@@ -111,6 +116,8 @@ async def test_what_binds_keeps_its_key(site: Site) -> None:
     site.cluster.at = at
     await site.send(feed, 2)
     await committing.wait()
+    if recovered:
+        await recover(site)
     site.keys = OTHER
     other, behind = site.worker("b", accept_new_key=True)
     behind.owner = other

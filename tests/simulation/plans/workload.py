@@ -80,12 +80,15 @@ OF_MEMBERS = (
 """Series of members, where there are any."""
 
 
-FLEETS: dict[str, dict[str, Any]] = {
-    "van": {"level": "landmark", "landmarks": LANDMARKS, "spare": 1},
-    "bus": {"level": "user", "length": 30},
-    "cab": {"level": "event"},
+FLEETS: dict[str, tuple[float, dict[str, Any]]] = {
+    "van": (0.1, {"level": "landmark", "landmarks": LANDMARKS, "spare": 1}),
+    "bus": (0.1, {"level": "user", "length": 30}),
+    "cab": (2.0, {"level": "event"}),
 }
-"""Levels of the default policies under which many series send at once, by what stands in their ids."""
+"""Budgets and levels of the default policies under which many series send at once, by what stands in their ids.
+
+The noise of cabs is as small as the lifetime allows, so that what the filter makes of them shows.
+"""
 
 
 class Sent(NamedTuple):
@@ -115,14 +118,14 @@ def _defaults(configuration: int, glob: str) -> tuple[DefaultPolicy, ...]:
     fleets = [
         default(
             f"*{name}-*",
-            epsilon=0.1,
-            lifetime=0.1,
+            epsilon=epsilon,
+            lifetime=epsilon,
             protection={"step": STEP_MS, **level},
             scheme={"name": ("uniform", "adaptive", "uniform")[configuration]},
             value=NUMBER,
-            filter="level" if name == "bus" else "none",
+            filter="none" if name == "van" else "level",
         )
-        for name, level in FLEETS.items()
+        for name, (epsilon, level) in FLEETS.items()
     ]
     return (default(glob, protection=protection, scheme=scheme, value=NUMBER, renew=bounds), *fleets)
 
