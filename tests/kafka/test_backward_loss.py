@@ -101,7 +101,7 @@ def test_losses_are_counted_and_survive_restarts(
         total += installation.send(readings(1, start=SERIES * 12))
         worker.await_committed(total)
         agree(worker, installation)
-        assert measured(worker, "landmark_alarmed_series") >= before
+        assert measured(worker, "landmark_alarmed_series") >= before - 1, "one reading lowers the loss of one series"
         assert worker.stop() == 0
 
 

@@ -124,6 +124,11 @@ class Recovery(FaustRecovery):
         self._given_up.clear()
         await super().on_rebalance(*arguments, **named)
 
+    async def on_recovery_completed(self, generation_id: int = 0) -> None:
+        """Hand on no fetch until the flow resumes: Faust empties its queues then, after it sought to what is missing."""
+        self.app.consumer.stop_flow()
+        await super().on_recovery_completed(generation_id)
+
     @Service.task
     async def _watch_end(self) -> None:
         while not self.should_stop:

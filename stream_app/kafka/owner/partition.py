@@ -111,11 +111,18 @@ class Partition:
 
     async def _ask_again(self) -> None:
         """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
-        first = await self._parts.feed.earliest(self.number)
-        if first > self.next_offset:
-            self.fail(input_lost(self.next_offset, first).stopped(self.number))
-        else:
-            await self._parts.feed.seek(self.number, self.next_offset)
+        while self.runs:
+            try:
+                first = await self._parts.feed.earliest(self.number)
+                if first > self.next_offset:
+                    self.fail(input_lost(self.next_offset, first).stopped(self.number))
+                else:
+                    await self._parts.feed.seek(self.number, self.next_offset)
+            except Exception as error:  # noqa: BLE001 (brokers are away; or others own it, which an assignment tells)
+                logger.info("partition %d: asks later where its input is: %s", self.number, loggable(error))
+                await self._pause(_OWNER_SECONDS)
+            else:
+                return
 
     async def close(self, seconds: float) -> None:
         """End: let the running transaction finish within ``seconds``, then let the id go."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from aiokafka.consumer.fetcher import FetchError
@@ -21,6 +21,7 @@ from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError
+from stream_app.kafka.owner.inbox import Fetched
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import Metrics
 from tests.kafka.installation import Installation, readings
@@ -48,6 +49,35 @@ async def app(installation: Installation) -> AsyncIterator[App]:
             await asyncio.sleep(0.05)
     yield app
     await app.stop()
+
+
+async def test_nothing_waits_in_a_queue_that_faust_empties(
+    app: App, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Faust does so at the end of a rebalance: a fetch in it was lost, and its partition waited for it for ever."""
+    thread = cast("Consumer", app.consumer).thread
+    seek, put = app.consumer.perform_seek, app.partitions.put
+    early: list[int] = []
+
+    def noted(number: int, fetched: Fetched, message: Any) -> None:
+        """Note a fetch that came before the rebalance has ended."""
+        if app.rebalancing:
+            early.append(number)
+        put(number, fetched, message)
+
+    async def slowly() -> None:
+        """Seek, and give fetches time to come before Faust empties its queues, and resumes its flow."""
+        await seek()
+        await asyncio.to_thread(installation.send, list(readings(200)))
+        await asyncio.sleep(2.0)
+
+    monkeypatch.setattr(app.partitions, "put", noted)
+    monkeypatch.setattr(app.consumer, "perform_seek", slowly)
+    thread.thread_loop.call_soon_threadsafe(thread._ensure_consumer()._coordinator.request_rejoin)  # noqa: SLF001
+    async with asyncio.timeout(SECONDS):
+        while sum(app.partitions.positions().values()) < 200:  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.05)
+    assert early == []
 
 
 async def test_a_crashed_app_stops(app: App) -> None:
