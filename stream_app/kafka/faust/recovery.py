@@ -125,7 +125,7 @@ class Recovery(FaustRecovery):
         await super().on_rebalance(*arguments, **named)
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """Hand on no fetch until the flow resumes: Faust empties its queues then, after it sought to what is missing."""
+        """Hand on no fetch until the flow resumes: Faust empties its queues then, and seeks to nothing after it."""
         self.app.consumer.stop_flow()
         await super().on_recovery_completed(generation_id)
 
