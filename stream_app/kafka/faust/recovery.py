@@ -5,7 +5,6 @@ the changelog, which in a transactional log is a marker that no consumer is give
 consumer's position has passed the end that the log had.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, cast
@@ -16,12 +15,8 @@ from faust.types import TP
 from mode import Service
 
 from stream_app.formats.records import Records
-from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
-from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.faust.localcopy import CopyFault, tell_trouble
-from stream_app.kafka.owner.changelogcopy import lives, tell_discarded
+from stream_app.kafka.owner.standbycopy import StandbyCopies
 
-logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.05
 
 
@@ -34,70 +29,22 @@ class Recovery(FaustRecovery):
         super().__init__(*arguments, **named)
         self._reached: dict[TP, int] = {}
         self.standby_rows = 0
-        self._given_up: set[TP] = set()
-        self._met: dict[TP, set[str]] = {}  # lives that a log held before its copy was begun anew
+        self.copies = StandbyCopies(self.app.store, self.app.measures)
 
     def add_standby(self, table: Any, tp: TP) -> None:
-        """Open the copy of a partition that another worker owns; a damaged one begins anew."""
-        try:
-            tell_discarded(self.app.measures, tp.partition, self.app.store.reopen(tp.partition))
-        except LocalStateError as error:
-            self._give_up(tp, error)
+        """Open the copy of a partition that another worker owns, and let the changelog be read from where it ends."""
+        self.standby_offsets[tp] = cast("int", self.copies.open(tp.partition))  # Faust keeps that of a discarded one
         super().add_standby(table, tp)
-
-    def _give_up(self, tp: TP, error: CopyFault) -> None:
-        """Write nothing more into a copy until the next assignment: with rows missing it would pass for whole."""
-        self._given_up.add(tp)
-        tell_trouble(tp.partition, error)
 
     def apply(self, tp: TP, records: Records) -> None:
         """Write changelog records into the copy of a partition that another worker owns."""
-        if not self.follows(tp):
-            # An owner writes its database itself; what is read back then would be stale.
-            return
-        last = records.offsets[-1]
-        try:
-            if self._breaks_off(tp, records):
-                return
-            self.app.store.write(tp.partition, records.pairs(), last)
-        except (DamagedCopyError, LocalStateError) as error:
-            self._give_up(tp, error)
-            return
-        self.standby_offsets[tp] = last
-        self.standby_rows += len(records)
-
-    def _breaks_off(self, tp: TP, records: Records) -> bool:
-        """Discard a copy where its log goes on under another life, or from an earlier point; return whether it did.
-
-        The log may have lost its end, and rows of what is lost would rule again at a take-over. Where the log held that
-        life before the copy was begun, the copy is of what is left.
-        """
-        value = self.app.store.read(tp.partition, PARTITION_KEY)
-        if value is None:
-            return False
-        strange = lives(records) - {PartitionRow.decode(value).life} - self._met.get(tp, set())
-        earlier = not self._follow_on(tp.partition, records)
-        if strange or earlier:
-            self._given_up.add(tp)
-            self.app.store.discard(tp.partition)
-            self._met.setdefault(tp, set()).update(strange)
-            point = "from an earlier point" if earlier else "under another life"
-            text = "partition %d: the changelog goes on %s; its standby copy is discarded, and begins anew"
-            logger.warning(text, tp.partition, point)
-        return bool(strange or earlier)
-
-    def _follow_on(self, partition: int, records: Records) -> bool:
-        """Return whether records go on where the copy ends: Faust asks from its last record on, and it is the same."""
-        held: int | None = self.app.store.offset(partition)
-        first = records.offsets[0]
-        if held is None or first > held:
-            return True
-        key = records.keys[0]
-        return first == held and key is not None and self.app.store.read(partition, key) == records.values[0]
+        if self.copies.apply(tp.partition, records):
+            self.standby_offsets[tp] = records.offsets[-1]
+            self.standby_rows += len(records)
 
     def follows(self, tp: TP) -> bool:
         """Tell whether a copy of this changelog partition is kept here for another worker."""
-        return tp in self.standby_tps and tp not in self._given_up
+        return self.copies.follows(tp.partition)
 
     def reach(self, positions: Mapping[TP, int]) -> None:
         """Note how far the log was read: everything below is applied."""
@@ -121,7 +68,7 @@ class Recovery(FaustRecovery):
     async def on_rebalance(self, *arguments: Any, **named: Any) -> None:
         """Forget how far the copies of the last assignment were read."""
         self._reached.clear()
-        self._given_up.clear()
+        self.copies.leave()
         await super().on_rebalance(*arguments, **named)
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:

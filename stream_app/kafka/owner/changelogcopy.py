@@ -24,6 +24,24 @@ def lives(records: Records) -> set[str]:
     return {PartitionRow.decode(value).life for key, value in rows if key == PARTITION_KEY and value is not None}
 
 
+def row_of(rows: Rows, partition: int) -> PartitionRow | None:
+    """Return the partition row that a copy holds."""
+    value = rows.read(partition, PARTITION_KEY)
+    return None if value is None else PartitionRow.decode(value)
+
+
+def follow_on(rows: Rows, partition: int, records: Records) -> bool:
+    """Return whether changelog records go on where a copy ends: behind its last record, or with the same one.
+
+    A changelog that lost its end may have grown as long again. The life does not show it if the batches that were lost
+    had no outputs: then it stays. Compaction may have removed the last record.
+    """
+    held, first, key = rows.offset(partition), records.offsets[0], records.keys[0]
+    if held is None or first > held:
+        return True
+    return first == held and key is not None and rows.read(partition, key) == records.values[0]
+
+
 class ChangelogCopy:
     """The local rows of one partition."""
 
@@ -39,8 +57,7 @@ class ChangelogCopy:
 
     def row(self) -> PartitionRow | None:
         """Return the partition row that is held."""
-        value = self._rows.read(self._partition, PARTITION_KEY)
-        return None if value is None else PartitionRow.decode(value)
+        return row_of(self._rows, self._partition)
 
     def discard_foreign(self) -> None:
         """Delete a copy that was made of another changelog than the present one."""
@@ -80,12 +97,10 @@ class ChangelogCopy:
         size = last = 0
         try:
             async for found in reader.rows(self._topic, self._partition, start if done is None else done):
+                if not follow_on(self._rows, self._partition, found) or (row and lives(found) - {row.life}):
+                    return False
                 known = 0 if done is None else bisect_right(found.offsets, done)
-                if known and not self._holds(found.keys[0], found.values[0]):
-                    return False
                 records = found[known:] if known else found
-                if row is not None and lives(records) - {row.life}:
-                    return False
                 if not records:
                     continue
                 gathered.update(records.pairs())
@@ -101,13 +116,6 @@ class ChangelogCopy:
         finally:
             del progress.remaining[self._partition]
         return True
-
-    def _holds(self, key: bytes | None, value: bytes | None) -> bool:
-        """Return whether the copy's last record is the one that lies there now, which compaction may have removed.
-
-        The life does not show it where the batches that were lost had no outputs: then it stays.
-        """
-        return key is not None and self._rows.read(self._partition, key) == value
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
