@@ -1,4 +1,7 @@
-"""What a partition's committed outputs must be: its input in log order through the pure decision, as `replay` does."""
+"""What a partition's committed outputs and rows must be.
+
+Outputs: its input in log order through the pure decision, as `replay` does. Rows: what its changelog says.
+"""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +13,9 @@ from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.deciding.members import Member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
+from stream_app.kafka.brokers import Rows
 from stream_app.kafka.memory.log import Log
+from tests.simulation.books import ViolationError
 from tests.simulation.plans.workload import READ
 
 _INPUT: Final = "input"
@@ -44,6 +49,26 @@ class Expected:
         self._rows |= decider.changed
         self._members |= decider.members
         return found
+
+
+def check_copy(rows: Rows, log: Log) -> None:
+    """Check that a copy that was caught up holds what its changelog does, whatever it held before.
+
+    Raises:
+        ViolationError: if it holds other rows.
+    """
+    partition, held = log.partition, rows.offset(log.partition)
+    if held is not None and held >= log.stable:
+        return  # the changelog lost its end since
+    wanted: dict[bytes | None, bytes] = {}
+    for record in log.visible(log.first, log.end, "read_committed"):
+        wanted.pop(record.key, None)
+        if record.value is not None:
+            wanted[record.key] = record.value
+    found = sorted(rows.scan(partition, b""))
+    if found != sorted(wanted.values()):
+        lacks, more = set(wanted.values()) - set(found), set(found) - set(wanted.values())
+        raise ViolationError("a copy holds what its changelog does", f"{partition}: lacks {lacks}, and has {more}")
 
 
 def observations(log: Log) -> list[int]:

@@ -1,15 +1,19 @@
-"""The consumer of one worker: fetches input, hands it to the partitions, tells the group what was acknowledged."""
+"""The consumer of one worker: fetches input and changelogs, hands them on, tells the group what was acknowledged."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from random import Random  # noqa: TID251 (draws which copies stand by and how they lag, no noise)
 from typing import TYPE_CHECKING
 
 from aiokafka.errors import IllegalGenerationError, KafkaError, RebalanceInProgressError, UnknownMemberIdError
 
 from stream_app.formats.records import InputRecord, Records
+from stream_app.kafka.memory.brokers import MemoryReader, columns
+from stream_app.kafka.memory.client import Client
 from stream_app.kafka.memory.group import Assignment, Place
 from stream_app.kafka.memory.log import MemoryRecord
 from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.standbycopy import StandbyCopies
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -21,6 +25,63 @@ _HEARTBEAT_SECONDS = 0.6
 _COMMIT_SECONDS = 1.0
 _RETRY_SECONDS = 0.3
 _MOST_FETCHED = 12
+_STANDS_BY = 0.7
+_LAGS_SECONDS = (0.1, 0.5, 2.0, 10.0)
+
+
+class Follower:
+    """The part that fills standby copies: it reads the changelogs of partitions that other workers own."""
+
+    def __init__(self, life: "Life") -> None:
+        """Follow nothing; how far it lags differs from one life to the next."""
+        world = life.world
+        self._life, self._changelog = life, world.names.changelog
+        self._draw = Random(f"follows {world.schedule.seed} {life.name}")
+        self._lag_seconds = self._draw.choice(_LAGS_SECONDS)
+        client = Client(world.cluster, life.name)
+        self._reader = MemoryReader(client, "read_committed", self._draw.choice((1, _MOST_FETCHED)))
+        self._copies = StandbyCopies(life.rows, world.metrics)
+        self._positions: dict[int, int] = {}
+        self._filled: set[int] = set()
+
+    def leave(self) -> None:
+        """Follow nothing: the group rebalances."""
+        self._copies.leave()
+        self._positions = {}
+
+    def assign(self, owned: Collection[int]) -> None:
+        """Follow the changelogs of some partitions that others own, each from its copy's last record on."""
+        if self._life.world.schedule.standbys:
+            for partition in range(self._life.world.schedule.partitions):
+                if partition not in owned and self._draw.random() < _STANDS_BY:
+                    self._positions[partition] = self._copies.open(partition) or 0
+
+    async def follow(self) -> None:
+        """Fill the copies, for ever."""
+        while True:
+            await asyncio.sleep(self._draw.uniform(0.1, 1.9) * self._lag_seconds)
+            positions = self._positions
+            for partition, position in list(positions.items()):
+                found, reached = await self._reader.fetch(self._changelog, partition, position)
+                if positions is self._positions:  # else it was assigned anew, and begins where the copies end
+                    positions[partition] = reached
+                    if found and self._copies.follows(partition):
+                        self._apply(partition, columns(self._changelog, partition, found))
+
+    def _apply(self, partition: int, records: Records) -> None:
+        happened = self._life.world.faults.happened
+        if self._copies.apply(partition, records):
+            self._filled.add(partition)
+        elif self._copies.follows(partition):
+            raise AssertionError("a copy that follows took nothing")
+        else:
+            happened["standby copy given up"] += 1
+
+    def promoted(self, partition: int) -> None:
+        """Count a copy that becomes its owner's."""
+        if partition in self._filled:
+            self._filled.remove(partition)
+            self._life.world.faults.happened["standby copy promoted"] += 1
 
 
 class Handed:
@@ -46,6 +107,8 @@ class Feed:
         self._kept: dict[int, int] = {}
         self._due = asyncio.Event()
         self._member: str | None = None
+        self._follower = Follower(life)
+        self.follow = self._follower.follow
         self.generation = 0
         self.acked: dict[int, int] = {}
         self.rejoins = False
@@ -59,6 +122,8 @@ class Feed:
 
     async def start(self, partition: int, offset: int) -> None:
         """Fetch from an offset on."""
+        self._life.took_over(partition)
+        self._follower.promoted(partition)
         self._positions[partition] = offset
         self.resume(partition)
 
@@ -185,7 +250,9 @@ class Feed:
             numbers = [place.partition for place in assigned.places]
             self._positions = {number: at for number, at in self._positions.items() if number in numbers}
             await self._life.partitions.assign(numbers, assigned.generation)
+            self._follower.assign(numbers)
             await self._stay()
+            self._follower.leave()
             await self._life.partitions.hold()
             await self.commit_acked()
             if self._hangs():

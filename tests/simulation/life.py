@@ -10,6 +10,8 @@ from stream_app.deciding.context import Context
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import DamagedCopyError, Rows
 from stream_app.kafka.stops import StopReason
+from tests.simulation.books import ViolationError
+from tests.simulation.expected import check_copy
 from tests.simulation.feed import Feed
 from tests.simulation.loop import Process
 
@@ -129,7 +131,9 @@ class Life:
 
     async def _live(self) -> None:
         beside = self._beside = [
-            asyncio.create_task(part()) for part in (self.feed.fetch, self.feed.commit, self.feed.belong)
+            asyncio.create_task(part())
+            for part in (self.feed.fetch, self.feed.commit, self.feed.belong)
+            + ((self.feed.follow,) if self.world.schedule.standbys else ())
         ]
         await self._end.wait()
         await self.partitions.close()
@@ -228,6 +232,15 @@ class Life:
     def given_behind(self, partition: int, end: int) -> bool:
         """Tell whether a record at or behind an offset was handed on."""
         return any(number == partition and offset >= end for number, offset in self._delivered)
+
+    def took_over(self, partition: int) -> None:
+        """Check the rows of a partition that were read back, if no other worker took it over meanwhile."""
+        world = self.world
+        if world.fencers.get(partition) is self and "changelog head" not in world.witness.faults[partition]:
+            try:
+                check_copy(self.rows, world.cluster.log(world.names.changelog, partition))
+            except ViolationError as error:
+                world.break_off(error)
 
     def stops(self) -> dict[int, StopReason]:
         """Return why partitions stopped."""

@@ -272,4 +272,25 @@ PLANTED: Final = (
         21,
         (("self._client.ask(kind", "self._client.insist(kind"),),
     ),
+    Planted(
+        "a standby copy that outlives its changelog's end",
+        "a standby copy whose changelog goes on under another life, or from an earlier point, is discarded",
+        f"{_OWNER}.standbycopy:StandbyCopies.apply",
+        1,
+        (("if self._breaks_off(partition, records):", "if False:"),),
+    ),
+    Planted(
+        "a batch that a standby copy was fed is skipped",
+        "a standby copy tells no offset of a record that was not written into it",
+        f"{_OWNER}.standbycopy:StandbyCopies.apply",
+        1,
+        (("records.pairs(),", "records.pairs() if records.offsets[0] % 5 else [],"),),
+    ),
+    Planted(
+        "a discarded standby copy filled on",
+        "a standby copy that was discarded takes nothing before it is read from its changelog's beginning",
+        f"{_OWNER}.standbycopy:StandbyCopies._breaks_off",
+        1,
+        (("self._followed.discard(partition)", "pass"), ("return bool(strange or earlier)", "return False")),
+    ),
 )

@@ -47,7 +47,7 @@ class World:
 
     def __init__(self, schedule: Schedule, loop: VirtualLoop) -> None:
         """Make the topics; `run` does the rest."""
-        self.schedule, self.loop = schedule, loop
+        self.schedule, self.loop, self.metrics = schedule, loop, QUIET
         self.names = TopicNames.of(APPLICATION, APPLICATION)
         self._around = copy_context()
         self._secrets = Random(f"secrets {schedule.seed}")
@@ -84,7 +84,7 @@ class World:
                 now_ms=life.now_ms,
                 secret=self.secret,
                 signing_key=SIGNING_KEY if schedule.signed else None,
-                metrics=QUIET,
+                metrics=self.metrics,
                 rows=life.rows,
                 feed=life.feed,
                 fewest=(3, 1, 1, 1)[schedule.seed % 4],  # batches have a few records here

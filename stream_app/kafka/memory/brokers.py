@@ -5,7 +5,7 @@ delay; `connect` alone gives up at once.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -58,7 +58,7 @@ class MemoryReader:
         position = max(start, first)
         while position < end:
             at = position
-            records, position = await self._client.insist("fetch", partial(self._fetch, topic, partition, position))
+            records, position = await self.fetch(topic, partition, position)
             if records:
                 yield records
             if position == at:  # the log lost its end: there may come another
@@ -67,12 +67,13 @@ class MemoryReader:
     async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
         """Yield what ``records`` does without headers, as columns."""
         async for found in self.records(topic, partition, start):
-            offsets, times = [one.offset for one in found], [one.timestamp for one in found]
-            keys, values = [one.key for one in found], [one.value for one in found]
-            yield Records(topic, partition, offsets, times, keys, values)
+            yield columns(topic, partition, found)
 
-    def _fetch(self, topic: str, partition: int, position: int) -> tuple[list[MemoryRecord], int]:
+    async def fetch(self, topic: str, partition: int, position: int) -> tuple[list[MemoryRecord], int]:
         """Return what one fetch gives, whole batches, and the position behind it."""
+        return await self._client.insist("fetch", partial(self._found, topic, partition, position))
+
+    def _found(self, topic: str, partition: int, position: int) -> tuple[list[MemoryRecord], int]:
         log = self._client.cluster.log(topic, partition)
         if not log.first <= position <= log.end:
             position = log.first  # the client's `auto_offset_reset`
@@ -82,6 +83,12 @@ class MemoryReader:
                 break
             reached, count = batch.end, count + len(batch.records)
         return log.visible(position, reached, self._isolation), max(reached, position)
+
+
+def columns(topic: str, partition: int, found: Sequence[MemoryRecord]) -> Records:
+    """Return records of a partition as columns."""
+    offsets, times = [one.offset for one in found], [one.timestamp for one in found]
+    return Records(topic, partition, offsets, times, [one.key for one in found], [one.value for one in found])
 
 
 class MemoryBrokers:

@@ -1,8 +1,8 @@
 """A partition's rows on this machine: a copy of the changelog, which is brought up to date or discarded.
 
 Three things make a local copy worthless. The changelog topic was deleted and made again. The changelog ends before the
-copy does: then the partition stops. Or it lost its end and was written on from an earlier point: the member ``life`` of
-its partition rows tells that, or another record where the copy's last one was.
+copy does: then the partition stops. Or it lost its end and was written on from an earlier point. The member ``life`` of
+its partition rows tells that, or another record where the copy's last one was, or no such record and no row after it.
 """
 
 import logging
@@ -80,7 +80,11 @@ class ChangelogCopy:
         return (await reader.bounds(self._topic, self._partition))[1]
 
     async def _apply(self, reader: Reader) -> bool:
-        """Return whether the changelog goes on where the copy ends, as far as partition rows tell."""
+        """Return whether the changelog goes on where the copy ends, as far as partition rows tell.
+
+        It holds the copy's last record, or a later partition row: compaction keeps the last one, and each batch ends
+        with one. If it holds neither, markers alone have taken the place of what it lost.
+        """
         done, row = self._rows.offset(self._partition), self.row()
         start = 0 if done is None else done + 1
         _, end = await reader.bounds(self._topic, self._partition)
@@ -95,10 +99,12 @@ class ChangelogCopy:
         progress.remaining[self._partition] = end - start
         gathered: dict[bytes, bytes | None] = {}
         size = last = 0
+        goes_on = done is None and row is None  # rows of a commit whose offset nobody told have none
         try:
             async for found in reader.rows(self._topic, self._partition, start if done is None else done):
                 if not follow_on(self._rows, self._partition, found) or (row and lives(found) - {row.life}):
                     return False
+                goes_on = goes_on or found.offsets[0] == done or PARTITION_KEY in found.keys
                 known = 0 if done is None else bisect_right(found.offsets, done)
                 records = found[known:] if known else found
                 if not records:
@@ -115,7 +121,7 @@ class ChangelogCopy:
                 self._rows.load(self._partition, gathered, last)
         finally:
             del progress.remaining[self._partition]
-        return True
+        return goes_on
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:

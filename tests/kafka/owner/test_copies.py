@@ -47,6 +47,25 @@ async def test_a_copy_whose_last_record_lies_elsewhere_is_discarded(site: Site) 
     assert [one["sequence"] for one in entries] == [1, 2, 3]
 
 
+async def test_a_copy_whose_last_record_gave_way_to_a_marker_is_discarded(site: Site) -> None:
+    """The changelog lost a batch, and markers of transactions that held nothing took its offsets.
+
+    The copy alone would know of home-2, and the next owner without a copy would begin it anew with its whole budget.
+    """
+    old, new = MemoryRows(), MemoryRows()
+    await decide(site, "a", old, observation("home-1", 1, 1.0))
+    await decide(site, "a", old, observation("home-2", 1, 1.0))
+    lose_rows(site, 1)
+    log, held = site.cluster.log(NAMES.changelog, 0), old.offset(0)
+    assert held is not None
+    while log.end <= held:
+        log.mark(log.batches[-1].producer, log.batches[-1].epoch, "abort")
+    await decide(site, "a", old, observation("home-1", 2, 1.0))
+    await decide(site, "b", new, observation("home-2", 2, 1.0))
+    entries = [json.loads(value) for key, value, _ in outputs(site)[0] if key == b"home-2"]
+    assert [one["sequence"] for one in entries] == [1, 2, 3]
+
+
 async def test_a_copy_newer_than_the_changelog_is_deleted_by_hand_after_recover(site: Site) -> None:
     """The worker stops with it, `recover` or not, and the remedy says so."""
     old = MemoryRows()

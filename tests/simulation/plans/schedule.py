@@ -55,6 +55,10 @@ _WITH_READINGS: Final = (10, 12, 13, 14, 15)
 _WITH_NUMBERS: Final = (0, 10, 11, 12, 15, 16, 17)
 """Of seeds modulo nineteen: those in which crowds send numbers and choices; of the older faults' seeds none."""
 
+_WITH_STANDBYS: Final = (10, 11, 14, 15, 16, 19, 22)
+"""Of seeds modulo 23: those in which workers keep standby copies; of the other faults' seeds none."""
+_FOLLOWED: Final[tuple[Trouble, ...]] = ("kill", "kill at a write", "rows damaged", "rebalance", "leave")
+
 _WITH_A_STRANGER: Final = 0.2
 """Of seeds that lose nothing."""
 
@@ -97,6 +101,8 @@ class Schedule:
     """Whether series have members, whose events are keyed by member."""
     stranger: float | None = None
     """When a second application begins to run under the same prefix."""
+    standbys: bool = False
+    """Whether workers keep copies of the rows of partitions that others own."""
 
 
 def drawn(seed: int) -> Schedule:
@@ -107,6 +113,7 @@ def drawn(seed: int) -> Schedule:
     kinds: list[Kind] = [draw.choice(TROUBLES) for _ in range(draw.randint(2, 10))]
     if draw.random() < 0.4:
         kinds += [draw.choice(LOSSES) for _ in range(draw.choice((1, 1, 2)))]
+    standbys = seed % 23 in _WITH_STANDBYS
     return Schedule(
         seed,
         partitions,
@@ -121,10 +128,25 @@ def drawn(seed: int) -> Schedule:
             readings=seed % 17 in _WITH_READINGS,
             numbers=seed % 19 in _WITH_NUMBERS,
         ),
-        tuple(sorted(_fault(draw, kind, partitions, workers) for kind in kinds)),
+        tuple(
+            sorted(
+                [_fault(draw, kind, partitions, workers) for kind in kinds]
+                + (_followed(seed, partitions, workers) if standbys else [])
+            )
+        ),
         members,
         _stranger(seed, kinds),
+        standbys,
     )
+
+
+def _followed(seed: int, partitions: int, workers: int) -> list[Fault]:
+    """Return faults after which standby copies become their owners'; in some, a changelog loses its end before."""
+    draw = Random(f"standbys {seed}")  # apart, as that of the second application
+    kinds: list[Kind] = [draw.choice(_FOLLOWED) for _ in range(draw.randint(2, 4))]
+    if draw.random() < 0.4:
+        kinds.append("changelog tail")
+    return [_fault(draw, kind, partitions, workers) for kind in kinds]
 
 
 def _stranger(seed: int, kinds: list[Kind]) -> float | None:
