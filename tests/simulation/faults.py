@@ -5,6 +5,7 @@ from random import Random  # noqa: TID251 (draws what ends with the faults, no n
 from typing import TYPE_CHECKING, Final
 
 from stream_app.kafka.memory.client import BACKOFF_SECONDS
+from stream_app.kafka.memory.transactions import Identity
 from tests.simulation.life import ENDS, REQUESTS, Lost
 from tests.simulation.plans.schedule import BUSY_SECONDS, LOSSES, Fault, Kind
 
@@ -24,6 +25,8 @@ class Faults:
         self._world = world
         self._changed = [0, 0]
         self.happened: Counter[str] = Counter()
+        self.cut: dict[int, Identity] = {}
+        """What had fenced each partition when the changelog last lost anything."""
 
     def happen(self, fault: Fault) -> None:
         """Let a fault happen; it misses a worker that is dead or frozen."""
@@ -105,6 +108,8 @@ class Faults:
         world = self._world
         log_name, _, how = fault.kind.partition(" ")
         topic = getattr(world.names, log_name)
+        if log_name == "changelog":
+            self.cut = dict(world.fences)
         if how == "remade":
             world.cluster.remake(topic)
             self._everywhere(fault.kind)

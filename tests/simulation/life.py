@@ -234,9 +234,10 @@ class Life:
         return any(number == partition and offset >= end for number, offset in self._delivered)
 
     def took_over(self, partition: int) -> None:
-        """Check the rows of a partition that were read back, if no other worker took it over meanwhile."""
+        """Check the rows of a partition that were read back, if nobody else fenced it and nothing was lost since."""
         world = self.world
-        if world.fencers.get(partition) is self and "changelog head" not in world.witness.faults[partition]:
+        changed = world.fencers.get(partition) is not self or world.faults.cut.get(partition) == world.fences[partition]
+        if not changed and "changelog head" not in world.witness.faults[partition]:
             try:
                 check_copy(self.rows, world.cluster.log(world.names.changelog, partition))
             except ViolationError as error:

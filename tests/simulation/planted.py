@@ -293,4 +293,18 @@ PLANTED: Final = (
         1,
         (("self._followed.discard(partition)", "pass"), ("return bool(strange or earlier)", "return False")),
     ),
+    Planted(
+        "a copy's lost end not noticed behind markers",
+        "a copy whose last record the changelog has no more, and no partition row after it, is discarded",
+        f"{_OWNER}.changelogcopy:ChangelogCopy._apply",
+        1,
+        (("return goes_on", "return True"),),
+    ),
+    Planted(
+        "copy's last record not compared",
+        "a copy goes on with its own last record",
+        f"{_OWNER}.changelogcopy:follow_on",
+        1,
+        (("return first == held and", "return True or"),),
+    ),
 )
