@@ -133,7 +133,7 @@ class Life:
         beside = self._beside = [
             asyncio.create_task(part())
             for part in (self.feed.fetch, self.feed.commit, self.feed.belong)
-            + ((self.feed.follow,) if self.world.schedule.standbys else ())
+            + ((self.feed.follower.follow,) if self.world.schedule.standbys else ())
         ]
         await self._end.wait()
         await self.partitions.close()
