@@ -48,19 +48,6 @@ PLANTED: Final = (
         (('reader("read_uncommitted")', 'reader("read_committed")'),),
     ),
     Planted(
-        "row written before commit",
-        "the local rows are written after the transaction has committed",
-        f"{_OWNER}.transaction:Transactions.commit",
-        3,
-        (
-            ("    await writer.commit()\n", ""),
-            (
-                "(PARTITION_KEY, encoded)], offset)\n",
-                "(PARTITION_KEY, encoded)], offset)\n    await writer.commit()\n",
-            ),
-        ),
-    ),
-    Planted(
         "input acknowledged first",
         "input is acknowledged after its transaction has committed",
         f"{_OWNER}.transaction:Transactions.commit",
