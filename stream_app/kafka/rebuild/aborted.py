@@ -4,19 +4,22 @@ Readers of uncommitted records may have seen them: what was spent on them is spe
 entry and release byte for byte, and the chains go on behind them.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import Rebuilt
 from stream_app.formats import encoding
-from stream_app.kafka.brokers import Reader, Writer
+from stream_app.kafka.brokers import Brokers, LogRecord, Reader, Writer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.rebuild.folding import Folded
 from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.stops import PartitionStoppedError
+
+_LOOK_SECONDS = 0.05
 
 
 class _Entry(NamedTuple):
@@ -70,6 +73,32 @@ async def aborted_entries(
         moved.entries.append(record)
         told.take(record.value, known)
     return moved
+
+
+async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partition: int) -> None:
+    """Abort what is open in logs though their only writer has no transaction: its next commit would commit that.
+
+    A commit that came late has ended the transaction for its coordinator, and the producer wrote on, where brokers do
+    not verify partitions (KIP-890). A marker of this producer ends it: one record of it is written again, and aborted.
+    """
+    async with brokers.reader("read_committed") as ended, brokers.reader("read_uncommitted") as whole:
+        found: dict[str, LogRecord] = {}
+        for topic in (names.ledger, names.releases, names.rejects, names.changelog):
+            _, end = await ended.bounds(topic, partition)
+            async for records in whole.records(topic, partition, end):
+                found[topic] = records[0]
+                break
+        if not found:
+            return
+        await writer.begin(*found)
+        for topic, record in found.items():
+            pages = writer.pages()
+            pages.append(record.key, record.value, record.timestamp, list(record.headers))
+            await writer.send(topic, pages)
+        await writer.abort()
+        for topic, record in found.items():
+            while (await ended.bounds(topic, partition))[1] <= record.offset:  # noqa: ASYNC110 (brokers tell nobody)
+                await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:

@@ -24,7 +24,7 @@ from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.parts import Site, new_life
-from stream_app.kafka.rebuild.aborted import aborted_entries, adopt
+from stream_app.kafka.rebuild.aborted import abort_open, aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
 from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
@@ -105,6 +105,7 @@ class Recovery:
         """
         writer = await self._site.brokers.fence(partition)
         try:
+            await abort_open(self._site.brokers, writer, self._names, partition)
             claim = await claims.find(self._site, partition)
             told, ends, witness, releases_lost, given_up, again = await self._survey.look(partition, accepted, progress)
             place = await self._place(
@@ -242,13 +243,9 @@ class Recovery:
             return (await reader.bounds(self._names.ledger, partition))[1]
 
     async def _keys(self, partition: int) -> set[bytes]:
-        """Return the keys of all rows in the changelog: those of later input are deleted.
-
-        Also of rows that nobody reads yet: where brokers verify no partitions, a transaction may be open that its
-        coordinator does not know, and the next commit to the partition ends it.
-        """
+        """Return the keys of all rows in the changelog: those of later input are deleted."""
         found: set[bytes] = set()
-        async with self._site.brokers.reader("read_uncommitted") as reader:
+        async with self._site.brokers.reader("read_committed") as reader:
             async for records in reader.rows(self._names.changelog, partition, 0):
                 found.update(filter(None, records.keys))
         return found - {PARTITION_KEY}
