@@ -8,8 +8,8 @@ from stream_app.audit import Auditor
 from stream_app.audit.answers.text import document_of, text_of
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
-from stream_app.cli.ledger.drawing import add_drawing_arguments, draw, look, question_in, reads_twice
-from stream_app.cli.ledger.filesource import FileSource
+from stream_app.cli.ledger.drawing import add_drawing_arguments, draw, look, question_in
+from stream_app.cli.ledger.filesource import FileSource, reads_twice
 from stream_app.cli.ledger.following import Following, add_following_arguments
 from stream_app.cli.ledger.headoptions import add_head_arguments, trusted_keys
 from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of

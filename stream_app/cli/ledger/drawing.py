@@ -20,6 +20,7 @@ from stream_app.audit.report.page import Section, page
 from stream_app.audit.report.plots import flow, shares_left, shares_over_time, spends_over_time, worst
 from stream_app.calendar.words import moment_in_words
 from stream_app.cli import UsageError
+from stream_app.cli.ledger.filesource import FileSource
 from stream_app.cli.shared.arguments import positive
 from stream_app.cli.shared.picturefile import add_picture, check_ending, drawing
 from stream_app.files import whole
@@ -27,7 +28,6 @@ from stream_app.pictures import picture, prepare, svg
 
 if TYPE_CHECKING:
     from stream_app.accounting.statement import Statement
-    from stream_app.cli.ledger.filesource import FileSource
     from stream_app.cli.ledger.losses import AccountingQuestion
     from stream_app.cli.ledger.topicsource import TopicSource
 
@@ -104,12 +104,6 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="W",
         help="for correlated: steps in a row (default: %(default)s)",
     )
-
-
-def reads_twice(arguments: argparse.Namespace) -> bool:
-    """Tell whether the ledger will be read a second time."""
-    shown = arguments.html is not None or arguments.picture is not None or arguments.plain
-    return shown or bool(arguments.correlation or arguments.compose)
 
 
 def question_in(arguments: argparse.Namespace) -> "AccountingQuestion | None":

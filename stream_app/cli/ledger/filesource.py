@@ -5,10 +5,15 @@ import argparse
 from stream_app.audit import Auditor
 from stream_app.audit.files import Feed, UncommittedError, read_files, read_lines
 from stream_app.cli import UsageError
-from stream_app.cli.ledger.drawing import reads_twice
 from stream_app.cli.ledger.headoptions import feed_head_files
 from stream_app.cli.shared.progress import progress
 from stream_app.files import unread
+
+
+def reads_twice(arguments: argparse.Namespace) -> bool:
+    """Tell whether the ledger will be read a second time."""
+    shown = arguments.html is not None or arguments.picture is not None or arguments.plain
+    return shown or bool(arguments.correlation or arguments.compose)
 
 
 class FileSource:
