@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.cli import COMMANDS
 from tests.deploy import ROOT
 
 MOST_LINES, MOST_FILES = 300, 18
@@ -25,9 +26,24 @@ def test_files_and_folders_stay_small(room: str) -> None:
 
 def test_no_file_imports_itself_through_others() -> None:
     """Files import each other without a circle; imports within functions and for types alone count too."""
+    TopologicalSorter(_imports()).prepare()  # it names the files of a circle
+
+
+def test_every_file_is_used_by_the_program() -> None:
+    """What only tests or benchmarks import lies with them, and not in the wheel."""
+    imports = _imports()
+    commands = (f"stream_app.cli.{command.room}.{name}" for name, command in COMMANDS.items())
+    seen, ahead = set[str](), {"stream_app.__main__", "stream_app.api", *commands}
+    while ahead:
+        seen |= ahead
+        ahead = {found for name in ahead for found in imports[name]} - seen
+    assert {name for name in imports.keys() - seen if not ROOT.joinpath(*name.split(".")).is_dir()} == set()
+
+
+def _imports() -> dict[str, set[str]]:
+    """Return which files of the package each of them imports, by the names of their modules."""
     files = {_module(file): file for file in (ROOT / "stream_app").rglob("*.py")}
-    imports = {name: {found for found in _imported(file) if found in files} - {name} for name, file in files.items()}
-    TopologicalSorter(imports).prepare()  # it names the files of a circle
+    return {name: {found for found in _imported(file) if found in files} - {name} for name, file in files.items()}
 
 
 def _module(file: Path) -> str:

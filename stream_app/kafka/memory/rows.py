@@ -1,4 +1,4 @@
-"""The rows of partitions in memory: a worker's disk in simulations, and the place of its database in `recover`."""
+"""The rows of partitions in memory: the database of `recover` and of the dry run, and a disk in simulations."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

@@ -12,7 +12,6 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records
-from stream_app.kafka.memory.writer import MemoryPages
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.figures import Figures, LossCounts
 from stream_app.kafka.owner.inbox import BatchInput
@@ -20,6 +19,7 @@ from stream_app.loss.correlation import Correlation
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.setup.settings import Settings
+from tests.cluster.writer import MemoryPages
 from tests.run import KEYS, SCHEMES, Record, default, observation, policy
 
 SERIES = [f"home-{nth}" for nth in range(6)]

@@ -16,13 +16,13 @@ from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.producer import Pages, PartitionProducer
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.faust.consumer import Consumer
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.parts import ReadBack
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.evidence.test_row import ROW
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER, SERIES, owned, send, torn, torn_site

@@ -9,10 +9,10 @@ import pytest
 
 from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.evidence.row import PARTITION_KEY
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.rebuild.recover import Recovered, Recovery
 from stream_app.kafka.rebuild.survey import Accepted
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import owned, torn, torn_site
 from tests.readings import reading, watermark, within

@@ -10,13 +10,13 @@ from stream_app.formats.wire import load
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.parts import Site as Parts
 from stream_app.kafka.rebuild.recover import Recovery
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.setup.settings import Settings
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.run import KEYS, Record, observation, policy
 

@@ -1,6 +1,6 @@
 """The picture that opens the README: six weeks of one person, what was published of them, and where the budget went.
 
-``python -m stream_app.evaluation.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
+``python -m tests.evaluation.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
 values beside the releases: that may be done since they are a public sample, and with no data of anybody's own.
 """
 
