@@ -1,6 +1,6 @@
 """The domain of every member of a policy: what it may be by itself, in a table for each object of the policy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from operator import lt
 from sys import float_info
@@ -116,7 +116,7 @@ DOUBLE: Final = number(-float_info.max, float_info.max)
 _COORDINATE: Final = number(-1e100, 1e100)
 _SHARE: Final = number(0, 1)
 _METRES: Final = 20_100_000
-_ANY: Final = Domain(lambda _: True, "")
+ANY: Final = Domain(lambda _: True, "")
 """Of `invalid`, whose domain depends on the members beside it."""
 
 _EPSILON: Final = Domain(
@@ -148,56 +148,72 @@ PROTECTION: Final = {
     "window": or_null(whole(1, MOST_WINDOW)),
     "within": or_null(one_of("last", "sum", "mean", "max")),
     "open_steps": or_null(whole(1, MOST_OPEN)),
-    "absent": _ANY,
+    "absent": ANY,
 }
 """The members of `protection`."""
 RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
 """The members of a scheme that has a rate of publishing."""
-SCHEMES: Final[dict[str, dict[str, Domain]]] = {
-    "uniform": {"name": _ANY},
-    "adaptive": {"name": _ANY, **RATES},
-    "skip": {"name": _ANY, "accept_risk": Domain(lambda found: found is True, "true", needed=True)},
-    "balanced": {"name": _ANY, "regular_share": _SHARE},
-    "bd": {"name": _ANY, **RATES, "dissimilarity": one_of("released", "private")},
-    "ba": {"name": _ANY, **RATES, "dissimilarity": one_of("released", "private")},
+
+
+class SchemeDomain(NamedTuple):
+    """Where a scheme has a meaning, and what it may say besides its name."""
+
+    levels: tuple[str, ...]
+    members: Mapping[str, Domain]
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether it publishes at a rate."""
+        return RATES.keys() <= self.members.keys()
+
+
+WIDE: Final = "landmark with windows of several steps"
+_WINDOWED: Final = SchemeDomain(("w-event", WIDE), {**RATES, "dissimilarity": one_of("released", "private")})
+_ACCEPTED: Final = Domain(lambda found: found is True, "true", needed=True)
+SCHEMES: Final[Mapping[str, SchemeDomain]] = {
+    "uniform": SchemeDomain(LEVELS, {}),
+    "adaptive": SchemeDomain(("landmark", "event", "user"), RATES),
+    "skip": SchemeDomain(("landmark", "event"), {"accept_risk": _ACCEPTED}),
+    "balanced": SchemeDomain(("landmark", "event"), {"regular_share": _SHARE}),
+    "bd": _WINDOWED,
+    "ba": _WINDOWED,
 }
-"""The schemes with their members."""
 KINDS: Final[dict[str, dict[str, Domain]]] = {
     "number": {
-        "kind": _ANY,
+        "kind": ANY,
         "lower": needed(_COORDINATE),
         "upper": needed(_COORDINATE),
         "resolution": needed(number(1e-100, 1e100)),
         "sensitivity": or_null(positive(float_info.max)),
         "clamp": _FLAG,
-        "invalid": _ANY,
+        "invalid": ANY,
     },
     "counts": {
-        "kind": _ANY,
+        "kind": ANY,
         "keys": needed(listed(_is_text, 1, "texts of 1 to 200 characters")),
         "sensitivity": whole(1, MAX_SEQUENCE),
         "clamp": _FLAG,
-        "invalid": _ANY,
+        "invalid": ANY,
     },
     "location": {
-        "kind": _ANY,
+        "kind": ANY,
         "radius": needed(number(0.001, _METRES)),
         "resolution": needed(number(0.1, _METRES)),
         "bounds": _OBJECT,
         "clamp": _FLAG,
-        "invalid": _ANY,
+        "invalid": ANY,
     },
     "category": {
-        "kind": _ANY,
+        "kind": ANY,
         "categories": needed(
             listed(lambda found: _is_text(found) or isinstance(found, bool), 2, "texts of 1 to 200 characters or flags")
         ),
         "clamp": _FLAG,
-        "invalid": _ANY,
+        "invalid": ANY,
     },
-    "choice": {"kind": _ANY, "items": needed(listed(_is_text, 2, "texts of 1 to 200 characters"))},
+    "choice": {"kind": ANY, "items": needed(listed(_is_text, 2, "texts of 1 to 200 characters"))},
     "vector": {
-        "kind": _ANY,
+        "kind": ANY,
         "parts": needed(
             Domain(
                 lambda found: isinstance(found, dict) and 1 <= len(found) <= MOST_PARTS and all(map(_is_text, found)),
@@ -205,7 +221,7 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
             )
         ),
         "clamp": _FLAG,
-        "invalid": _ANY,
+        "invalid": ANY,
     },
 }
 """The value kinds with their members."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from stream_app.audit.form.domains import (
+    ANY,
     BOUNDS,
     COLLECT,
     DOUBLE,
@@ -19,6 +20,7 @@ from stream_app.audit.form.domains import (
     PROTECTION,
     RATES,
     SCHEMES,
+    WIDE,
     Domain,
     whole,
 )
@@ -93,7 +95,7 @@ def _added(parameters: Members) -> str:
     if value.get("sensitivity") is not None:
         return "value.sensitivity is that of the neighbours, for what is added up"
     split = collect["statistic"] == "mean" and collect["neighbours"] == "add-remove"
-    if split and parameters["scheme"]["name"] in ("adaptive", "bd", "ba"):
+    if split and SCHEMES[parameters["scheme"]["name"]].has_rate:
         return "two measurements of a mean have no rate"
     centre = (low + high) // 2
     look = collect.get("intrusion_nano")
@@ -183,13 +185,10 @@ def _scheme(scheme: Members, protection: Members) -> str:
     if not isinstance(name, str) or name not in SCHEMES:
         return f"scheme.name {shown(name)} is not known"
     level = protection["level"]
-    meant = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
-    known = meant.get(level, ("uniform", "adaptive", "skip", "balanced"))
-    if level == "landmark" and (protection.get("window") or 1) > 1:
-        known += ("bd", "ba")
-    if name not in known:
+    meant = {level, WIDE} if level == "landmark" and (protection.get("window") or 1) > 1 else {level}
+    if meant.isdisjoint(SCHEMES[name].levels):
         return f"scheme {name!r} has no meaning at level {level}"
-    return _members("scheme", scheme, SCHEMES[name])
+    return _members("scheme", scheme, {"name": ANY, **SCHEMES[name].members})
 
 
 def _private(parameters: Members) -> str:
