@@ -11,8 +11,17 @@ is decided, holds what all later ones may use together. Each of them is harmless
 from collections.abc import Iterator
 from typing import assert_never
 
-from stream_app.accounting.anew import Left, Record, caps_left, epsilon_of, exceeding
-from stream_app.accounting.parameters import adoptable, bounds_to_come, renewed, united
+from stream_app.accounting.anew import (
+    Left,
+    Record,
+    adoptable,
+    bounds_to_come,
+    caps_left,
+    epsilon_of,
+    exceeding,
+    renewed,
+    united,
+)
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
     CloseEntry,

@@ -9,9 +9,8 @@ from hashlib import blake2b
 from math import fsum
 from typing import Any, Literal, NamedTuple, assert_never
 
-from stream_app.analysis.constant import best_constant
+from stream_app.analysis.error import best_constant, error, guess
 from stream_app.evaluation.dataset import DataSet, Reading
-from stream_app.evaluation.error import error, guess
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
 from stream_app.loss.correlation import Correlation

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, dlaplace
 
-from stream_app.analysis.constant import best_constant
+from stream_app.analysis.error import best_constant
 from stream_app.analysis.means import Figure, Measured, figure_of, mean, means
 from stream_app.analysis.noise import Noise, laplace, noises_of
 from stream_app.analysis.policies import Policies, registered

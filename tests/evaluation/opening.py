@@ -11,7 +11,7 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from stream_app.analysis.constant import best_constant
+from stream_app.analysis.error import best_constant
 from stream_app.analysis.means import Figure as Mean
 from stream_app.analysis.means import Measured, means
 from stream_app.analysis.release import Release

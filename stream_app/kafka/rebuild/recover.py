@@ -24,10 +24,18 @@ from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.parts import Site, new_life
-from stream_app.kafka.rebuild.aborted import abort_open, aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
-from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
+from stream_app.kafka.rebuild.open_steps import (
+    LOST,
+    FoundSteps,
+    Loss,
+    Past,
+    abort_open,
+    aborted_entries,
+    adopt,
+    more_lost,
+)
 from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
 from stream_app.kafka.stops import PartitionStoppedError
 

@@ -20,7 +20,7 @@ from aiokafka.errors import (
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.protocol.transaction import EndTxnResponse_v0
 
-from stream_app.kafka.client.producer import Pages, PartitionProducer
+from stream_app.kafka.client.brokers import Pages, PartitionProducer
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.stops import can_reopen
 from stream_app.localbroker.broker import LocalBroker

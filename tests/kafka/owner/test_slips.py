@@ -13,7 +13,7 @@ from faust.types import TP
 
 from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.producer import Pages, PartitionProducer
+from stream_app.kafka.client.brokers import Pages, PartitionProducer
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.memory.rows import MemoryRows
