@@ -11,7 +11,7 @@ from stream_app import __version__
 from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
 from stream_app.audit.answers.asked import Answers, answers_of, for_a_person
-from stream_app.audit.answers.keys import KeyTimes
+from stream_app.audit.answers.sections import KeyTimes
 from stream_app.audit.answers.sections import sections_of as sections_of_answers
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve, Curves
@@ -170,7 +170,7 @@ def draw(
             answered = sections_of_answers(seen.answers, seen.keys.listed(), seen.people, holds=not report.found)
             sections = [*(answered if seen.losses else ()), *_sections(seen)]
             if statement is not None:
-                from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - see `question_in`
+                from stream_app.accounting.statement import sections_of  # noqa: PLC0415 - see `question_in`
 
                 sections += sections_of(statement)
             with whole(arguments.html) as beside:

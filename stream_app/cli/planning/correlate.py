@@ -18,8 +18,18 @@ from stream_app.cli.shared.progress import tracked
 from stream_app.files import unwritten, whole
 from stream_app.formats import records, wire
 from stream_app.formats.records import Observation
-from stream_app.loss.correlation import Correlation, CorrelationError, Strength
-from stream_app.loss.estimation import States, by_cells, by_grid, by_quantiles, by_values, counted, estimated
+from stream_app.loss.correlation import (
+    Correlation,
+    CorrelationError,
+    States,
+    Strength,
+    by_cells,
+    by_grid,
+    by_quantiles,
+    by_values,
+    counted,
+    estimated,
+)
 from stream_app.loss.form import matrix_document
 from stream_app.loss.matrix import MOST_STATES, MatrixError
 from stream_app.privacy.values import is_number
