@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from stream_app.accounting.temporal import CorrelatedLoss, Steps
+from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps
 from stream_app.audit.report.page import Section, table
 from stream_app.pictures import (
     DAY_MS,
@@ -222,5 +222,5 @@ def landmark_loss(correlated: CorrelatedLoss) -> Draw:
     return draw
 
 
-def _times(steps: Steps, places: Sequence[int]) -> list[float]:
+def _times(steps: SpentSteps, places: Sequence[int]) -> list[float]:
     return [steps.times_ms[at] / DAY_MS for at in places]

@@ -37,7 +37,7 @@ def _months(months: int) -> Callable[[datetime, int], datetime]:
     return later
 
 
-class Period(NamedTuple):
+class RenewalPeriod(NamedTuple):
     """How often: the local time of the nth bound after the first; the midnight at which the period of a day begins."""
 
     later: Callable[[datetime, int], datetime]
@@ -45,17 +45,17 @@ class Period(NamedTuple):
 
 
 PERIODS = {
-    "day": Period(_days(1), lambda day: day),
-    "week": Period(_days(7), lambda day: day - day.weekday() * DAY),
-    "month": Period(_months(1), lambda day: day.replace(day=1)),
-    "year": Period(_months(12), lambda day: day.replace(month=1, day=1)),
+    "day": RenewalPeriod(_days(1), lambda day: day),
+    "week": RenewalPeriod(_days(7), lambda day: day - day.weekday() * DAY),
+    "month": RenewalPeriod(_months(1), lambda day: day.replace(day=1)),
+    "year": RenewalPeriod(_months(12), lambda day: day.replace(month=1, day=1)),
 }
 
 
-class _Asked(NamedTuple):
+class _PolicyForm(NamedTuple):
     """A form that was read."""
 
-    period: Period
+    period: RenewalPeriod
     zone: tzinfo
     first: datetime
     after_ms: int
@@ -86,7 +86,7 @@ def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[i
     return tuple(found)
 
 
-def _bounds(asked: _Asked) -> Iterator[int]:
+def _bounds(asked: _PolicyForm) -> Iterator[int]:
     number = 0
     while True:
         try:
@@ -101,7 +101,7 @@ def _bounds(asked: _Asked) -> Iterator[int]:
         number += 1
 
 
-def _asked(form: Mapping[str, object], after_ms: int | None) -> _Asked:
+def _asked(form: Mapping[str, object], after_ms: int | None) -> _PolicyForm:
     wrongs = Wrongs()
     wrongs.unknown(form, MEMBERS)
     every = form.get("every")
@@ -121,9 +121,9 @@ def _asked(form: Mapping[str, object], after_ms: int | None) -> _Asked:
     assert until is not None
     if first is not None:
         local = first.start if first.zone is zone else shown(readings(first.start, first.zone).usual, zone)
-        return _Asked(period, zone, local, -1, _behind(until))
+        return _PolicyForm(period, zone, local, -1, _behind(until))
     assert after_ms is not None
-    return _Asked(period, zone, period.begins(midnight(shown(after_ms, zone).date())), after_ms, _behind(until))
+    return _PolicyForm(period, zone, period.begins(midnight(shown(after_ms, zone).date())), after_ms, _behind(until))
 
 
 def _behind(until: LocalTime) -> int:

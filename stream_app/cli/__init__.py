@@ -33,7 +33,7 @@ EXCLUDED = re.compile(r"argument (?P<name>.*): not allowed with argument (?P<oth
 KINDS = {"int": "a whole number", "float": "a number", "Path": "a path"}
 
 
-class Lines(argparse.RawDescriptionHelpFormatter):
+class HelpLines(argparse.RawDescriptionHelpFormatter):
     """Keeps the lines of descriptions, and folds those that are wider than the terminal between words."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Make it as `argparse.ArgumentParser` does, but with help in lines that fit."""
-        super().__init__(*arguments, **{"formatter_class": Lines} | named)
+        super().__init__(*arguments, **{"formatter_class": HelpLines} | named)
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments and end with 2."""

@@ -14,9 +14,9 @@ from stream_app.evaluation.experiment import (
     ErrorBesideWindows,
     ErrorByShare,
     ErrorByWindow,
-    Experiment,
     Found,
     LossByCorrelation,
+    PaperExperiment,
     Row,
     TimeByMethod,
     error_row,
@@ -127,7 +127,7 @@ class Evaluation:
     """The experiments to run, their data, and how many seeds each setting has."""
 
     data: Sequence[DataSet]
-    experiments: Mapping[str, Experiment]
+    experiments: Mapping[str, PaperExperiment]
     seeds: int
 
     @classmethod
@@ -139,7 +139,7 @@ class Evaluation:
         comparison: Comparison,
     ) -> "Evaluation":
         """Return the experiments named, on at least one data set; ``comparison`` is that of the name `compare`."""
-        made: dict[str, Experiment] = {
+        made: dict[str, PaperExperiment] = {
             "share": ErrorByShare(data, METHODS),
             "compare": comparison,
             "window": ErrorByWindow(data),

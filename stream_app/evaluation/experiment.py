@@ -52,7 +52,7 @@ Found = Callable[[Setting], Sequence[Measures]]
 """Returns what the trials of a setting found, a seed an item."""
 
 
-class Experiment(Protocol):
+class PaperExperiment(Protocol):
     """An experiment: the settings it needs, and the rows that it makes of their trials."""
 
     def settings(self) -> "Sequence[Setting]":

@@ -38,7 +38,7 @@ class Doubt(NamedTuple):
     """The first row of which it is true, from 0 on; None: it is of no single row."""
 
 
-class Rows:
+class CheckedRows:
     """Counts what the checks ask about, of the rows that no earlier run had; it takes memory for each series.
 
     A row that was refused as late or duplicate and repeats a row of an earlier run, byte for byte, counts as neither:

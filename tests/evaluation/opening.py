@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from stream_app.analysis.error import best_constant
 from stream_app.analysis.means import Figure as Mean
-from stream_app.analysis.means import Measured, means
+from stream_app.analysis.means import MeasuredRelease, means
 from stream_app.analysis.release import Release
 from stream_app.analysis.windows import window
 from stream_app.demo.data import glucose
@@ -113,7 +113,7 @@ def opening() -> Opening:
         else:
             regular_nano = max(regular_nano, outcome.spend_nano)
             record: Any = wire.load(encode_release(SERIES, ruling.kind, 1, outcome.release))
-            measured.append(Measured(Release.of(record), ruling))
+            measured.append(MeasuredRelease(Release.of(record), ruling))
     found = means(measured, window(DAY_MS))
     truth = {day: fsum(values) / len(values) for day, values in by_day.items()}
     return Opening(

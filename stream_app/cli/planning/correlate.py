@@ -56,7 +56,7 @@ class Value(NamedTuple):
 
 
 @dataclass(slots=True)
-class Readings:
+class SortedValues:
     """Values of one sort, in the order of the file; its repr shows none."""
 
     sort: Sort | None = None
@@ -71,7 +71,7 @@ class Readings:
     """Events without a value of the sort that the first one has."""
 
     @classmethod
-    def of(cls, events: Iterable[bytes], key: str | None) -> "Readings":
+    def of(cls, events: Iterable[bytes], key: str | None) -> "SortedValues":
         """Return the values of events; of counts that of ``key``. Other records are passed over.
 
         Raises:
@@ -203,7 +203,7 @@ def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]
     if arguments.step is not None and not 1 <= arguments.step <= LONGEST_STEP_MS:
         raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1, at most {LONGEST_STEP_MS}")
     file = events(arguments)
-    readings = Readings.of(tracked(file, "correlate", file.far), arguments.key)
+    readings = SortedValues.of(tracked(file, "correlate", file.far), arguments.key)
     by, states = _states(arguments, readings)
     # PRIVACY: exact statistics of raw values leave here, outside of every guarantee; `WARNING` and `--help` say so, the
     # file is written for its owner alone, and `--strength` reads no data.
@@ -222,7 +222,7 @@ def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]
     }
 
 
-def _states(arguments: argparse.Namespace, readings: Readings) -> tuple[str, States]:
+def _states(arguments: argparse.Namespace, readings: SortedValues) -> tuple[str, States]:
     numbers = np.array(readings.numbers)
     match readings.sort:
         case "location":

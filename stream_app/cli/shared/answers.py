@@ -15,10 +15,10 @@ from stream_app.cli.shared.progress import progress
 from stream_app.cli.shared.rejected import untaken
 from stream_app.formats import wire
 from stream_app.formats.records import Watermark
-from stream_app.kafka.client.answer import Answer, UnheardError, answer_to
+from stream_app.kafka.client.answer import UnheardError, WorkersAnswer, answer_to
 from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.refusal import refusal_of, unauthorized
-from stream_app.kafka.client.sending import Event, Place, Sent, send_events
+from stream_app.kafka.client.sending import Event, Place, SentEvents, send_events
 from stream_app.kafka.outcome import Outcome, Starts, ends_of, outcome_of
 from stream_app.privacy.reason import REASONS
 from stream_app.setup.settings import Settings
@@ -71,7 +71,7 @@ def unheard(settings: Settings) -> Iterator[None]:
         ) from None
 
 
-def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Answer:
+def answered(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
     """Send a record and return its answer; raises `UsageError`, which says whether it was sent."""
     with reaching(settings), unheard(settings):
         try:
@@ -108,7 +108,7 @@ def _named(record: bytes) -> str:
     return str(getattr(wire.decode(record), "series", None) or "a record")
 
 
-def told(answer: Answer, seconds: float, record: bytes) -> str:
+def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
     """Return what became of a record, with the rule that refused it and the remedy."""
     if answer.entry is not None:
         return f"taken, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
@@ -127,7 +127,7 @@ def send_and_tell(
     """Send event records as the settings say and print how many, for programs with ``more`` of what was sent."""
     settings = settings_of(arguments)
     separator = settings.member_separator
-    acknowledged = Sent()
+    acknowledged = SentEvents()
     starts: Starts = {}
     keyed = (Event(record_key(event, separator), event) for event in found)
     with reaching(settings):
@@ -161,7 +161,7 @@ def send_and_tell(
     return REFUSED if outcome.rejects else NO_ANSWER if outcome.answered < sent else 0
 
 
-def _so_far(sent: Sent) -> str:
+def _so_far(sent: SentEvents) -> str:
     """Say what the topic holds of a sending that did not come to its end; empty where that is nothing."""
     told = f"{sent.events:,} events were sent"
     if sent.unknown:

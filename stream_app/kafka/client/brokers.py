@@ -53,7 +53,7 @@ class _EndsOnce(sender.EndTxnHandler):
 sender.EndTxnHandler = _EndsOnce
 
 
-class Pages:
+class KafkaPages:
     """Records for one topic, in as many Kafka batches as their size needs; they are bytes from the start."""
 
     __slots__ = ("_append", "_count", "_new", "pages", "records")
@@ -140,9 +140,9 @@ class PartitionProducer:
         """The producer id that the brokers gave to the transactional id; it stands in every batch."""
         return int(self._producer._txn_manager.producer_id)  # noqa: SLF001 (no public name)
 
-    def pages(self) -> Pages:
+    def pages(self) -> KafkaPages:
         """Return empty pages."""
-        return Pages(self._producer.create_batch)
+        return KafkaPages(self._producer.create_batch)
 
     async def begin(self, *topics: str) -> None:
         """Begin a transaction, with the partition of these topics in it: one request for all."""
@@ -153,7 +153,7 @@ class PartitionProducer:
         for topic in topics:
             manager.maybe_add_partition_to_txn(TopicPartition(topic, self._partition))
 
-    async def send(self, topic: str, pages: Pages) -> Extent:
+    async def send(self, topic: str, pages: KafkaPages) -> Extent:
         """Send and wait until all of it is acknowledged; return where it was written.
 
         Raises:

@@ -86,7 +86,7 @@ _NOT_RENEWED = (
 )
 
 
-class Figures:
+class PartitionMetrics:
     """Shows one partition in the metrics.
 
     Its gauges go when the partition goes to another worker; what was counted stays.

@@ -8,7 +8,7 @@ from typing import assert_never
 from stream_app.kafka.brokers import Message
 from stream_app.kafka.evidence.ends import input_lost
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.kafka.owner.figures import Figures
+from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
 from stream_app.kafka.owner.life import Away, Held, Recalling, State, Stopped, TakingOver, Working, followed
 from stream_app.kafka.owner.tenure import Facts, Kept, Tenure
@@ -72,7 +72,7 @@ class Partition:
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._kept = Kept(
             self._inbox,
-            Figures(parts, number),
+            PartitionMetrics(parts, number),
             self._wake.set,
         )
         self._refetches: set[asyncio.Task[None]] = set()

@@ -15,7 +15,7 @@ from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.changelogcopy import tell_discarded
-from stream_app.kafka.owner.figures import Figures
+from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.heads import Heads
 from stream_app.kafka.owner.inbox import BatchInput, Inbox
 from stream_app.kafka.owner.recall import recall
@@ -35,7 +35,7 @@ class Kept:
     """What of a partition outlives a tenure."""
 
     inbox: Inbox
-    figures: Figures
+    figures: PartitionMetrics
     wake: Callable[[], None]
     """Called when a commit ended, or a head is due."""
     row: PartitionRow | None = None

@@ -94,7 +94,7 @@ class _Input(NamedTuple):
         return more_lost(self.losses, self.first, self.start, self.next_offset)
 
 
-class Recovery:
+class Rebuilding:
     """Rebuilds partitions one after the other."""
 
     def __init__(self, site: Site, facts: Mapping[str, TopicFacts], signing_key: SigningKey | None) -> None:

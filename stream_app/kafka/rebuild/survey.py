@@ -18,7 +18,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import (
     NOTHING,
-    Answered,
+    AnsweredInput,
     Ends,
     Shortage,
     adopted,
@@ -231,7 +231,7 @@ class Survey:
         partition: int,
         row: PartitionRow | None,
         ends: Ends,
-        answered: Answered,
+        answered: AnsweredInput,
         lost: Shortage | None,
     ) -> Again | None:
         """Return the input whose missing outputs can be published again; None: nothing is missing, or it is too late.
@@ -258,7 +258,7 @@ class Survey:
         return row if row is not None and row.changelog == self._changelog else None
 
 
-def _lost(row: PartitionRow | None, ends: Ends, answered: Answered) -> Shortage | None:
+def _lost(row: PartitionRow | None, ends: Ends, answered: AnsweredInput) -> Shortage | None:
     """Return what ledger or releases lack at their end."""
     if row is None:
         return disagreement(answered, ends, NOTHING)
@@ -266,7 +266,7 @@ def _lost(row: PartitionRow | None, ends: Ends, answered: Answered) -> Shortage 
     return ledger_shortage(row, ends.ledger) or short or releases_shortage(row, ends.releases)
 
 
-def _ends_with(answered: Answered, row: PartitionRow | None) -> list[int]:
+def _ends_with(answered: AnsweredInput, row: PartitionRow | None) -> list[int]:
     """Return the input of the last release, and that of the last reject where the row tells of a later one."""
     rejects = row is not None and row.last_reject > answered.reject
     return [answered.release, answered.reject] if rejects else [answered.release]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stream_app.monitoring.snapshot import AuditSnapshot
 from stream_app.monitoring.statuspage import figure
-from stream_app.monitoring.statuspage.document import Row, State, View, facts, page, section, table
+from stream_app.monitoring.statuspage.document import PageState, Row, View, facts, page, section, table
 from stream_app.monitoring.statuspage.figure import datum
 from stream_app.monitoring.statuspage.markup import Markup, element
 from stream_app.monitoring.statuspage.plot import lately
@@ -47,12 +47,12 @@ def audit_page(about: AboutAudit, view: View) -> str:
     return page("audit", about.topic, _state(about, view.snapshot), view, _sections(about, view, view.snapshot))
 
 
-def _state(about: AboutAudit, seen: AuditSnapshot) -> State:
+def _state(about: AboutAudit, seen: AuditSnapshot) -> PageState:
     found = sum(seen.findings.values())
     if found:
         wrong = "Promise broken" if about.breaks & seen.findings.keys() else "Books wrong"
-        return State("bad", f"{wrong}: {found:,} finding" + ("s" if found > 1 else ""))
-    return State("good", "Holds: no findings") if about.reached else State("wait", "Reading what there is")
+        return PageState("bad", f"{wrong}: {found:,} finding" + ("s" if found > 1 else ""))
+    return PageState("good", "Holds: no findings") if about.reached else PageState("wait", "Reading what there is")
 
 
 def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Markup]:

@@ -15,7 +15,7 @@ _SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}
 """Beside the colour, for whoever sees none."""
 
 
-class State(NamedTuple):
+class PageState(NamedTuple):
     """A state as the page tells it: a colour and a few words."""
 
     level: Level
@@ -31,7 +31,7 @@ class View(NamedTuple):
     """Whether the page asks for itself again."""
 
 
-def page(subject: str, name: str, state: State, view: View, sections: Iterable[Markup]) -> str:
+def page(subject: str, name: str, state: PageState, view: View, sections: Iterable[Markup]) -> str:
     """Return the whole page: `subject` is worker or audit, `name` the application that it belongs to."""
     title = f"{_SIGNS[state.level]} {state.text} · Landmark Stream {subject}"
     every = f"{EVERY_SECONDS:.0f}"
@@ -63,7 +63,7 @@ def page(subject: str, name: str, state: State, view: View, sections: Iterable[M
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def pill(state: State) -> Markup:
+def pill(state: PageState) -> Markup:
     """Return a state as a coloured word with its sign."""
     return element("span", f"{_SIGNS[state.level]} {state.text}", class_=f"state {state.level}")
 

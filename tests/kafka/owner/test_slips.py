@@ -13,7 +13,7 @@ from faust.types import TP
 
 from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.brokers import Pages, PartitionProducer
+from stream_app.kafka.client.brokers import KafkaPages, PartitionProducer
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.memory.rows import MemoryRows
@@ -216,7 +216,7 @@ class _Page:
 
 async def test_each_page_must_be_acknowledged() -> None:
     """The client commits what was acknowledged: a page that was refused would be missing from a committed batch."""
-    pages = Pages(_Page)
+    pages = KafkaPages(_Page)
     pages.pages += [_Page(), _Page()]
     with pytest.raises(KafkaError):
         await PartitionProducer(_Refusing(), 0, 5).send("t", pages)
