@@ -61,8 +61,7 @@ BOUNDS = {
     "less_than": ("lt", "below", ""),
     "less_than_equal": ("le", "up to", ""),
 }
-TINY = 1e-9
-"""A bound so near to 0 that nobody would write it out."""
+TINY = 1e-9  # a bound so near to 0 that nobody would write it out
 
 
 def member_of(location: tuple[int | str, ...]) -> str:
@@ -73,8 +72,7 @@ def member_of(location: tuple[int | str, ...]) -> str:
     return ".".join(map(str, parts))
 
 
-Location = tuple[int | str, ...]
-"""Where an error of pydantic is."""
+Location = tuple[int | str, ...]  # where an error of pydantic is
 
 
 def fault(

@@ -69,16 +69,11 @@ class Left(NamedTuple):
     """What one series has left: the records with which it begins anew."""
 
     series: str
-    records: tuple[Record, ...]
-    """To send, in this order; none: the series gets nothing."""
-    epsilon_nano: int
-    """The new policy's."""
-    begin_ms: int
-    """From here on steps are decided again."""
-    why: str
-    """Why there are no records, or what holds beside them."""
-    by_hand: bool
-    """Whether the series may get some, but only from somebody who knows more than the ledger."""
+    records: tuple[Record, ...]  # to send, in this order; none: the series gets nothing
+    epsilon_nano: int  # the new policy's
+    begin_ms: int  # from here on steps are decided again
+    why: str  # why there are no records, or what holds beside them
+    by_hand: bool  # whether the series may get some, but only from somebody who knows more than the ledger
     together_nano: int
     """What histories may lose that differ on both sides of the move, in each as the policy there says.
 
@@ -137,8 +132,7 @@ def epsilon_of(amount_nano: int) -> float:
     return float(Decimal(amount_nano) / NANO)
 
 
-_SECRET = bytes(32)
-"""Stands for the new key: no noise is drawn."""
+_SECRET = bytes(32)  # stands for the new key: no noise is drawn
 
 
 def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:

@@ -84,8 +84,7 @@ def _composed(composed: Composed) -> str:
     return f"  {of}: {composed.epsilon:.9g}" + (f" ({composed.asked})" if composed.asked else "")
 
 
-DRAWN: Final = 4
-"""Series with plots of their own; each further one has a row in the table."""
+DRAWN: Final = 4  # series with plots of their own; each further one has a row in the table
 
 
 def sections_of(statement: Statement) -> list[Section]:

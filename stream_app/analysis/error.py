@@ -58,8 +58,7 @@ def guess(kind: Kind) -> object:
 
 ROUNDED_METRES = 0.01
 """Within it the distance to a position is rounded off, so that the search for the best one cannot stick to one."""
-SETTLED = 1e-12
-"""Radians, a few micrometres: a search that moves less has ended."""
+SETTLED = 1e-12  # radians, a few micrometres: a search that moves less has ended
 MOST_ROUNDS = 1_000
 
 

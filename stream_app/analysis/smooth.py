@@ -35,8 +35,7 @@ class Smoothed(NamedTuple):
 class Model(NamedTuple):
     """How one part of a value may move: the drifts q of its models, where it begins, and its declared range."""
 
-    drifts: tuple[float, ...]
-    """Variance a step, smallest first."""
+    drifts: tuple[float, ...]  # variance a step, smallest first
     bounds: tuple[float, float] | None
     """What the true values lie in; None: anything, and nothing is known before the first measurement."""
 
@@ -199,8 +198,7 @@ def course(
     return SmoothedCourse([centre + mean for mean in means], variances, evidence)
 
 
-STAYS: Final = 0.5
-"""Of the chain of categories, as the filter has it."""
+STAYS: Final = 0.5  # of the chain of categories, as the filter has it
 
 
 def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, Smoothed]]:

@@ -23,11 +23,9 @@ from stream_app.audit.report.report import Report, Tally
 from stream_app.audit.rules import Rules
 from stream_app.audit.series import Series
 
-TURN: Final = 256
-"""Lines that are read of the ledger before as many are read of the releases, and the other way round."""
+TURN: Final = 256  # lines that are read of the ledger before as many are read of the releases, and the other way round
 
-Watch = Callable[[ReleaseEntry], None]
-"""Is called with every release entry that has its place in a chain."""
+Watch = Callable[[ReleaseEntry], None]  # is called with every release entry that has its place in a chain
 
 
 class Auditor:

@@ -25,8 +25,7 @@ Tell = Callable[[ReleaseEntry, Terms | None, int | None], None]
 """Told of an entry, the terms it was made under, and the step (ms) that was perturbed last before it."""
 
 _SERIES_AT: Final = len('{"series":"')
-_HASHER: Final = blake2b(digest_size=DIGEST_BYTES)
-"""A copy of it is made in half the time of a new one."""
+_HASHER: Final = blake2b(digest_size=DIGEST_BYTES)  # a copy of it is made in half the time of a new one
 _COVER_BYTES: Final = 2 * HASH_DIGITS + len('"') + TAIL_BYTES
 """From the release's hash to the end of an entry, but for the link between it and `previous`."""
 _ZEROS: Final = b"0" * HASH_DIGITS

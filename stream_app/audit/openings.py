@@ -15,8 +15,7 @@ from stream_app.audit.form.exact import HASH_DIGITS
 from stream_app.audit.series import Series
 
 MOST: Final = 1_000
-MOST_BYTES: Final = 4_096
-"""Of one text; a longer one is not kept."""
+MOST_BYTES: Final = 4_096  # of one text; a longer one is not kept
 _OPENING: Final = re.compile(rb'(\{"series":"([ !#-\[\]-~]+))","sequence":1,"entry":"policy",')
 """A first entry up to its policy; the name holds no character that JSON spells otherwise."""
 _HASH_AT: Final = -HASH_DIGITS - len(b'"}')

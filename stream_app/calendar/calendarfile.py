@@ -28,8 +28,7 @@ from stream_app.calendar.localtime import (
 )
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
 
-SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")
-"""Properties that an event has once at most."""
+SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")  # properties that an event has once at most
 TOO_FINE = ("SECONDLY", "MINUTELY")
 BEGINS, ENDS = (
     re.compile(rb"^BEGIN:", re.MULTILINE | re.IGNORECASE),
@@ -87,10 +86,8 @@ class CalendarEvent(NamedTuple):
     rules: tuple[RecurrenceRule, ...]
     more: tuple[tuple[Start, Length | None], ...]
     """Further occurrences (RDATE); with a length of their own where they are periods."""
-    without: frozenset[object]
-    """Identities of occurrences that do not take place (EXDATE)."""
-    replaces: object | None
-    """The identity of the occurrence of the same uid that this one stands for (RECURRENCE-ID)."""
+    without: frozenset[object]  # identities of occurrences that do not take place (EXDATE)
+    replaces: object | None  # the identity of the occurrence of the same uid that this one stands for (RECURRENCE-ID)
     cancelled: bool
 
 

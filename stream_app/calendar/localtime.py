@@ -53,8 +53,7 @@ def milliseconds(moment: datetime) -> int:
 class ClockReadings(NamedTuple):
     """The moments that a local time may mean, in milliseconds; all of them are one unless clocks change there."""
 
-    first: int
-    """The earlier one of two; where clocks jump over it, the moment of the jump."""
+    first: int  # the earlier one of two; where clocks jump over it, the moment of the jump
     usual: int
     """What RFC 5545 (3.3.5) reads: the earlier one of two; where clocks jump over it, it moves forward as much."""
     last: int

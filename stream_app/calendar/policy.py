@@ -19,8 +19,7 @@ from stream_app.calendar.localtime import (
 )
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
 
-MOST_RENEWALS = 1_000
-"""Bounds in the member `renew` of a policy record."""
+MOST_RENEWALS = 1_000  # bounds in the member `renew` of a policy record
 MEMBERS = ("every", "zone", "first", "until")
 
 
@@ -58,10 +57,8 @@ class _PolicyForm(NamedTuple):
     period: RenewalPeriod
     zone: tzinfo
     first: datetime
-    after_ms: int
-    """Bounds are later; -1 where `first` names the first of them."""
-    until_ms: int
-    """Bounds are earlier."""
+    after_ms: int  # bounds are later; -1 where `first` names the first of them
+    until_ms: int  # bounds are earlier
 
 
 def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[int, ...]:

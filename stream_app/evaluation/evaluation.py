@@ -35,16 +35,14 @@ DUMMIES: Sequence[MethodName] = (*PAID_DUMMIES, "padding")
 DUMMY_METHODS = ("uniform", "balanced+level")
 FRACTIONS = (0.01, 0.1, 0.25, 0.5)
 """Shares of the budget that pay for the draw of dummies; the first is the default of policies."""
-PAID_SHARE = 20
-"""Per cent of landmarks where the share of the budget varies."""
+PAID_SHARE = 20  # per cent of landmarks where the share of the budget varies
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorByDummies:
     """Mean error with dummy landmarks, by their method and the share of the budget that pays for the draw."""
 
-    data: Sequence[DataSet]
-    """Data sets whose series are all short enough to draw dummies for."""
+    data: Sequence[DataSet]  # data sets whose series are all short enough to draw dummies for
     shares: Sequence[int]
     dummies: Sequence[str]
     fractions: Sequence[float]
@@ -110,13 +108,10 @@ EXPERIMENTS: Mapping[str, str] = {
     "correlation": "temporal loss by where landmarks lie and how strong values are correlated",
     "time": "processor time of a decision",
 }
-TIMED_SEEDS = 5
-"""Runs of a timing, at most."""
+TIMED_SEEDS = 5  # runs of a timing, at most
 
-Trial = tuple[Setting, int]
-"""A setting and a seed."""
-Show = Callable[[int, int], None]
-"""Shows how many trials of how many are done."""
+Trial = tuple[Setting, int]  # a setting and a seed
+Show = Callable[[int, int], None]  # shows how many trials of how many are done
 
 _held: dict[str, DataSet] = {}
 """The data of a process that runs trials, given once at its start: they are larger than all else it is told."""

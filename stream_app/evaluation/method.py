@@ -14,8 +14,7 @@ _RISKY, _PRIVATE = {"accept_risk": True}, {"dissimilarity": "private"}
 SCHEMES: Mapping[str, Mapping[str, Any]] = {
     name: {"name": name, **(_RISKY if "accept_risk" in members else {})} for name, members in _MEMBERS.items()
 } | {f"{name}-private": {"name": name, **_PRIVATE} for name, members in _MEMBERS.items() if "dissimilarity" in members}
-LANDMARK_SCHEMES = KNOWN["event"]
-"""Those that spread budget over landmarks; uniform and the rest are for windows."""
+LANDMARK_SCHEMES = KNOWN["event"]  # those that spread budget over landmarks; uniform and the rest are for windows
 FILTERS = ("none", "level")
 
 

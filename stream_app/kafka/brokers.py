@@ -14,8 +14,7 @@ from stream_app.monitoring.loggable import LoggableError
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 Headers = list[tuple[str, bytes]]
-LocalReason = Literal["disk-full", "file-limit", "local-state"]
-"""Why a partition stops here and can go on elsewhere."""
+LocalReason = Literal["disk-full", "file-limit", "local-state"]  # why a partition stops here and can go on elsewhere
 
 
 class TopicFacts(NamedTuple):

@@ -140,8 +140,7 @@ class Report:
     topics: tuple[Topic, ...]
     short: tuple[PartitionStoppedError, ...]
     """Of each partition whose logs lack what its row says must be there, what a worker would stop with."""
-    unverified: tuple[int, ...] = ()
-    """Brokers that would let a late page of an aborted batch into the next transaction."""
+    unverified: tuple[int, ...] = ()  # brokers that would let a late page of an aborted batch into the next transaction
 
     @property
     def holds(self) -> bool:

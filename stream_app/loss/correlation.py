@@ -63,8 +63,7 @@ class Strength(NamedTuple):
     """The limit of the loss function: what one step hands on of any loss; None where there is none."""
     unbounded_from: float | None
     """The constant epsilon from which on the loss grows for ever, 0: any above it; None where it never does."""
-    carried_of_one: float
-    """What one step hands on of a loss of 1."""
+    carried_of_one: float  # what one step hands on of a loss of 1
 
     @classmethod
     def of(cls, envelope: Envelope) -> "Strength":
@@ -78,8 +77,7 @@ class Strength(NamedTuple):
         return cls(distance, log1p(gain / base), None, of_one)
 
 
-EARTH_RADIUS_METRES = 6_371_008.8
-"""Mean radius R1 of the Earth (IUGG)."""
+EARTH_RADIUS_METRES = 6_371_008.8  # mean radius R1 of the Earth (IUGG)
 
 Floats = NDArray[np.float64]
 States = NDArray[np.intp]
@@ -121,8 +119,7 @@ def _numbered(found: NDArray[np.generic]) -> States:
 
 
 Integers = NDArray[np.int64]
-Counts = NDArray[np.int64]
-"""Shape (states, states): how often the column's state came after the row's."""
+Counts = NDArray[np.int64]  # shape (states, states): how often the column's state came after the row's
 
 
 def counted(series: Integers, timestamps_ms: Integers, states: States, step_ms: int | None) -> Counts:

@@ -14,8 +14,7 @@ from typing import Final, cast
 
 from aiokafka.errors import KafkaError
 
-_MOST_FRAMES: Final = 40
-"""Of an error's places, the innermost: an endless recursion has a thousand."""
+_MOST_FRAMES: Final = 40  # of an error's places, the innermost: an endless recursion has a thousand
 
 
 class LoggableError(Exception):
@@ -102,6 +101,5 @@ def _without_bytes(record: logging.LogRecord) -> bool:
     return True
 
 
-REQUESTS: Final = logging.getLogger(f"{__name__}.requests")
-"""For whoever answers HTTP: nothing of a request is logged."""
+REQUESTS: Final = logging.getLogger(f"{__name__}.requests")  # for whoever answers HTTP: nothing of a request is logged
 REQUESTS.addFilter(_without_bytes)

@@ -9,12 +9,9 @@ from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 
-CLOSE = 1e-12
-"""Share of a root that a step of Newton's moves, below which it was found."""
-FINE = 0.1
-"""Rates per lattice step below which the lattice hardly shows."""
-NEGLIGIBLE = 40
-"""Norms times rate from which on the weight, at most 5e-18 of the origin's, no longer counts."""
+CLOSE = 1e-12  # share of a root that a step of Newton's moves, below which it was found
+FINE = 0.1  # rates per lattice step below which the lattice hardly shows
+NEGLIGIBLE = 40  # norms times rate from which on the weight, at most 5e-18 of the origin's, no longer counts
 
 
 def expected_error(policy: Policy, spend_nano: int) -> float:

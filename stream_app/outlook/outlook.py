@@ -36,12 +36,9 @@ class Side:
 
     steps: int
     published: float
-    epsilon: MeanRange | None
-    """Of a published step; None, as scale and error, when none is."""
-    scale: MeanRange | None
-    """Of the noise, as `expected_scale` has it."""
-    error: MeanRange | None
-    """Expected absolute error of the measurement, in the kind's unit."""
+    epsilon: MeanRange | None  # of a published step; None, as scale and error, when none is
+    scale: MeanRange | None  # of the noise, as `expected_scale` has it
+    error: MeanRange | None  # expected absolute error of the measurement, in the kind's unit
     contributors: int | None = None
     """How many bring every published step within the error that is asked for; None: too many, or none is asked for."""
     lead: int | None = None
@@ -59,14 +56,10 @@ class Outlook:
     variant: Variant
     landmark: Side
     regular: Side
-    spent: float
-    """Epsilon of all steps together: bounds the loss whatever is correlated; the mean over all courses."""
-    epsilons: tuple[float, ...]
-    """Of each step of the first course."""
-    landmarks: tuple[bool, ...]
-    """Which steps of that course are landmarks."""
-    loss: TemporalLoss | None
-    """Of each step of the course that loses most, under the correlation; None without one."""
+    spent: float  # epsilon of all steps together: bounds the loss whatever is correlated; the mean over all courses
+    epsilons: tuple[float, ...]  # of each step of the first course
+    landmarks: tuple[bool, ...]  # which steps of that course are landmarks
+    loss: TemporalLoss | None  # of each step of the course that loses most, under the correlation; None without one
     epsilon_within: float | None
     """The policy's epsilon with which this loss stays within the bound asked for; None when none was, or none does."""
 
@@ -134,8 +127,7 @@ class Crowd(NamedTuple):
     """What the policy comes to over a number of made-up landmarks: it shows how the noise grows with them."""
 
     landmarks: int
-    outlooks: tuple[Outlook, ...]
-    """Of every scheme of the policy's level."""
+    outlooks: tuple[Outlook, ...]  # of every scheme of the policy's level
 
 
 def crowds(policy: Policy, watch: Watch) -> Iterator[Crowd]:

@@ -34,8 +34,7 @@ class Doubt(NamedTuple):
 
     check: Check
     found: str
-    row: int | None = None
-    """The first row of which it is true, from 0 on; None: it is of no single row."""
+    row: int | None = None  # the first row of which it is true, from 0 on; None: it is of no single row
 
 
 class CheckedRows:

@@ -41,8 +41,7 @@ class Wanted(NamedTuple):
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()
     key: Path | None = None
-    replace: bool = False
-    """Whether what the folder holds may be moved aside."""
+    replace: bool = False  # whether what the folder holds may be moved aside
 
 
 class Answered(NamedTuple):
@@ -52,10 +51,8 @@ class Answered(NamedTuple):
     rejected: Mapping[Reason, int]
     met: LandmarksMet
     used: MostUsed
-    rows: CheckedRows
-    """What was found of the rows that no earlier run had."""
-    notes: tuple[str, ...] = ()
-    """What its user should know besides."""
+    rows: CheckedRows  # what was found of the rows that no earlier run had
+    notes: tuple[str, ...] = ()  # what its user should know besides
 
     @property
     def first(self) -> Mapping[Reason, int]:
@@ -100,8 +97,7 @@ class Answered(NamedTuple):
             yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
-Checked = Callable[[Answered], None]
-"""Looks at what a run came to before it is put in place; it may raise."""
+Checked = Callable[[Answered], None]  # looks at what a run came to before it is put in place; it may raise
 
 
 class _Asked(NamedTuple):
@@ -111,8 +107,7 @@ class _Asked(NamedTuple):
     secret: bytes  # keys the input's digest
     run: ReplayRun
     mixes: bool  # whether seeds of collected steps are mixed with the key, as no worker does
-    earlier: int = 0
-    """Records that the run before had."""
+    earlier: int = 0  # records that the run before had
     replaces: bool = False
 
 

@@ -107,8 +107,7 @@ def _chance(epsilon_nano: int) -> str:
 MOST_PROMISES: Final = 20
 MOST_SERIES: Final = 20
 MOST_MEMBERS: Final = 20
-NAMED: Final = 10
-"""Series that are named of a member."""
+NAMED: Final = 10  # series that are named of a member
 
 
 class UsedUp(NamedTuple):

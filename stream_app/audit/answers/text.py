@@ -39,8 +39,7 @@ def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
     return found
 
 
-KeyTime = tuple[str, int, int]
-"""A key's fingerprint with its first and last step in ms."""
+KeyTime = tuple[str, int, int]  # a key's fingerprint with its first and last step in ms
 
 
 def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:

@@ -13,11 +13,9 @@ from stream_app.audit.report.report import epsilon, line_of
 from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.words.amount import NANO, amount, promised, quoted
 
-SHOWN: Final = 5
-"""Findings that a text lists; the audit lists all."""
+SHOWN: Final = 5  # findings that a text lists; the audit lists all
 
-WIDTH: Final = 110
-"""Characters of a line of the text."""
+WIDTH: Final = 110  # characters of a line of the text
 
 _LEGEND: Final = (
     ("E", "budget"),
@@ -148,8 +146,7 @@ def _moment(timestamp: int) -> str:
 
 
 _UNITS: Final = {"number": ", in the unit of the values"}
-_LARGE: Final = 700.0
-"""Its hyperbolic sine is near the largest double."""
+_LARGE: Final = 700.0  # its hyperbolic sine is near the largest double
 
 
 def plain_of(found: Explanation) -> str:

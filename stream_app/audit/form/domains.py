@@ -81,20 +81,13 @@ def _different(found: list[Any]) -> bool:
 
 
 LEVELS: Final = ("landmark", "event", "user", "w-event")
-MOST_WINDOW: Final = 10_000
-"""Steps of a window."""
-MOST_BOUNDS: Final = 1_000
-"""Moments at which a policy begins again."""
-MOST_OPEN: Final = 1_000
-"""Steps that take contributions at a time."""
-MOST_OPEN_COUNTERS: Final = 65_536
-"""Their counters: one for each of these steps and keys."""
-MOST_CELLS_OF_AN_ITEM: Final = 2**31
-"""How far from 0 an item lies at most that is added up, in grid points."""
-MOST_PARTS: Final = 64
-"""Of a vector."""
-MOST_NANO: Final = 10**15
-"""The largest epsilon in nano-epsilon."""
+MOST_WINDOW: Final = 10_000  # steps of a window
+MOST_BOUNDS: Final = 1_000  # moments at which a policy begins again
+MOST_OPEN: Final = 1_000  # steps that take contributions at a time
+MOST_OPEN_COUNTERS: Final = 65_536  # their counters: one for each of these steps and keys
+MOST_CELLS_OF_AN_ITEM: Final = 2**31  # how far from 0 an item lies at most that is added up, in grid points
+MOST_PARTS: Final = 64  # of a vector
+MOST_NANO: Final = 10**15  # the largest epsilon in nano-epsilon
 
 
 def _is_text(found: object) -> bool:
@@ -111,13 +104,11 @@ _TIMESTAMP: Final = whole(0, MAX_TIMESTAMP)
 _OBJECT: Final = Domain(lambda found: isinstance(found, dict), "an object", needed=True)
 _FLAG: Final = Domain(lambda found: isinstance(found, bool), "true or false")
 _TEXT: Final = Domain(_is_text, "a text of 1 to 200 characters")
-DOUBLE: Final = number(-float_info.max, float_info.max)
-"""Any finite number."""
+DOUBLE: Final = number(-float_info.max, float_info.max)  # any finite number
 _COORDINATE: Final = number(-1e100, 1e100)
 _SHARE: Final = number(0, 1)
 _METRES: Final = 20_100_000
-ANY: Final = Domain(lambda _: True, "")
-"""Of `invalid`, whose domain depends on the members beside it."""
+ANY: Final = Domain(lambda _: True, "")  # of `invalid`, whose domain depends on the members beside it
 
 _EPSILON: Final = Domain(
     lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PORT = 9465
-SHOWN: Final = 20
-"""Findings that the page shows, the latest; the report has all."""
+SHOWN: Final = 20  # findings that the page shows, the latest; the report has all
 
 
 def add_following_arguments(parser: argparse.ArgumentParser) -> None:

@@ -32,14 +32,11 @@ if TYPE_CHECKING:
     from stream_app.cli.ledger.topicsource import TopicSource
 
 OPTIONS = "--html, --picture"
-DRAWN = 10
-"""Series drawn: those that lost most, unless others are named."""
+DRAWN = 10  # series drawn: those that lost most, unless others are named
 RANKED = 20
-SPREAD = 5
-"""Least number of series for a plot of how many have what share left."""
+SPREAD = 5  # least number of series for a plot of how many have what share left
 AT_NOTHING = "At 0 regular steps still publish, each up to the dearest so far; new landmarks cannot."
-TALL = 4.0
-"""Inches, for plots whose legend names series."""
+TALL = 4.0  # inches, for plots whose legend names series
 
 
 class SecondLook(NamedTuple):
@@ -50,8 +47,7 @@ class SecondLook(NamedTuple):
     flow: Flow
     keys: KeyTimes
     answers: Answers
-    people: list[str]
-    """What may be told to the persons whose series the curves are."""
+    people: list[str]  # what may be told to the persons whose series the curves are
 
     @property
     def ranked(self) -> list[SeriesLoss]:

@@ -19,8 +19,7 @@ def reads_twice(arguments: argparse.Namespace) -> bool:
 class FileSource:
     """A ledger in a file, and the files of releases and heads that are named with it."""
 
-    topic = None
-    """The name of the ledger's topic: a file has none."""
+    topic = None  # the name of the ledger's topic: a file has none
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         """Take the files that the arguments name."""

@@ -18,8 +18,7 @@ from stream_app.formats import wire
 from stream_app.setup.settings import Settings
 
 LINES_BYTES = 128 * 1024
-MOST_REFUSED = 20
-"""Series that the error names, of those whose records would be refused."""
+MOST_REFUSED = 20  # series that the error names, of those whose records would be refused
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

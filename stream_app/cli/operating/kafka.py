@@ -16,8 +16,7 @@ from stream_app.localbroker.ports import HOST
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
-DEFAULT_PORT = 9092
-"""Kafka's own, where the other commands look unless they are told."""
+DEFAULT_PORT = 9092  # Kafka's own, where the other commands look unless they are told
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -32,8 +32,7 @@ from stream_app.monitoring.snapshot import (
 )
 
 TIMEOUT_SECONDS: Final = 3.0
-MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of an answer; a worker's is under 100 KB."""
+MOST_BYTES: Final = 8 * 1024 * 1024  # of an answer; a worker's is under 100 KB
 
 
 class EndpointError(ValueError):
@@ -78,8 +77,7 @@ class Endpoint:
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, not bound to
 """The host to ask for each host that a server may listen on."""
-PIPED_WIDTH = 200
-"""Width of the table in a pipe, in characters."""
+PIPED_WIDTH = 200  # width of the table in a pipe, in characters
 NANO = 10**9
 BAD = "bold red"
 

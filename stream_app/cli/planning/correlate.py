@@ -67,8 +67,7 @@ class SortedValues:
     """Numbers, or latitude and longitude in turn."""
     categories: list[str | bool] = field(default_factory=list, repr=False)
     names: dict[str, int] = field(default_factory=dict, repr=False)
-    left_out: int = 0
-    """Events without a value of the sort that the first one has."""
+    left_out: int = 0  # events without a value of the sort that the first one has
 
     @classmethod
     def of(cls, events: Iterable[bytes], key: str | None) -> "SortedValues":

@@ -34,8 +34,7 @@ from stream_app.setup.settings import InvalidSettingsError
 DOCUMENT = "evaluation.json"
 STEPS = 1_000
 SEEDS = 30
-PIPE_WIDTH = 10_000
-"""Width of tables in a pipe, in characters: no line is cut or broken."""
+PIPE_WIDTH = 10_000  # width of tables in a pipe, in characters: no line is cut or broken
 WHOLE = 100
 UNITS = {
     "location": "m",

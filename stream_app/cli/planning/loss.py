@@ -18,8 +18,7 @@ from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, chec
 from stream_app.setup import correlationfile
 
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")
-MOST_EPSILON = 1e9
-"""More than any budget, and little enough that every sum of them is finite."""
+MOST_EPSILON = 1e9  # more than any budget, and little enough that every sum of them is finite
 STANDARD_INPUT = Path("-")
 
 

@@ -18,10 +18,8 @@ from stream_app.privacy.kinds import Choice
 from stream_app.privacy.values import NANO
 from stream_app.words.promise import wrapped
 
-_WRITTEN_OUT = 10_000
-"""From here on, ``.4g`` would write an exponent."""
-NARROWEST = 100
-"""Least width of the table in a pipe, in characters."""
+_WRITTEN_OUT = 10_000  # from here on, ``.4g`` would write an exponent
+NARROWEST = 100  # least width of the table in a pipe, in characters
 
 
 class Plan(NamedTuple):
@@ -30,14 +28,11 @@ class Plan(NamedTuple):
     times: PolicyTimes
     request: PlanRequest
     outlooks: list[Outlook]
-    crowds: list[Crowd]
-    """Landmarks against noise; empty for a level without landmarks."""
+    crowds: list[Crowd]  # landmarks against noise; empty for a level without landmarks
     within: Mapping[str, Any] | None
     """What may be spent at every event, whatever the scheme, for the bound that was asked."""
-    promise: str
-    """What the policy promises, as a paragraph."""
-    note: str
-    """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
+    promise: str  # what the policy promises, as a paragraph
+    note: str  # why no temporal loss is forecast; empty when it is, or nothing was asked
 
     @property
     def series(self) -> str:

@@ -51,8 +51,7 @@ class Verified(NamedTuple):
     policy: Policy
     verdict: Verdict
     seconds: float
-    decided: Decided | None = None
-    """How much a worker decided; None: none did."""
+    decided: Decided | None = None  # how much a worker decided; None: none did
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

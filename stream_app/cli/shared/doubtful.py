@@ -13,8 +13,7 @@ from stream_app.replaying.run import Answered
 
 ISO = "2026-01-31T08:00:00+01:00"
 ZONE = f"names no zone; write one, as in {ISO}, or Z for UTC"
-SURPLUS: Final = "\0cells beyond the columns"
-"""The key of such cells in a row: no column has that name."""
+SURPLUS: Final = "\0cells beyond the columns"  # the key of such cells in a row: no column has that name
 
 # PRIVACY: a message shows an example of the form that was found, never the time itself.
 _FORMS: Final[tuple[tuple[str, str, str], ...]] = (

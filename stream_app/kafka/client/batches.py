@@ -49,8 +49,7 @@ def readable_codecs() -> tuple[str, ...]:
 class RecordBatch(NamedTuple):
     """The records of one batch, at least one, without an object for any of them."""
 
-    producer: int | None
-    """Whose transaction they are of; -1 or None of no producer."""
+    producer: int | None  # whose transaction they are of; -1 or None of no producer
     records: Records
     headers: list[Sequence[tuple[str, bytes]]]
     timestamp_type: int | None

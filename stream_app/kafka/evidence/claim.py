@@ -39,10 +39,8 @@ def is_claim(record: Any) -> bool:
 class FoundClaim(NamedTuple):
     """What was found of a ledger partition's claim."""
 
-    offset: int
-    """Of this application's claim, which rules; `NO_CLAIM`: there is none."""
-    start: int
-    """Below it there is none."""
+    offset: int  # of this application's claim, which rules; `NO_CLAIM`: there is none
+    start: int  # below it there is none
 
 
 async def find(site: Site, partition: int) -> FoundClaim:

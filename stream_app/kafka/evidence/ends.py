@@ -19,8 +19,7 @@ from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, UNKNOWN, PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
-NOTHING: Final = -1
-"""The input of the last record of a log that holds none."""
+NOTHING: Final = -1  # the input of the last record of a log that holds none
 
 
 class Bounds(NamedTuple):
@@ -42,14 +41,10 @@ class Ends(NamedTuple):
 class AnsweredInput(NamedTuple):
     """The input offset that the last committed record of each log came of; `NOTHING`: there is no such record."""
 
-    entry: int
-    """Of the last ledger entry."""
-    decided: int
-    """Of the last ledger entry that has a release, of input that the partition row covers."""
-    release: int
-    """Of the last release."""
-    reject: int
-    """Of the last reject."""
+    entry: int  # of the last ledger entry
+    decided: int  # of the last ledger entry that has a release, of input that the partition row covers
+    release: int  # of the last release
+    reject: int  # of the last reject
 
     @property
     def before(self) -> int:

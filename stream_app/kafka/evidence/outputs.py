@@ -72,8 +72,7 @@ class Outputs(NamedTuple):
     ledger: Committed
     releases: Committed
     rejects: Committed
-    before: int
-    """The first input offset of which there is no output."""
+    before: int  # the first input offset of which there is no output
 
     def left(self, before: int) -> int | None:
         """Return the first input below ``before`` of which an output was not recomputed; None: there is none."""

@@ -6,8 +6,7 @@ from pathlib import Path
 from stream_app.kafka.brokers import DamagedCopyError
 
 _PATH = Path("memory")
-_UNDONE = 16
-"""How many writes of a partition can be lost."""
+_UNDONE = 16  # how many writes of a partition can be lost
 
 _Rows = dict[bytes, bytes]
 

@@ -20,8 +20,7 @@ class CapCounts:
     """Members with a cap, counted in classes of the share of it that no series has claimed."""
 
     def __init__(self) -> None:
-        self.left: collections.Counter[str] = collections.Counter()
-        """By class."""
+        self.left: collections.Counter[str] = collections.Counter()  # by class
 
     def take(self, members: Iterable[Member]) -> None:
         """Count anew, from all members of the partition."""
@@ -51,16 +50,12 @@ class CapCounts:
 
 logger = logging.getLogger(__name__)
 
-OWN = "own"
-"""Label of all policies that series sent for themselves."""
-EARLIER = "earlier"
-"""Label of default policies that left the configuration and still rule series."""
-MORE = "more"
-"""Label of the default policies behind the first `NAMED`."""
+OWN = "own"  # label of all policies that series sent for themselves
+EARLIER = "earlier"  # label of default policies that left the configuration and still rule series
+MORE = "more"  # label of the default policies behind the first `NAMED`
 NAMED = 20
 
-PolicyLabels = dict[str, str]
-"""Labels by the digests of default policies."""
+PolicyLabels = dict[str, str]  # labels by the digests of default policies
 
 
 def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:

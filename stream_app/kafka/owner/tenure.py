@@ -26,8 +26,7 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 _DROP_SECONDS = 10.0
 
-Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]
-"""Asks the brokers what the topics are now."""
+Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]  # asks the brokers what the topics are now
 
 
 @dataclass(slots=True)
@@ -36,12 +35,9 @@ class Kept:
 
     inbox: Inbox
     figures: PartitionMetrics
-    wake: Callable[[], None]
-    """Called when a commit ended, or a head is due."""
-    row: PartitionRow | None = None
-    """The partition row that was known last; None before the first was read."""
-    failures: int = 0
-    """How often trouble came since the last commit."""
+    wake: Callable[[], None]  # called when a commit ended, or a head is due
+    row: PartitionRow | None = None  # the partition row that was known last; None before the first was read
+    failures: int = 0  # how often trouble came since the last commit
 
 
 class PendingCommit:

@@ -38,8 +38,7 @@ class Aborted(NamedTuple):
 
     entries: list[Any]
     releases: list[Any]
-    told: Rebuilt
-    """With the rows after them."""
+    told: Rebuilt  # with the rows after them
 
 
 async def aborted_entries(
@@ -152,10 +151,8 @@ class Loss(NamedTuple):
     It is told on the rejects, so that it outlives the rows: whoever rebuilds them again gives up the same steps.
     """
 
-    first: int
-    """The first offset that was kept: a series whose policy is older may have had steps open."""
-    line: int
-    """Where the input went on; which steps are given up, and which are counted again, follows from there on."""
+    first: int  # the first offset that was kept: a series whose policy is older may have had steps open
+    line: int  # where the input went on; which steps are given up, and which are counted again, follows from there on
 
 
 def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) -> Loss | None:
@@ -173,8 +170,7 @@ class Past(NamedTuple):
     rows: Mapping[str, SeriesRow]
     adopted: Mapping[str, int]
     """Input offset of each series' policy, or of the one before it that its steps stay open from."""
-    released: Mapping[str, int]
-    """Input offset of each series' last release."""
+    released: Mapping[str, int]  # input offset of each series' last release
 
 
 class FoundSteps:

@@ -53,10 +53,8 @@ _PUBLISHED_AGAIN: Final = frozenset({"releases-short", "rejects-short"})
 class Covered(NamedTuple):
     """What the signed heads of a partition tell."""
 
-    offset: int
-    """The ledger offset below which they name every series."""
-    sequences: Mapping[str, int]
-    """The sequence of each series' last entry."""
+    offset: int  # the ledger offset below which they name every series
+    sequences: Mapping[str, int]  # the sequence of each series' last entry
 
 
 async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Covered | None:
@@ -144,12 +142,9 @@ class Accepted(NamedTuple):
 class Again(NamedTuple):
     """Input that a worker processes again, publishing the outputs that are missing."""
 
-    start: int
-    """The first input offset."""
-    opened: int
-    """No step that is open before that input was opened before this offset."""
-    inputs: int
-    """How many inputs there are, up to the last one that has an output."""
+    start: int  # the first input offset
+    opened: int  # no step that is open before that input was opened before this offset
+    inputs: int  # how many inputs there are, up to the last one that has an output
 
 
 class Surveyed(NamedTuple):
@@ -158,12 +153,9 @@ class Surveyed(NamedTuple):
     told: Folded
     ends: Ends
     witness: Witness
-    releases_lost: int
-    """Releases of input up to here may be missing."""
-    given_up: GivenUp
-    """The steps whose releases are missing, where that is accepted."""
-    again: Again | None = None
-    """None: input goes on after all that has outputs."""
+    releases_lost: int  # releases of input up to here may be missing
+    given_up: GivenUp  # the steps whose releases are missing, where that is accepted
+    again: Again | None = None  # none: input goes on after all that has outputs
 
 
 class Survey:

@@ -14,31 +14,22 @@ from stream_app.monitoring.statuspage.plot import lately
 class Found(NamedTuple):
     """One finding, as far as the page may tell it."""
 
-    when: str
-    """When it was found, UTC."""
+    when: str  # when it was found, UTC
     code: str
-    place: str
-    """Series and sequence; empty where the operator did not allow series."""
-    message: str
-    """Empty where the operator did not allow series."""
+    place: str  # series and sequence; empty where the operator did not allow series
+    message: str  # empty where the operator did not allow series
 
 
 class AboutAudit(NamedTuple):
     """What the page says of an audit and no metric does."""
 
-    topic: str
-    """The ledger's."""
-    reached: bool
-    """Whether it has read what there was when it began."""
-    signed: bool
-    """Whether heads are checked."""
-    meanings: Mapping[str, str]
-    """Of the codes of findings."""
-    latest: Sequence[Found]
-    """The last findings, newest first."""
+    topic: str  # the ledger's
+    reached: bool  # whether it has read what there was when it began
+    signed: bool  # whether heads are checked
+    meanings: Mapping[str, str]  # of the codes of findings
+    latest: Sequence[Found]  # the last findings, newest first
     up_seconds: float
-    breaks: frozenset[str]
-    """The codes that say that a promise is broken; the others say that the books are wrong."""
+    breaks: frozenset[str]  # the codes that say that a promise is broken; the others say that the books are wrong
 
 
 def audit_page(about: AboutAudit, view: View) -> str:

@@ -11,8 +11,7 @@ from stream_app.monitoring.statuspage.style import STYLE
 
 Level = Literal["good", "wait", "bad"]
 
-_SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}
-"""Beside the colour, for whoever sees none."""
+_SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}  # beside the colour, for whoever sees none
 
 
 class PageState(NamedTuple):
@@ -27,8 +26,7 @@ class View(NamedTuple):
 
     snapshot: Snapshot
     history: History
-    refreshes: bool
-    """Whether the page asks for itself again."""
+    refreshes: bool  # whether the page asks for itself again
 
 
 def page(subject: str, name: str, state: PageState, view: View, sections: Iterable[Markup]) -> str:

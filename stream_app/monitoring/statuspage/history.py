@@ -8,12 +8,9 @@ from stream_app.monitoring.metric import Histogram
 from stream_app.monitoring.scrape import Distribution, Scrape
 from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, WorkerDetail, WorkerSnapshot, brief, snapshot_of
 
-EVERY_SECONDS: Final = 5.0
-"""From one sample to the next; one takes about a millisecond."""
-PLACES: Final = 120
-"""Samples that are kept: those of ten minutes."""
-LEAST_SECONDS: Final = EVERY_SECONDS / 2
-"""Rates are over no less: a worker commits about once a second."""
+EVERY_SECONDS: Final = 5.0  # from one sample to the next; one takes about a millisecond
+PLACES: Final = 120  # samples that are kept: those of ten minutes
+LEAST_SECONDS: Final = EVERY_SECONDS / 2  # rates are over no less: a worker commits about once a second
 
 
 class HistorySample(NamedTuple):

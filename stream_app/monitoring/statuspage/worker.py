@@ -30,20 +30,14 @@ class AboutWorker(NamedTuple):
 
     application: str
     crashed: bool
-    prepared: bool
-    """Whether its state is read back."""
-    partitions: Mapping[int, str | None]
-    """Those that it owns, with the reason of each that stopped."""
+    prepared: bool  # whether its state is read back
+    partitions: Mapping[int, str | None]  # those that it owns, with the reason of each that stopped
     running: Sequence[int]
     up_seconds: float
-    topic_there: bool = True
-    """Whether the events topic is the one that it began with."""
-    degraded: bool = False
-    """Whether the brokers give no answer."""
-    outside: bool = False
-    """Whether it stays outside its consumer group."""
-    advice: Mapping[str, Advice] = MappingProxyType({})
-    """What each reason to stop means, and what to do about it."""
+    topic_there: bool = True  # whether the events topic is the one that it began with
+    degraded: bool = False  # whether the brokers give no answer
+    outside: bool = False  # whether it stays outside its consumer group
+    advice: Mapping[str, Advice] = MappingProxyType({})  # what each reason to stop means, and what to do about it
 
     @property
     def stopped(self) -> dict[int, str]:
