@@ -1,15 +1,19 @@
-"""The error of a release, and the best constant in hindsight: the baseline that whatever is published has to beat.
+"""Errors by kind: of a release, of a measurement to be expected, and of the best constant in hindsight, the baseline.
 
 The constant publishes nothing, and whoever names it must know the true values: no post-processing, but a yardstick.
 """
 
 from collections.abc import Mapping, Sequence
-from math import cos, degrees, fsum, hypot, radians
+from functools import lru_cache
+from math import cos, degrees, exp, expm1, fsum, hypot, log1p, radians, tanh
 from statistics import median
-from typing import Any
+from typing import Any, assert_never
 
 from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
+from stream_app.privacy.noise.mechanisms import truth_probability
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.values import NANO
 
 
 def error(raw: Any, published: Any, kind: Kind | None = None) -> float:
@@ -98,3 +102,174 @@ def _geometric_median(raws: Sequence[Any]) -> dict[str, float]:
         if hypot(north - before[0], east - before[1]) < SETTLED:
             break
     return {"latitude": degrees(north), "longitude": degrees(east)}
+
+
+CLOSE = 1e-12  # share of a root that a step of Newton's moves, below which it was found
+FINE = 0.1  # rates per lattice step below which the lattice hardly shows
+NEGLIGIBLE = 40  # norms times rate from which on the weight, at most 5e-18 of the origin's, no longer counts
+
+
+def expected_error(policy: Policy, spend_nano: int) -> float:
+    """Return the mean absolute error of a value that is perturbed with ``spend_nano`` (at least 1) nano-epsilon.
+
+    In the value's unit for a number and a sum; for a mean in this unit, to be divided by the number of items (where
+    that is hidden: to first order in one part of it, for a mean at an end of the range). In items of one cell for
+    counts, in metres for a location; for a category the probability of a wrong one; for a choice by how many items it
+    may miss the most frequent one; for a vector in shares of a part's range, the mean over the parts. The rounding of
+    the value to its grid, at most half a resolution, comes on top; so does the noise of every announced intrusion into
+    collected data.
+    """
+    kind = policy.kind
+    match kind:
+        case Number():
+            return mean_magnitude(spend_nano / (kind.sensitivity * NANO)) / float(kind.axis.cells_per_unit)
+        case Counts():
+            return _collected(policy, kind.sensitivity, spend_nano)
+        case Sum() | Mean():
+            return _collected(policy, kind.item.sensitivity, spend_nano) / float(kind.item.axis.cells_per_unit)
+        case HiddenMean():
+            # (x - m * y) / n, x and y the noises of sum and number, m how far the mean lies from c.
+            farthest, (sum_rate, number_rate) = kind.item.sensitivity, hidden_rates(kind, spend_nano)
+            return mean_sum(number_rate, sum_rate, farthest) / float(kind.item.axis.cells_per_unit)
+        case Location():
+            return mean_norm(float(kind.rate_per_nano * spend_nano)) / float(kind.plane.cells_per_unit)
+        case Category():
+            return 1.0 - truth_probability(spend_nano, len(kind.categories))
+        case Choice():
+            return mean_shortfall(spend_nano / NANO / (2 if kind.replace else 1), len(kind.items))
+        case Vector():
+            # A sensitivity is the range of each of the parts, so in shares of one range they are as many times as much.
+            noises = [mean_magnitude(spend_nano / (part.sensitivity * NANO)) / part.sensitivity for part in kind.parts]
+            return fsum(noises)
+        case _:
+            assert_never(kind)
+
+
+def _collected(policy: Policy, sensitivity: int, spend_nano: int) -> float:
+    """Return the mean magnitude of all noise in a counter of a step that nobody announced to have seen."""
+    closing = spend_nano / (sensitivity * NANO)
+    if policy.collect is None or policy.collect.intrusion_nano is None:
+        return mean_magnitude(closing)
+    return mean_sum(policy.collect.intrusion_nano / (sensitivity * NANO), closing)
+
+
+def expected_scale(policy: Policy, spend_nano: int) -> float:
+    """Return the noise scale as releases name it, for a vector in shares of a part's range: equal for all parts.
+
+    Of a mean over one item; of a mean of a hidden number that of the sum.
+    """
+    kind = policy.kind
+    match kind:
+        case Vector():
+            return kind.width * NANO / spend_nano
+        case HiddenMean():
+            return kind.scale(spend_nano)["sum"]
+        case _:
+            return kind.scale(spend_nano)
+
+
+def hidden_rates(kind: HiddenMean, spend_nano: int) -> tuple[float, float]:
+    """Return the rates of the noise in the sum and in the number of a spend of at least two nano-epsilon."""
+    half_nano = spend_nano // 2
+    return half_nano / (kind.item.sensitivity * NANO), (spend_nano - half_nano) / NANO
+
+
+def sensitivity(kind: Kind) -> float | dict[str, float] | None:
+    """Return how far neighbours may lie apart in what noise is added to; None: a category has no distance.
+
+    In the unit of `expected_error`, for a vector that of each part by name, for a mean that of the sum.
+    """
+    match kind:
+        case Number():
+            return kind.axis.double(kind.sensitivity)
+        case Sum() | Mean():
+            return kind.item.axis.double(kind.item.sensitivity)
+        case HiddenMean():
+            return {"sum": kind.item.axis.double(kind.item.sensitivity), "count": 1}
+        case Counts():
+            return kind.sensitivity
+        case Choice():
+            return 2 if kind.replace else 1
+        case Location():
+            return float(kind.radius)
+        case Category():
+            return None
+        case Vector():
+            ranges = [part.axis.double(part.axis.high - part.axis.low) for part in kind.parts]
+            return dict(zip(kind.names, ranges, strict=True))
+        case _:
+            assert_never(kind)
+
+
+def unit(kind: Kind) -> str:
+    """Return the unit of `expected_error`, in words."""
+    match kind:
+        case Number():
+            return "in the value's unit"
+        case Counts():
+            return "items a cell"
+        case Location():
+            return "metres"
+        case Category():
+            return "probability of a wrong category"
+        case Vector():
+            return "in shares of a part's range"
+        case Sum():
+            return "of the sum, in the value's unit"
+        case Choice():
+            return "items that the one drawn may have less than the most frequent one"
+        case Mean() | HiddenMean():
+            return "in the value's unit, over the number of items"
+        case _:
+            assert_never(kind)
+
+
+def mean_magnitude(rate: float) -> float:
+    """Return the mean of |k| of discrete Laplace noise, exactly ``1 / sinh(rate)``.
+
+    ``sum |k| q^|k| (1 - q) / (1 + q) = 2 q / (1 - q^2)`` with ``q = exp(-rate)`` (Ghosh et al. 2009, definition 2.1).
+    """
+    return 2 * exp(-rate) / -expm1(-2 * rate)
+
+
+def mean_sum(one: float, other: float, times: int = 1) -> float:
+    """Return the mean of |times * j + k| of two independent discrete Laplace draws j and k of these rates, exactly.
+
+    Pan-private counters start noisy. ``E|i + k| = |i| + q^|i| / sinh(other)`` over k with ``q = exp(-other)``, and over
+    j the mean of ``p^|j|`` with ``p = q^times`` is ``tanh(one / 2) / tanh((one + times * other) / 2)``.
+    """
+    return times * mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + times * other) / 2)
+
+
+def mean_shortfall(rate: float, items: int) -> float:
+    """Return how many items less than the most frequent one the one drawn has on average, over the worst of all counts.
+
+    With gaps g_i and weights exp(-rate * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``; where its derivatives
+    vanish all gaps are ``1/rate + f``, so ``rate * f = W((items - 1) / e)`` by Lambert's W; whole gaps give no more.
+    """
+    target = (items - 1) / exp(1)
+    found = log1p(target)  # above W, and x * exp(x) is convex: Newton's steps fall to it
+    while (step := (found - target * exp(-found)) / (found + 1)) > found * CLOSE:
+        found -= step
+    return found / rate
+
+
+@lru_cache(maxsize=4096)
+def mean_norm(rate: float) -> float:
+    """Return the mean norm of planar Laplace noise on the integer lattice, in lattice steps.
+
+    The weights are summed where the lattice shows. Below `FINE` it is that of the plane, ``2 / rate`` (the radius is
+    gamma distributed with shape 2: Andres et al. 2013, section 5), which is less than 6e-5 off by Poisson's summation:
+    the weights sum to ``2 pi / rate^2 + 0.2288 rate``, and the mean is minus the logarithm's derivative.
+    """
+    if rate < FINE:
+        return 2 / rate
+    reach = int(NEGLIGIBLE / rate) + 1
+    weights, norms = 1.0, 0.0  # the origin
+    for x in range(1, reach + 1):
+        for y in range(x + 1):  # an eighth of the plane
+            norm = hypot(x, y)
+            weight = exp(-rate * norm) * (4 if y in {0, x} else 8)
+            weights += weight
+            norms += norm * weight
+    return norms / weights

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.outlook.error import hidden_rates
+from stream_app.analysis.error import hidden_rates
 from stream_app.privacy.collected.collect import Collect
 from stream_app.privacy.kinds import Choice, Counts, HiddenMean, Mean, Sum
 from stream_app.privacy.policy import Policy

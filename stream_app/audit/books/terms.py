@@ -10,8 +10,9 @@ from stream_app.audit.books.landmarks import LandmarkSet
 from stream_app.audit.books.share import MILLION, Share, share_of, user
 from stream_app.audit.books.window import Frame
 from stream_app.audit.form.domains import PARAMETERS, SCHEMES
+from stream_app.audit.form.kinds import cells_of
 from stream_app.audit.form.lattice import decimal_of, grid_of
-from stream_app.audit.form.policy import cells_of, fault_of, sensitivity_of
+from stream_app.audit.form.policy import fault_of, sensitivity_of
 
 NANO: Final = 10**9
 

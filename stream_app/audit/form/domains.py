@@ -6,7 +6,7 @@ from operator import lt
 from sys import float_info
 from typing import Any, Final, NamedTuple
 
-from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
+from stream_app.audit.form.entry import MAX_TIMESTAMP
 from stream_app.audit.form.lattice import decimal_of
 
 
@@ -86,11 +86,11 @@ MOST_BOUNDS: Final = 1_000  # moments at which a policy begins again
 MOST_OPEN: Final = 1_000  # steps that take contributions at a time
 MOST_OPEN_COUNTERS: Final = 65_536  # their counters: one for each of these steps and keys
 MOST_CELLS_OF_AN_ITEM: Final = 2**31  # how far from 0 an item lies at most that is added up, in grid points
-MOST_PARTS: Final = 64  # of a vector
 MOST_NANO: Final = 10**15  # the largest epsilon in nano-epsilon
 
 
-def _is_text(found: object) -> bool:
+def is_text(found: object) -> bool:
+    """Tell whether a name or a category was found."""
     return isinstance(found, str) and 1 <= len(found) <= 200
 
 
@@ -101,13 +101,12 @@ def _is_landmark(found: object) -> bool:
 
 
 _TIMESTAMP: Final = whole(0, MAX_TIMESTAMP)
-_OBJECT: Final = Domain(lambda found: isinstance(found, dict), "an object", needed=True)
-_FLAG: Final = Domain(lambda found: isinstance(found, bool), "true or false")
-_TEXT: Final = Domain(_is_text, "a text of 1 to 200 characters")
+OBJECT: Final = Domain(lambda found: isinstance(found, dict), "an object", needed=True)
+FLAG: Final = Domain(lambda found: isinstance(found, bool), "true or false")
+_TEXT: Final = Domain(is_text, "a text of 1 to 200 characters")
 DOUBLE: Final = number(-float_info.max, float_info.max)  # any finite number
-_COORDINATE: Final = number(-1e100, 1e100)
+COORDINATE: Final = number(-1e100, 1e100)
 _SHARE: Final = number(0, 1)
-_METRES: Final = 20_100_000
 ANY: Final = Domain(lambda _: True, "")  # of `invalid`, whose domain depends on the members beside it
 
 _EPSILON: Final = Domain(
@@ -118,10 +117,10 @@ _EPSILON: Final = Domain(
 PARAMETERS: Final = {
     "epsilon": needed(_EPSILON),
     "lifetime": or_null(_EPSILON),
-    "protection": _OBJECT,
-    "scheme": _OBJECT,
+    "protection": OBJECT,
+    "scheme": OBJECT,
     "filter": or_null(one_of("none", "level")),
-    "value": _OBJECT,
+    "value": OBJECT,
     "correlation": or_null(_TEXT),
     "collect": or_null(Domain(lambda found: isinstance(found, dict), "an object")),
     "renew": or_null(ascending(_TIMESTAMP, MOST_BOUNDS)),
@@ -169,53 +168,6 @@ SCHEMES: Final[Mapping[str, SchemeDomain]] = {
     "bd": _WINDOWED,
     "ba": _WINDOWED,
 }
-KINDS: Final[dict[str, dict[str, Domain]]] = {
-    "number": {
-        "kind": ANY,
-        "lower": needed(_COORDINATE),
-        "upper": needed(_COORDINATE),
-        "resolution": needed(number(1e-100, 1e100)),
-        "sensitivity": or_null(positive(float_info.max)),
-        "clamp": _FLAG,
-        "invalid": ANY,
-    },
-    "counts": {
-        "kind": ANY,
-        "keys": needed(listed(_is_text, 1, "texts of 1 to 200 characters")),
-        "sensitivity": whole(1, MAX_SEQUENCE),
-        "clamp": _FLAG,
-        "invalid": ANY,
-    },
-    "location": {
-        "kind": ANY,
-        "radius": needed(number(0.001, _METRES)),
-        "resolution": needed(number(0.1, _METRES)),
-        "bounds": _OBJECT,
-        "clamp": _FLAG,
-        "invalid": ANY,
-    },
-    "category": {
-        "kind": ANY,
-        "categories": needed(
-            listed(lambda found: _is_text(found) or isinstance(found, bool), 2, "texts of 1 to 200 characters or flags")
-        ),
-        "clamp": _FLAG,
-        "invalid": ANY,
-    },
-    "choice": {"kind": ANY, "items": needed(listed(_is_text, 2, "texts of 1 to 200 characters"))},
-    "vector": {
-        "kind": ANY,
-        "parts": needed(
-            Domain(
-                lambda found: isinstance(found, dict) and 1 <= len(found) <= MOST_PARTS and all(map(_is_text, found)),
-                f"an object of 1 to {MOST_PARTS} parts, named by texts of 1 to 200 characters",
-            )
-        ),
-        "clamp": _FLAG,
-        "invalid": ANY,
-    },
-}
-"""The value kinds with their members."""
 COLLECT: Final = {
     "neighbours": needed(one_of("replace", "add-remove")),
     "open_steps": needed(whole(1, MOST_OPEN)),
@@ -223,12 +175,3 @@ COLLECT: Final = {
     "statistic": or_null(one_of("sum", "mean")),
 }
 """The members of `collect`."""
-PART: Final = {name: KINDS["number"][name] for name in ("lower", "upper", "resolution")}
-"""The members of a vector's part."""
-BOUNDS: Final = {
-    "south": needed(number(-85, 85)),
-    "west": needed(number(-180, 180)),
-    "north": needed(number(-85, 85)),
-    "east": needed(number(-180, 180)),
-}
-"""The members of a location's `bounds`, in degrees."""

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stream_app.analysis.error import sensitivity, unit
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
-from stream_app.outlook.error import sensitivity, unit
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
 from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.ward import MOST_CONTRIBUTORS, WANTED, within_words

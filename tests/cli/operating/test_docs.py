@@ -65,7 +65,7 @@ def test_addresses_are_found() -> None:
         told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
         assert not [text for text in texts if isinstance(text, str) and re.search(r"docs/[\w/-]+\.md", text)] or (
-            file.name == "docspages.py"
+            file.name == "docs.py"
         )
 
 
