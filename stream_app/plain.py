@@ -75,11 +75,7 @@ def member_of(location: tuple[int | str, ...]) -> str:
 Location = tuple[int | str, ...]  # where an error of pydantic is
 
 
-def fault(
-    error: Mapping[str, Any],
-    members: Callable[[Location], Iterable[str]],
-    noun: str = "member",
-) -> str:
+def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]], noun: str = "member") -> str:
     """Return what is wrong with a member, of an error of pydantic.
 
     ``members`` gives the members that there are in the object at a place; ``noun`` is what they are called.

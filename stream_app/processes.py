@@ -124,10 +124,7 @@ def running(
     ``environment`` is its own; None: that of this process.
     """
     command = [sys.executable, "-m", "stream_app", *words]
-    with (
-        log.open("wb") as logged,
-        subprocess.Popen(command, stdout=logged, stderr=logged, env=environment) as process,
-    ):
+    with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged, env=environment) as process:
         try:
             yield process
         finally:

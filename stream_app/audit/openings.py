@@ -54,13 +54,7 @@ class Openings:
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[data[found.end() : _HASH_AT]] = _Opening(
-            series.version,
-            books.terms,
-            books.until_ms,
-            series.guarantee.claim_nano,
-            chain.key,
-            chain.epoch,
-            chain.link,
+            series.version, books.terms, books.until_ms, series.guarantee.claim_nano, chain.key, chain.epoch, chain.link
         )
 
     def open(self, data: bytes) -> Opened | None:

@@ -7,16 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from stream_app.calendar.landmarks import Reader, is_plain, reach, spans_of
-from stream_app.calendar.localtime import (
-    DAY,
-    LAST_DAY,
-    LocalTime,
-    local_time,
-    midnight,
-    readings,
-    shown,
-    zone_of,
-)
+from stream_app.calendar.localtime import DAY, LAST_DAY, LocalTime, local_time, midnight, readings, shown, zone_of
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
 
 MOST_RENEWALS = 1_000  # bounds in the member `renew` of a policy record

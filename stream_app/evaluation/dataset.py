@@ -101,11 +101,7 @@ def commits_set(steps: int) -> DataSet:
     return _set(DataSet("commits", SHARE_WRONG, 10.0, SLOT_MS, COMMITS, {}), slots, steps)
 
 
-PACKAGED: Mapping[str, Callable[[int], DataSet]] = {
-    "glucose": glucose_set,
-    "ride": ride_set,
-    "commits": commits_set,
-}
+PACKAGED: Mapping[str, Callable[[int], DataSet]] = {"glucose": glucose_set, "ride": ride_set, "commits": commits_set}
 
 
 def _set(declared: DataSet, readings: Iterator[tuple[int, Any]], steps: int) -> DataSet:

@@ -126,13 +126,7 @@ class Evaluation:
     seeds: int
 
     @classmethod
-    def of(
-        cls,
-        data: Sequence[DataSet],
-        only: Sequence[str],
-        seeds: int,
-        comparison: Comparison,
-    ) -> "Evaluation":
+    def of(cls, data: Sequence[DataSet], only: Sequence[str], seeds: int, comparison: Comparison) -> "Evaluation":
         """Return the experiments named, on at least one data set; ``comparison`` is that of the name `compare`."""
         made: dict[str, PaperExperiment] = {
             "share": ErrorByShare(data, METHODS),

@@ -52,8 +52,7 @@ class Formatter(logging.Formatter):
     """Formats tracebacks by `traced`."""
 
     def formatException(  # noqa: N802 - logging's name
-        self,
-        ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
+        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
     ) -> str:
         """Return an error's kinds and places; no message that may hold a raw value."""
         return "" if ei[1] is None else traced(ei[1])

@@ -87,9 +87,7 @@ def _outlook(request: PlanRequest, variant: Variant, watch: Watch) -> Outlook:
         variant,
         _side([spend.spend_nano for spends in courses for spend in spends if spend.landmark], len(courses), request),
         _side(
-            [spend.spend_nano for spends in courses for spend in spends if not spend.landmark],
-            len(courses),
-            request,
+            [spend.spend_nano for spends in courses for spend in spends if not spend.landmark], len(courses), request
         ),
         fsum(fsum(epsilons) for epsilons in spends) / len(spends),
         spends[0],

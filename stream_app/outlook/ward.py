@@ -153,9 +153,7 @@ def _below(rate: float, cell: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``P(k <= cell)``: ``q^-cell / (1 + q)`` below 0, ``1 - q^(cell + 1) / (1 + q)`` from 0 on."""
     q = exp(-rate)
     found: NDArray[np.float64] = np.where(
-        cell < 0,
-        np.exp(rate * np.minimum(cell, 0)) / (1 + q),
-        1 - np.exp(-rate * (np.maximum(cell, 0) + 1)) / (1 + q),
+        cell < 0, np.exp(rate * np.minimum(cell, 0)) / (1 + q), 1 - np.exp(-rate * (np.maximum(cell, 0) + 1)) / (1 + q)
     )
     return found
 

@@ -94,11 +94,7 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate", type=float, metavar="X", help="for discounted-..: by how much a step's weight falls with its age"
     )
     parser.add_argument(
-        "--window",
-        type=positive,
-        default=2,
-        metavar="W",
-        help="for correlated: steps in a row (default: %(default)s)",
+        "--window", type=positive, default=2, metavar="W", help="for correlated: steps in a row (default: %(default)s)"
     )
 
 

@@ -56,10 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (EpsilonError, LandmarkError) as error:
         raise UsageError(f"{arguments.file}: {error}") from None
     largest = max(epsilons, default=0.0)
-    suprema = {
-        "backward": supremum(adversary.backward, largest),
-        "forward": supremum(adversary.forward, largest),
-    }
+    suprema = {"backward": supremum(adversary.backward, largest), "forward": supremum(adversary.forward, largest)}
     if arguments.json:
         losses = {"backward": loss.backward, "forward": loss.forward, "total": loss.total, "landmark": landmark}
         print(wire.dump({**losses, "supremum": suprema}).decode())

@@ -239,11 +239,7 @@ def _document(found: Verified, seed: int | None) -> dict[str, Any]:
         "seed": seed,
         "seconds": round(found.seconds, 3),
         "pairs": [_pair(result) for result in found.verdict.results],
-        "finds": {
-            "twice_the_budget": power.twice,
-            "excluded_outcome": power.excluded,
-            "events": power.events,
-        },
+        "finds": {"twice_the_budget": power.twice, "excluded_outcome": power.excluded, "events": power.events},
         **decided,
     }
 

@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from stream_app.cli.shared.answers import (
-    add_wait,
-    checked_wait,
-    send_and_tell,
-)
+from stream_app.cli.shared.answers import add_wait, checked_wait, send_and_tell
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped

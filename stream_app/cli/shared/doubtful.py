@@ -131,12 +131,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
     checks = "; ".join(f"{name}: {fails}".replace("%", "%%") for name, fails in CHECKS.items())
     what = "go on although this check fails, which else ends the command before anything is done; may be repeated"
     parser.add_argument(
-        "--accept",
-        action="append",
-        choices=sorted(CHECKS),
-        default=[],
-        metavar="CHECK",
-        help=f"{what}. {checks}",
+        "--accept", action="append", choices=sorted(CHECKS), default=[], metavar="CHECK", help=f"{what}. {checks}"
     )
 
 
