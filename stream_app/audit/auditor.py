@@ -10,13 +10,12 @@ from stream_app.audit.books.members import Member
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.books.written import Written
 from stream_app.audit.chain import Place, digest_of, unproven
-from stream_app.audit.fastpath import advance
+from stream_app.audit.fastpath import Openings, advance
 from stream_app.audit.finding import Finding, Kept
 from stream_app.audit.form.entry import Entry, ReleaseEntry
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
 from stream_app.audit.heads.check import HeadsCheck
 from stream_app.audit.heads.publickey import PublicKeys
-from stream_app.audit.openings import Openings
 from stream_app.audit.releases import CoveredEntry, Pairing
 from stream_app.audit.remark import KeyChange, KeysUsed, Remark
 from stream_app.audit.report.report import Report, Tally

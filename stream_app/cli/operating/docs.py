@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 
 from stream_app import __version__
 from stream_app.cli import UsageError
-from stream_app.cli.operating.files import folder_of
 from stream_app.cli.shared.arguments import port
+from stream_app.cli.shared.installed import folder_of
 from stream_app.manual import BASE, PORT
 from stream_app.monitoring.loggable import REQUESTS
 
