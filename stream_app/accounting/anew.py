@@ -1,4 +1,8 @@
-"""What a series or a member begins anew with in other topics: the records to send, and why they are these or none."""
+"""What a series or a member begins anew with in other topics: the records to send, and why they are these or none.
+
+A worker refuses records one by one, so a series of which one record is refused would begin anew with the others alone:
+`faults` decides them in memory as a worker would.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta

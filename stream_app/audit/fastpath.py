@@ -49,7 +49,11 @@ class _Opening(NamedTuple):
 
 
 class Openings:
-    """What first entries came to, by their text from the policy's version to the name of the hash."""
+    """What first entries came to, by their text from the policy's version to the name of the hash.
+
+    Most series are under one of few policies, and to check a policy in full takes as long as to check several releases.
+    Only an entry without any finding or remark is kept; its series then stands by its text alone.
+    """
 
     def __init__(self) -> None:
         self._known: dict[bytes, _Opening] = {}

@@ -1,4 +1,9 @@
-"""Topics: makes those that are missing, checks those that are there with the ends of their logs, and lists the ACLs."""
+"""Topics: makes those that are missing, checks those that are there with the ends of their logs, and lists the ACLs.
+
+The ACLs are what each role needs of the brokers, and no more. Kafka lets whoever may read or write a topic describe it
+too; a group and a transactional id likewise. Whoever may write a topic may use an idempotent producer.
+https://kafka.apache.org/documentation/#operations_resources_and_protocols
+"""
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping

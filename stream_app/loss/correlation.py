@@ -1,4 +1,9 @@
-"""A correlation: what is known of the step between two timestamps, how strong it is, and how it is estimated."""
+"""A correlation: what is known of the step between two timestamps, how strong it is, and how it is estimated.
+
+Estimation: each ``by_`` function returns the state of every value, counted from 0 without gaps. No bounds, cells or
+names are kept: temporal loss needs only which values fall together. A matrix learned from private data tells of them:
+who publishes it publishes statistics without any noise.
+"""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The answers, from the books of all series when the ledger ends; of many series those that matter most."""
+"""The answers, from the books of all series when the ledger ends; of many series those that matter most.
+
+Nobody explains a paragraph that is handed over to a person, so it says no more than the books behind it can show.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

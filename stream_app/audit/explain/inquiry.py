@@ -1,4 +1,10 @@
-"""The search for one step of one series in a ledger: its entries are checked as in an audit up to the step."""
+"""The search for one step of one series in a ledger: its entries are checked as in an audit up to the step.
+
+The rate at which Adaptive publishes is a function of released measurements, kept in whole billionths. After each
+publication but a period's first, the distance of its measurement from the one before is compared with the scale of the
+noise just used: above the distance the rate falls, else it rises. Distances are whole numbers of grid cells, so no
+comparison is rounded.
+"""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -1,4 +1,8 @@
-"""Merkle roots and inclusion proofs, RFC 6962 section 2.1 over BLAKE2b-256: the audit's own reading, and who proves."""
+"""Merkle roots and inclusion proofs, RFC 6962 section 2.1 over BLAKE2b-256: the audit's own reading, and who proves.
+
+A proof (RFC 6962, section 2.1.1) shows that the signer named this entry, and with it all before it in its chain, at the
+head's time. It does not show that the series has not gone on since.
+"""
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b

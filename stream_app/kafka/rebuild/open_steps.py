@@ -1,6 +1,10 @@
 """Which steps of collected series, or of several readings, are open: found again in the input when rows were lost.
 
 Ledger and releases tell what was closed; what is open follows from watermarks, or readings, which leave no other trace.
+
+Beside it: aborted ledger entries whose input was deleted, so that nobody will compute them again. Readers of
+uncommitted records may have seen them: what was spent on them is spent. Recovery therefore adopts
+them, entry and release byte for byte, and the chains go on behind them.
 """
 
 import asyncio
